@@ -14,7 +14,7 @@ RUN apt-get update -q \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
 COPY . .
-RUN make wheel
+RUN make build-wheel MANYLINUX=
 
 FROM python:3.13-slim-${DEBIAN}
 COPY requirements.lock /tmp/requirements.lock

@@ -6,6 +6,8 @@ MINIMUM_RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml).0
 VENV := .venv
 HOST := $(shell uname -sm | tr ' ' '-')
 VIRTUAL := python/redtail/backends/virtual
+# Where Cargo builds.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Where a virtual environment has its programs.
 SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
 BIN := $(VENV)/$(SCRIPTS)
@@ -25,7 +27,8 @@ RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 .PHONY: help setup dev demo test check check-rust check-minimum deny test-rust test-queue check-python check-types \
 	check-fresh test-python test-linux test-determinism test-portable test-lowest test-newest \
 	check-workflows check-release coverage coverage-rust validate fuzz fuzz-corpus attack docs \
-	wheel sdist test-wheel container bench bench-peers check-instructions compare-ns3 generate lock format clean
+	wheel build-wheel test-wheel sdist test-sdist profile container bench bench-peers check-instructions compare-ns3 \
+	generate lock format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,17 +68,17 @@ $(VENV)/.docs: requirements-docs.lock | $(VENV)/.runtime
 define BUILD_NATIVE
 	@PIP_QUIET=1 $(BIN)/maturin develop --profile $(1) --locked --quiet > $(VENV)/build.log 2>&1 || \
 		{ cat $(VENV)/build.log; exit 1; }
-	$(if $(filter Linux-x86_64,$(HOST)),$(call BUILD_GUEST,$(1)))
+	$(if $(filter Linux-x86_64,$(HOST)),$(call BUILD_GUEST,build,$(1),$(1)))
 endef
 
 # What virtual machines need, without the names of functions: it is loaded anew for each of them. With
 # redtail-py named as well, dependencies have the same features as in the native module, and what was
-# compiled for it is used.
+# compiled for it is used. The second argument is a profile, the third the folder of what it builds.
 define BUILD_GUEST
-	@cargo build --quiet --locked --profile $(1) -p redtail-py -p redtail-live --bin redtail-guest
-	@cargo build --quiet --locked --profile $(1) -p redtail-turns
-	@strip -o $(VIRTUAL)/agent target/$(1)/redtail-guest
-	@strip -o $(VIRTUAL)/turns.so target/$(1)/libredtail_turns.so
+	@cargo $(1) --quiet --locked --profile $(2) -p redtail-py -p redtail-live --bin redtail-guest
+	@cargo $(1) --quiet --locked --profile $(2) -p redtail-turns
+	@strip -o $(VIRTUAL)/agent $(TARGET)/$(3)/redtail-guest
+	@strip -o $(VIRTUAL)/turns.so $(TARGET)/$(3)/libredtail_turns.so
 endef
 
 $(VENV)/.release: $(VENV)/.runtime $(RUST_SOURCES)
@@ -280,23 +283,38 @@ docs: $(VENV)/.native $(VENV)/.docs ## the documentation site, in target/site; b
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "to read it: $(PY) -m http.server --bind 127.0.0.1 --directory target/site"
 
-# WHEEL_FLAGS: for instance --zig --compatibility manylinux_2_28, or --target of another processor.
-wheel: $(VENV)/.runtime ## a wheel of the build for users, in dist
-	$(if $(filter Linux-x86_64,$(HOST)),$(call BUILD_GUEST,release))
-	$(BIN)/maturin build --release --locked --out dist $(WHEEL_FLAGS)
+# Linux: the oldest C library that a wheel runs with, for which Zig's linker builds. MANYLINUX= (nothing) builds
+# for the C library of this computer, without Zig.
+MANYLINUX ?= manylinux_2_28
+ZIG := $(and $(filter Linux-%,$(HOST)),$(MANYLINUX))
+ZIG_TARGET := $(shell uname -m)-unknown-linux-gnu
+
+$(VENV)/.wheel: requirements-wheel.lock | $(VENV)/.runtime
+	@echo "Installing what wheels for Linux are built with, at locked versions"
+	@$(PY) -m pip install --quiet --require-hashes -r requirements-wheel.lock
+	@touch $@
+
+wheel: build-wheel ## a wheel of the build for users in dist, and runs with it in an empty environment
+	$(MAKE) test-wheel
+
+# RUSTFLAGS and CARGO_TARGET_DIR are Cargo's own; WHEEL_FLAGS are maturin's, for instance --target.
+build-wheel: export PATH := $(if $(ZIG),$(abspath $(BIN)):)$(PATH)
+build-wheel: $(VENV)/.runtime $(if $(ZIG),$(VENV)/.wheel) ## the wheel alone
+	@rm -f dist/redtail-*.whl
+	$(if $(filter Linux-x86_64,$(HOST)),$(if $(ZIG),$(call BUILD_GUEST,zigbuild --target \
+		$(ZIG_TARGET).$(subst _,.,$(MANYLINUX:manylinux_%=%)),release,$(ZIG_TARGET)/release),$(call \
+		BUILD_GUEST,build,release,release)))
+	$(BIN)/maturin build --release --locked --out dist $(if $(ZIG),--zig --compatibility $(MANYLINUX)) $(WHEEL_FLAGS)
+
+test-wheel: ## install the wheel of dist into an empty environment without Rust, and use it there
+	$(PYTHON) tests/wheel.py
 
 sdist: $(VENV)/.runtime ## the source distribution, in dist
+	@rm -f dist/redtail-*.tar.gz
 	$(BIN)/maturin sdist --out dist
 
-# From another folder, so that nothing of the repository is imported.
-test-wheel: TRIAL := $(abspath target/wheel)
-test-wheel: ## install the wheel of dist into an empty environment and use it
-	$(PYTHON) -m venv --clear $(TRIAL)
-	$(TRIAL)/$(SCRIPTS)/python -m pip install --quiet dist/redtail-*.whl
-	cp examples/quickstart.toml examples/python-queue.toml examples/python-queue.py $(TRIAL)
-	cd $(TRIAL) && $(SCRIPTS)/redtail run quickstart.toml --report
-	cd $(TRIAL) && $(SCRIPTS)/redtail run python-queue.toml
-	cd $(TRIAL) && $(SCRIPTS)/redtail reproduce --help > /dev/null && $(SCRIPTS)/redtail schema > /dev/null
+test-sdist: ## build and install the source distribution of dist in an empty environment (needs Rust)
+	$(PYTHON) tests/wheel.py --sdist
 
 DOCKER ?= docker
 container: ## the container, and a run in it
@@ -327,6 +345,9 @@ lock: ## renew the lock files (needs uv); versions move only within pyproject.to
 	uv pip compile pyproject.toml --extra docs -c requirements-dev.lock --universal \
 		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 		--quiet -o requirements-docs.lock
+	uv pip compile pyproject.toml --extra wheel -c requirements-dev.lock --universal \
+		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+		--quiet -o requirements-wheel.lock
 
 clean: ## remove everything that was built; results in runs/ stay
 	rm -rf $(VENV) target dist
