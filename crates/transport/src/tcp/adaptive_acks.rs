@@ -183,8 +183,9 @@ impl AdaptiveAcks {
     pub(super) fn on_segment(&mut self, segment: &Segment, now: Time) {
         if self.syn_ack.is_some() {
             self.on_handshake(segment, now);
+        } else {
+            self.buffer.on_segment(segment, self.rcv_mss, now);
         }
-        self.buffer.on_segment(segment, self.rcv_mss, now);
     }
 
     /// The smoothed round trip and the timeout of this side's sender.
