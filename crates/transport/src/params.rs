@@ -112,7 +112,7 @@ tcp_params! {
     idle_restart: bool,
     /// How `idle_restart` reduces the window.
     idle_decay: IdleDecay,
-    /// Send the segment that carries the FIN even if the congestion window is full, one segment beyond it (Linux, tcp_cwnd_test).
+    /// Send the FIN as Linux does: its segment leaves even if the congestion window is full, one segment beyond it (tcp_cwnd_test), and data that can be sent when the application closes leaves before it, so that it goes alone (tcp_send_fin).
     fin_beyond_window: bool,
     /// Retransmission timeout before the first round-trip sample; at least "1 us".
     initial_rto: Span,

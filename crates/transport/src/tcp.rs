@@ -12,6 +12,7 @@ pub(crate) mod progress;
 pub(crate) mod prr;
 pub mod rack;
 pub mod ranges;
+mod receive_buffer;
 pub mod receiver;
 pub mod recovery;
 pub mod rto;

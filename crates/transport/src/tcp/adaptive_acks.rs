@@ -21,6 +21,7 @@
 //! ran out:   ato = min(2 ato, RTO)
 //! delay    = min(ato, max(SRTT, ATO_MIN), 200 ms)
 //! at once: more than rcv_mss not acknowledged, quick > 0, out of order, a gap filled;
+//!          a segment that lets the receive window grow (`receive_buffer.rs`);
 //!          and a segment that is pushed or shorter than rcv_mss, once it is read
 //! ```
 //!
@@ -33,6 +34,7 @@
 
 use redtail_core::{Span, Time};
 
+use super::receive_buffer::ReceiveBuffer;
 use super::timer_wheel::TimerWheel;
 use super::timestamps::shown_at;
 use crate::params::TcpParams;
@@ -116,6 +118,7 @@ pub struct AdaptiveAcks {
     timestamps: bool,
     /// When the SYN-ACK was sent, until it is acknowledged, and whether it was retransmitted.
     syn_ack: Option<(Time, bool)>,
+    buffer: ReceiveBuffer,
 }
 
 impl AdaptiveAcks {
@@ -144,7 +147,13 @@ impl AdaptiveAcks {
             min_rto: params.min_rto,
             timestamps: params.timestamps,
             syn_ack: None,
+            buffer: ReceiveBuffer::new(params, window),
         }
+    }
+
+    /// The SYN-ACK arrived.
+    pub(super) fn on_established(&mut self, now: Time) {
+        self.buffer.on_established(now);
     }
 
     /// The SYN-ACK leaves.
@@ -157,6 +166,7 @@ impl AdaptiveAcks {
     /// no data (tcp_synack_rtt_meas).
     #[cold]
     fn on_handshake(&mut self, segment: &Segment, now: Time) {
+        self.buffer.on_established(now);
         let sent = match self.syn_ack.take() {
             Some((sent, false)) => Some(sent),
             Some((_, true)) if self.timestamps => Some(shown_at(segment.ts_ecr, now)),
@@ -173,6 +183,8 @@ impl AdaptiveAcks {
     pub(super) fn on_segment(&mut self, segment: &Segment, now: Time) {
         if self.syn_ack.is_some() {
             self.on_handshake(segment, now);
+        } else {
+            self.buffer.on_segment(segment, self.rcv_mss, now);
         }
     }
 
@@ -190,6 +202,9 @@ impl AdaptiveAcks {
             Place::Old => self.enter_quick_mode(self.max_quick),
             Place::OutOfOrder => {}
         }
+        if arrived.place != Place::Old && self.buffer.grows(arrived.len) {
+            self.quick |= 1;
+        }
         if arrived.soon {
             self.enter_quick_mode(2);
         }
@@ -198,6 +213,9 @@ impl AdaptiveAcks {
             || arrived.next - self.acked > u64::from(self.rcv_mss)
             || self.quick > 0 && !self.interactive;
         // The application reads the data; a push is acknowledged after that.
+        if arrived.read {
+            self.buffer.on_read(arrived.next, now);
+        }
         let read = arrived.read && self.pushes > u8::from(self.interactive);
         at_once || read || self.delay(now)
     }

@@ -6,8 +6,9 @@
 //! (a segment with data is no duplicate acknowledgement).
 //!
 //! The two halves do not know each other; this module joins them. Each data segment carries the
-//! acknowledgement, so that none is delayed or sent separately. The sender of the passive side gets
-//! from the handshake what an active sender gets from the SYN-ACK.
+//! acknowledgement, so that none is delayed or sent separately. With Linux's acknowledgements, one that is
+//! due at once leaves before the application has answered: see `on_segment`. The sender of the passive
+//! side gets from the handshake what an active sender gets from the SYN-ACK.
 
 use redtail_core::{Stream, Time, earlier};
 
@@ -32,6 +33,8 @@ pub struct Endpoint {
     sender: Sender,
     receiver: Receiver,
     role: Role,
+    /// An acknowledgement leaves before what the application does now (Linux).
+    acknowledges_first: bool,
 }
 
 impl Endpoint {
@@ -42,6 +45,7 @@ impl Endpoint {
             sender: Sender::half(params),
             receiver: Receiver::half(params),
             role: Role::Active,
+            acknowledges_first: false,
         }
     }
 
@@ -153,6 +157,12 @@ impl Endpoint {
         self.receiver.on_segment(segment, now);
         self.sender.on_segment(segment, now);
         self.receiver.on_round_trip(|| self.sender.round_trip());
+        // Linux acknowledges when the segment arrives, or when it is read: in either case before the
+        // application writes. Only data that waited to be sent can carry the acknowledgement
+        // (tcp_rcv_established). The application may answer a FIN first.
+        self.acknowledges_first = self.receiver.acknowledges_at_once()
+            && self.sender.unsent() == 0
+            && !segment.flags.contains(Flags::FIN);
     }
 
     #[cold]
@@ -160,7 +170,7 @@ impl Endpoint {
         match &mut self.role {
             Role::Active => {
                 self.sender.on_segment(segment, now);
-                self.receiver.on_syn_ack(segment);
+                self.receiver.on_syn_ack(segment, now);
             }
             // A reordered SYN that arrives after the handshake is old: it is acknowledged and
             // otherwise dropped (RFC 5961, section 4.2).
@@ -182,6 +192,11 @@ impl Endpoint {
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         if self.receiver.has_other_due()
+            && let Some(segment) = self.receiver.poll_transmit(now)
+        {
+            return Some(self.without_data(segment, now));
+        }
+        if std::mem::take(&mut self.acknowledges_first)
             && let Some(segment) = self.receiver.poll_transmit(now)
         {
             return Some(self.without_data(segment, now));

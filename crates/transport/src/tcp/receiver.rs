@@ -114,7 +114,10 @@ impl Receiver {
     }
 
     /// The SYN-ACK to this side's SYN has arrived.
-    pub(super) fn on_syn_ack(&mut self, segment: &Segment) {
+    pub(super) fn on_syn_ack(&mut self, segment: &Segment, now: Time) {
+        if let Some(adaptive) = self.policy.adaptive() {
+            adaptive.on_established(now);
+        }
         self.ts_recent = segment.ts_val;
         self.ecn.on_syn_ack(segment.flags);
     }
@@ -131,6 +134,12 @@ impl Receiver {
     /// Schedules a repeated acknowledgement.
     pub(super) fn acknowledge_again(&mut self) {
         self.ack_due = true;
+    }
+
+    /// Whether the acknowledgement that is due leaves before the application has acted.
+    #[inline]
+    pub(super) fn acknowledges_at_once(&self) -> bool {
+        self.ack_due && matches!(self.policy, AckPolicy::Adaptive(_))
     }
 
     /// Whether a segment other than an ordinary acknowledgement is due.

@@ -212,7 +212,10 @@ impl Sender {
             recover: None,
             timed: None,
             last_sent: Time::ZERO,
-            stream: SendStream::new(size, params.adaptive_acks),
+            stream: SendStream {
+                fresh: params.fin_beyond_window,
+                ..SendStream::new(size, params.adaptive_acks)
+            },
             progress: Progress::default(),
             counters: SenderCounters::default(),
         };

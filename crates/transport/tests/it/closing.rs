@@ -63,6 +63,23 @@ fn the_fin_goes_with_the_last_data() {
 }
 
 #[test]
+fn as_in_linux_data_that_leaves_as_it_is_written_leaves_before_the_fin() {
+    // tcp_sendmsg_locked pushes what the window has room for; then tcp_send_fin adds the FIN to the
+    // last segment that has not left, or makes one for it.
+    let params = |initial_window| TcpParams {
+        fin_beyond_window: true,
+        initial_window,
+        ..with_handshake()
+    };
+    let mut script = transfer(&params(10), 3);
+    script.sends("0 1 2 fin").complete(false);
+    script.at(200).ack(3).complete(true).closed(false);
+    // The third segment waits for the window.
+    let mut script = transfer(&params(2), 4);
+    script.sends("0 1").at(200).ack(2).sends("2 3f");
+}
+
+#[test]
 fn a_transfer_is_complete_when_its_last_byte_is_acknowledged_the_fin_or_not() {
     // The FIN is the sequence number after the last byte.
     let mut script = transfer(&with_handshake(), 2);

@@ -269,3 +269,34 @@ fn a_side_that_answers_lets_its_data_carry_the_acknowledgement() {
     server.on_segment(&request(3), at(300));
     assert!(server.poll_transmit(at(300)).is_some());
 }
+
+#[test]
+fn what_is_acknowledged_at_once_is_not_carried_by_an_answer_that_is_ready_at_once() {
+    // tcp_rcv_established: tcp_ack_snd_check comes before the application is woken.
+    let serve = |adaptive_acks: bool| {
+        let params = TcpParams {
+            adaptive_acks,
+            handshake: true,
+            ..adaptive(16)
+        };
+        let (mut client, mut server) = (Endpoint::client(&params), Endpoint::server(&params));
+        let now = Time::ZERO;
+        client.open(&params);
+        client.write(300);
+        let syn = client.poll_transmit(now).expect("a SYN");
+        server.on_segment(&syn, now);
+        let syn_ack = server.poll_transmit(now).expect("a SYN-ACK");
+        assert_eq!(server.poll_transmit(now), None);
+        client.on_segment(&syn_ack, now);
+        while let Some(segment) = client.poll_transmit(now) {
+            server.on_segment(&segment, now);
+        }
+        server.write(500);
+        server.close();
+        std::iter::from_fn(|| server.poll_transmit(now))
+            .map(|segment| (segment.ack, segment.len))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(serve(true), [(300, 0), (300, 500)]);
+    assert_eq!(serve(false), [(300, 500)]);
+}

@@ -194,10 +194,11 @@ impl Sender {
     }
 
     /// The application will write no more. The FIN goes with the last unsent data, or alone if
-    /// there is none. The data of an endless sender ends with the last byte sent: its FIN goes
+    /// there is none. With `fin_beyond_window` it also goes alone if all data can be sent now. The data of an endless sender ends with the last byte sent: its FIN goes
     /// alone, and only lost data is still retransmitted.
     pub fn close(&mut self) {
         self.stream.closed = true;
+        self.stream.fresh = self.fin_beyond_window;
         if self.stream.size == u64::MAX {
             self.end_stream();
         }

@@ -11,7 +11,10 @@ impl Sender {
     #[inline(never)] // one copy of the most frequent path
     pub(super) fn send_new(&mut self, now: Time) -> Option<Segment> {
         let seq = self.board.next();
-        let len = self.next_len(now)?;
+        let Some(len) = self.next_len(now) else {
+            self.stream.fresh = false;
+            return None;
+        };
         Some(self.send_data(seq, len, now))
     }
 
@@ -20,9 +23,10 @@ impl Sender {
         if self.idle {
             self.end_idle(now);
         }
-        // The FIN goes with the last byte, if the record's length has room for it.
+        // The FIN goes with the last byte, if the record's length has room for it, unless that byte leaves
+        // as it is written.
         let end = seq + u64::from(len);
-        let last = self.stream.fin_follows(end);
+        let last = self.stream.carries_fin(end, len);
         let len = if last && len < u32::from(u16::MAX) {
             len + 1
         } else {

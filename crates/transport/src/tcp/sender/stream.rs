@@ -11,6 +11,9 @@ pub(super) struct SendStream {
     pub fin: bool,
     /// Whether the last data that the application wrote is pushed (PSH).
     pub pushes: bool,
+    /// The application has closed and nothing has held its data back since: what leaves now leaves
+    /// before the FIN.
+    pub fresh: bool,
 }
 
 impl SendStream {
@@ -21,6 +24,7 @@ impl SendStream {
             closed: size.is_some(),
             fin: false,
             pushes,
+            fresh: false,
         }
     }
 
@@ -42,6 +46,12 @@ impl SendStream {
         end == self.size && self.closed && self.fin
     }
 
+    /// Whether a segment of `len` bytes up to the offset `end` carries the FIN.
+    #[inline]
+    pub fn carries_fin(&self, end: u64, len: u32) -> bool {
+        self.fin_follows(end) && (len == 0 || !self.fresh)
+    }
+
     /// Whether `ack` acknowledges everything, the FIN included.
     #[inline]
     pub fn is_acked_by(&self, ack: u64) -> bool {
@@ -61,6 +71,9 @@ mod tests {
         };
         assert!(stream.fin_follows(1000) && !stream.fin_follows(999));
         assert!(stream.is_acked_by(1001) && !stream.is_acked_by(1000));
+        assert!(stream.carries_fin(1000, 500) && stream.carries_fin(1000, 0));
+        stream.fresh = true;
+        assert!(!stream.carries_fin(1000, 500) && stream.carries_fin(1000, 0));
         stream.fin = false;
         assert!(stream.is_acked_by(1000) && !stream.fin_follows(1000));
     }

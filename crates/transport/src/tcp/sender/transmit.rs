@@ -31,6 +31,7 @@ impl Sender {
         };
         let room = in_flight == 0 || as_f64(in_flight + u64::from(self.mss)) <= cwnd;
         if !room {
+            self.stream.fresh = false;
             if let Some(linux) = &mut self.linux {
                 linux.on_full_window(self.board.una(), self.board.next());
             }
@@ -43,6 +44,7 @@ impl Sender {
             return None;
         }
         if self.pacer.is_some() && self.is_held_back(now) {
+            self.stream.fresh = false;
             return None;
         }
         if self.linux.is_some() {

@@ -1,0 +1,286 @@
+//! The receive window that grows with what arrives, as Linux tunes it.
+//!
+//! Source: Linux 6.1, net/ipv4/tcp_input.c (tcp_init_buffer_space, tcp_grow_window,
+//! tcp_rcv_rtt_measure_ts, tcp_rcv_space_adjust), tcp_output.c (tcp_select_initial_window) and
+//! include/net/tcp.h (tcp_win_from_space), read for what they compute.
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | threshold | the window that may be announced (rcv_ssthresh) | bytes |
+//! | clamp | what the buffer has room for (window_clamp) | bytes |
+//! | copied | what the application has read in a round trip | bytes |
+//! | space | the largest copied so far (rcvq_space.space) | bytes |
+//!
+//! ```text
+//! start:     buffer = 128 KiB, half of which is window; clamp = buffer / 2 - mss
+//! a segment: threshold = min(threshold + 2 max(mss, len), clamp)    of 128 bytes and more
+//! a round:   w = 2 copied + 16 mss                                  for copied > space
+//!            clamp >= w + 2 w (copied - space) / space
+//!            space = copied
+//! ```
+//!
+//! The kernel acknowledges at once each segment that raises the threshold (`icsk_ack.quick |= 1`), so
+//! that the sender learns of the window. While a sender is in slow start that is nearly every segment
+//! after the first two round trips. This decides when the sender's HyStart ends slow start, since it
+//! measures how close acknowledgements are to each other.
+//!
+//! Only the acknowledgements are modelled: the window that is announced is the largest from the start.
+//! Left out are the memory of segments out of order, and round trips without timestamps; without these
+//! the buffer stays as it is.
+
+use redtail_core::{Span, Time};
+
+use super::timestamps::shown_at;
+use crate::params::TcpParams;
+use crate::segment::Segment;
+
+/// The initial buffer (`tcp_rmem`), half of which is window (`tcp_adv_win_scale`), bytes.
+const INITIAL_WINDOW: u64 = 131_072 / 2;
+/// The largest window that a SYN announces, bytes.
+const SYN_WINDOW: u64 = 65_535;
+/// Bytes that the buffer of a segment needs besides its payload (`SKB_TRUESIZE`, `MAX_TCP_HEADER`; on
+/// x86-64 in a kernel for virtual machines, which has no wireless devices), and the steps in which it is
+/// raised until half of it is a segment.
+const OVERHEAD: u64 = 832;
+const OVERHEAD_STEP: u64 = 128;
+/// The shortest segment that raises the threshold, bytes.
+const SHORTEST: u32 = 128;
+/// Segments of the initial congestion window (`TCP_INIT_CWND`), the first value of space.
+const FIRST_FLIGHT: u64 = 10;
+/// Segments added to the window that a round needs.
+const CUSHION: u64 = 16;
+/// The gain of the smoothed round trip is one over this.
+const SMOOTHING: u64 = 8;
+
+/// The unit of the kernel's timestamps (`TCP_TS_HZ`).
+const TICK: Span = Span::from_ms(1);
+
+/// The kernel's timestamp clock at `now`.
+fn tick(now: Time) -> Time {
+    Time::from_ps(now.as_ps() - now.as_ps() % TICK.as_ps())
+}
+
+/// The receive buffer of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct ReceiveBuffer {
+    mss: u64,
+    threshold: u64,
+    clamp: u64,
+    /// The largest clamp.
+    most: u64,
+    space: u64,
+    /// The offset and the time at which the round began.
+    round: (u64, Time),
+    /// The round trip as the receiver sees it, smoothed.
+    round_trip: Option<Span>,
+    /// The echo that gave the latest sample of it.
+    echo: Option<u32>,
+    timestamps: bool,
+}
+
+impl ReceiveBuffer {
+    /// The buffer of a connection whose window can grow to `window` bytes.
+    pub(super) fn new(params: &TcpParams, window: u32) -> Self {
+        let (mss, most) = (params.mss.as_u64(), u64::from(window));
+        let room = most.min(INITIAL_WINDOW);
+        let clamp = room.saturating_sub(mss).max(2 * mss);
+        let announced = room.min(SYN_WINDOW);
+        let threshold = (announced - announced % mss).max(mss).min(clamp);
+        Self {
+            mss,
+            threshold,
+            clamp,
+            most,
+            space: threshold.min(FIRST_FLIGHT * mss),
+            round: (0, Time::ZERO),
+            round_trip: None,
+            echo: None,
+            timestamps: params.timestamps,
+        }
+    }
+
+    /// The connection is established.
+    pub(super) fn on_established(&mut self, now: Time) {
+        self.round.1 = now;
+    }
+
+    /// A segment arrived; `full` is the size from which on it measures the round trip.
+    #[inline]
+    pub(super) fn on_segment(&mut self, segment: &Segment, full: u32, now: Time) {
+        if !self.timestamps || self.echo == Some(segment.ts_ecr) {
+            return;
+        }
+        // What an acknowledgement without data has echoed is no sample with the data that follows.
+        self.echo = Some(segment.ts_ecr);
+        if segment.len < full {
+            return;
+        }
+        let sample = (tick(now) - tick(shown_at(segment.ts_ecr, now))).max(TICK);
+        self.round_trip = Some(match self.round_trip {
+            Some(smooth) if sample > smooth => smooth - smooth / SMOOTHING + sample / SMOOTHING,
+            _ => sample,
+        });
+    }
+
+    /// New data of `len` bytes is put into the buffer. Returns whether that raises the threshold.
+    #[inline]
+    pub(super) fn grows(&mut self, len: u32) -> bool {
+        if self.threshold >= self.clamp || len < SHORTEST {
+            return false;
+        }
+        let more = 2 * self.mss.max(u64::from(len));
+        self.threshold = (self.threshold + more).min(self.clamp);
+        true
+    }
+
+    /// The application has read everything up to the offset `next`.
+    #[inline]
+    pub(super) fn on_read(&mut self, next: u64, now: Time) {
+        let (begin, since) = self.round;
+        if self
+            .round_trip
+            .is_some_and(|round_trip| now - since >= round_trip)
+        {
+            self.end_round(next - begin);
+            self.round = (next, now);
+        }
+    }
+
+    fn end_round(&mut self, copied: u64) {
+        if copied <= self.space {
+            return;
+        }
+        let needed = 2 * copied + CUSHION * self.mss;
+        let growth = 2 * needed.saturating_mul(copied - self.space) / self.space;
+        let segments = needed.saturating_add(growth) / self.mss;
+        self.clamp = segments
+            .saturating_mul(self.window_of_segment())
+            .min(self.most)
+            .max(self.clamp);
+        self.space = copied;
+    }
+
+    /// The window for which a segment's buffer counts.
+    fn window_of_segment(&self) -> u64 {
+        let memory = self.mss + OVERHEAD;
+        let missing = (2 * self.mss).saturating_sub(memory);
+        (memory + missing.next_multiple_of(OVERHEAD_STEP)) / 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redtail_core::Bytes;
+
+    use super::*;
+    use crate::presets::Preset;
+
+    const MSS: u64 = 1448;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_ms(ms)
+    }
+
+    fn buffer(window: u32) -> ReceiveBuffer {
+        ReceiveBuffer::new(&Preset::Linux.params(), window)
+    }
+
+    /// A full segment that answers what was sent at `sent` ms.
+    fn answering(sent: u64) -> Segment {
+        Segment {
+            len: MSS as u32,
+            ts_ecr: super::super::timestamps::timestamp(at(sent)),
+            ..Segment::default()
+        }
+    }
+
+    /// The segments, of these and no more, that raise the threshold.
+    fn raised(buffer: &mut ReceiveBuffer, segments: u64) -> u64 {
+        (0..segments).filter(|_| buffer.grows(MSS as u32)).count() as u64
+    }
+
+    #[test]
+    fn at_the_start_the_window_is_all_that_half_of_128_kib_has_room_for() {
+        let buffer = buffer(1 << 30);
+        assert_eq!((buffer.threshold, buffer.clamp), (64_088, 64_088));
+        assert_eq!(buffer.space, 10 * MSS);
+    }
+
+    #[test]
+    fn a_small_window_bounds_it() {
+        let mut buffer = buffer(30_000);
+        assert_eq!((buffer.clamp, buffer.threshold), (28_552, 28_552));
+        buffer.end_round(100_000);
+        assert_eq!(buffer.clamp, 30_000);
+    }
+
+    #[test]
+    fn a_round_that_reads_twice_as_much_makes_room_for_six_times_that_and_a_cushion() {
+        let mut buffer = buffer(1 << 30);
+        buffer.on_established(at(0));
+        buffer.on_segment(&answering(0), 1000, at(50));
+        // What is read in less than a round trip does not end the round, and what is not more than
+        // the space, ten segments, changes nothing.
+        buffer.on_read(10 * MSS, at(49));
+        buffer.on_read(10 * MSS, at(50));
+        assert_eq!((buffer.clamp, buffer.space), (64_088, 10 * MSS));
+        // 3 (2 x 20 + 16) segments of (1448 + 832 + 5 x 128) / 2 = 1460 bytes.
+        buffer.on_read(30 * MSS, at(100));
+        assert_eq!((buffer.clamp, buffer.space), (168 * 1460, 20 * MSS));
+        // Each segment is worth two of threshold: (245 280 - 64 088) / 2896 = 62.6.
+        assert_eq!(raised(&mut buffer, 100), 63);
+        // The same again is no reason.
+        buffer.on_read(50 * MSS, at(150));
+        assert_eq!(raised(&mut buffer, 100), 0);
+    }
+
+    #[test]
+    fn short_segments_do_not_raise_it() {
+        let mut buffer = buffer(1 << 30);
+        buffer.end_round(20 * MSS);
+        assert!(!buffer.grows(127) && buffer.grows(128));
+    }
+
+    #[test]
+    fn the_round_trip_is_in_ticks_falls_at_once_and_rises_slowly() {
+        let mut buffer = buffer(1 << 30);
+        let mut sample = |sent, now: Time| {
+            buffer.on_segment(&answering(sent), 1000, now);
+            buffer.round_trip
+        };
+        let ms = |ms: u64| Some(Span::from_ms(ms));
+        assert_eq!(sample(10, at(60) + Span::from_us(900)), ms(50));
+        assert_eq!(sample(20, at(62)), ms(42));
+        // The same echo again is no sample.
+        assert_eq!(sample(20, at(200)), ms(42));
+        assert_eq!(sample(100, at(150)), ms(43));
+        assert_eq!(sample(200, at(200)), ms(1));
+    }
+
+    #[test]
+    fn an_echo_that_came_without_data_gives_no_sample() {
+        let mut buffer = buffer(1 << 30);
+        let bare = Segment {
+            len: 0,
+            ..answering(10)
+        };
+        buffer.on_segment(&bare, 1000, at(60));
+        buffer.on_segment(&answering(10), 1000, at(61));
+        assert_eq!(buffer.round_trip, None);
+        buffer.on_segment(&answering(20), 1000, at(70));
+        assert_eq!(buffer.round_trip, Some(Span::from_ms(50)));
+    }
+
+    #[test]
+    fn without_timestamps_it_stays() {
+        let params = TcpParams {
+            timestamps: false,
+            mss: Bytes::new(MSS),
+            ..Preset::Linux.params()
+        };
+        let mut buffer = ReceiveBuffer::new(&params, 1 << 30);
+        buffer.on_segment(&answering(0), 1000, at(50));
+        buffer.on_read(100 * MSS, at(1000));
+        assert_eq!(raised(&mut buffer, 10), 0);
+    }
+}
