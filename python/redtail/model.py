@@ -1855,8 +1855,10 @@ class Tcp(Part):
         idle_restart: After an idle time longer than the retransmission timeout, continue with at
             most the initial window (RFC 5681, section 4.1), or as `idle_decay` says. True or false.
         idle_decay: How `idle_restart` reduces the window. "restart" or "halving".
-        fin_beyond_window: Send the segment that carries the FIN even if the congestion window is
-            full, one segment beyond it (Linux, tcp_cwnd_test). True or false.
+        fin_beyond_window: Send the FIN as Linux does: its segment leaves even if the congestion
+            window is full, one segment beyond it (tcp_cwnd_test), and data that can be sent when
+            the application closes leaves before it, so that it goes alone (tcp_send_fin). True or
+            false.
         initial_rto: Retransmission timeout before the first round-trip sample; at least "1 us". A
             time with its unit, for example "100 ms".
         min_rto: Smallest retransmission timeout; at least "1 us". A time with its unit, for example
