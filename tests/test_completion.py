@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from conftest import ROOT
+
+RUNS = ROOT / "tests" / "fixtures" / "results-0.1.0" / "runs"
+
 _BASH = shutil.which("bash")
 pytestmark = pytest.mark.skipif(_BASH is None, reason="there is no bash")
 
@@ -33,7 +37,11 @@ def _completed(lines: Sequence[str], folder: Path) -> list[list[str]]:
         [str(_BASH), "--norc", "-c", _ASK],
         input="".join(f"{line}\n" for line in lines),
         cwd=folder,
-        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        env={
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "REDTAIL_KERNELS": str(folder),
+        },
         capture_output=True,
         text=True,
         check=True,
@@ -57,6 +65,14 @@ def test_bash_completes_the_names_that_redtail_knows(tmp_path: Path) -> None:
         "redtail compare x.toml --metric goo": ["goodput"],
         "redtail advise --access pp": ["pppoe-vdsl2"],
         "redtail advise --use calls,ga": ["calls,games"],
+        "redtail advise --objective ga": ["games"],
+        "redtail advise --effort t": ["thorough"],
+        "redtail advise --device op": ["openwrt", "opnsense"],
+        # Of the folder of results, which is not there at first.
+        "redtail runs show fold": [],
+        f"redtail runs show --out {RUNS} fold": ["folders"],
+        "redtail runs show --out s3://bucket/runs fold": [],
+        "redtail kernel remove .": [],
         # Files are completed by the shell.
         "redtail run .": [],
     }

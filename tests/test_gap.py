@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from redtail.analysis.gap import Gap, Gaps, gaps
 from redtail.analysis.results import CaseResult, Results
 from redtail.analysis.tolerances import Tolerances, of_options, parse, read
 from redtail.cli import app
+from redtail.display.gaps import gap_figure
 from redtail.errors import InvalidRun, RedtailWarning, SpecError
 from redtail.store.folders import StoredRun
 from redtail.validation import report, study
@@ -682,3 +684,34 @@ def test_a_comparison_is_a_sequence_of_gaps(tmp_path: Path) -> None:
     found = gaps([_results(tmp_path, name, {"loss": [0.1, 0.2]}) for name in "ab"])
     assert isinstance(found, Gaps) and isinstance(found[0], redtail.Gap) and len(found) == 1
     assert found.outside == ()
+
+
+def test_without_a_load_each_case_has_a_row_with_its_tolerance(tmp_path: Path) -> None:
+    key = "bottleneck.queue"
+    found = []
+    for backend, values in (("a", [0.1, 0.2, 0.3]), ("b", [0.2, 0.3, 0.4])):
+        made = _results(tmp_path, backend, {"loss": values}, [{"loss": [0.5, 0.5, 0.6]}])
+        cases = [
+            replace(case, factors={key: {"kind": kind}}, labels={key: kind})
+            for case, kind in zip(made.cases, ("red", "pie"), strict=True)
+        ]
+        found.append(
+            Results(
+                name="made up",
+                description="",
+                factors=[key],
+                cases=tuple(cases),
+                folder=tmp_path,
+                backend=backend,
+            )
+        )
+    figure = gap_figure(gaps(found, tolerances=Tolerances({"loss": "5 points"})), "loss")
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["red", "pie"]
+    # 5 points to each side of the first backend's mean of 20 %.
+    boxes = {round(box.get_y() + 0.35): box for box in axes.patches}
+    assert boxes[0].get_width() == pytest.approx(10) and boxes[0].get_x() == pytest.approx(15)
+    means = [line.get_xdata().tolist() for line in axes.lines if len(line.get_xdata()) == 2]
+    assert [20, 100 * 1.6 / 3] in [pytest.approx(each) for each in means]
+    heights = [line.get_ydata().tolist() for line in axes.lines if len(line.get_ydata()) == 2]
+    assert len({tuple(each) for each in heights}) == 2, "backends stand beside each other"

@@ -19,7 +19,7 @@ params! {
     pub struct Experiment {
         /// Number of the format of this file. A redtail that does not read the format refuses the file and says what reads it.
         #[schemars(extend("enum" = [FORMAT]))]
-        format: u64 = FORMAT, "1, the format of redtail 0.1; so it stays in later versions, whatever they write.";
+        format: u64 = 1, "1, the format of redtail 0.1; so it stays in later versions, whatever they write.";
         /// Name of the experiment; results are stored in a folder of this name.
         name: String;
         /// A description of the experiment in one sentence or more.

@@ -5,7 +5,7 @@
 use crate::error::Problem;
 use crate::node::{Node, Value};
 
-/// The format that is read. A file without a number has it.
+/// The format that is read. A file without a number has format 1, whatever this is.
 ///
 /// It gets higher when a file that was valid would mean something else or be refused; new keys alone do
 /// not make a new format.
@@ -27,7 +27,8 @@ pub(crate) fn check(tree: &Node) -> Result<(), Problem> {
              (pip install --upgrade redtail)"
         ),
         _ => format!(
-            "is no format; accepted: {FORMAT}, which is that of redtail {version}, and also without this key"
+            "is no format; accepted: {FORMAT}, the format that redtail {version} reads (a file without this \
+             key has 1)"
         ),
     };
     Err(Problem {

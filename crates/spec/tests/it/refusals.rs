@@ -49,8 +49,8 @@ fn formats() {
         assert_eq!(
             with(&format!("format = {other}")),
             format!(
-                "e.toml:3: format = {other} is no format; accepted: 1, which is that of redtail {version}, \
-                 and also without this key"
+                "e.toml:3: format = {other} is no format; accepted: 1, the format that redtail {version} reads \
+                 (a file without this key has 1)"
             )
         );
     }
