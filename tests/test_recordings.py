@@ -37,7 +37,7 @@ EXPERIMENT = """
 name = "Truth"
 duration = "{duration} s"
 replications = 1
-seed = 3
+seed = {seed}
 [bottleneck]
 {rate}
 delay = "20 ms"
@@ -95,7 +95,8 @@ TRUTHS: dict[str, dict[str, Any]] = {
     "four": {"traffic": bulk(4, "sack", FOUR)},
     "four linux": {"traffic": bulk(4, "linux", FOUR)},
     "newreno": {"traffic": bulk(2, "newreno")},
-    "web": {"traffic": bulk(2, "linux") + WEB},
+    # Of seeds 1 to 8 the third gives a receiver a bound of the buffer in place of an estimate.
+    "web": {"traffic": bulk(2, "linux") + WEB, "seed": 4},
     "steps": {"traffic": bulk(2, "linux"), "rate": STEPS},
     "slow": {
         "traffic": bulk(2, "linux"),
@@ -131,7 +132,13 @@ TRUTHS: dict[str, dict[str, Any]] = {
 
 def experiment(name: str) -> str:
     """The experiment of a truth."""
-    given = {"rate": 'rate = "10 Mbit/s"', "queue": TAIL_DROP, "duration": 30, **TRUTHS[name]}
+    given = {
+        "rate": 'rate = "10 Mbit/s"',
+        "queue": TAIL_DROP,
+        "duration": 30,
+        "seed": 3,
+        **TRUTHS[name],
+    }
     return EXPERIMENT.format(**given)
 
 
@@ -251,6 +258,7 @@ def test_a_link_that_follows_a_trace_varies(points: tuple[str, ...], tmp_path: P
             rate='rate_trace = "walk.trace"',
             queue=TAIL_DROP,
             duration=20,
+            seed=3,
             traffic=bulk(3, "linux", more),
         )
     )
@@ -729,6 +737,7 @@ def test_captures_of_a_kernel_tell_the_line(points: tuple[str, ...], tmp_path: P
         rate='rate = "20 Mbit/s"',
         queue='{ kind = "tail-drop", limit = "90 kB" }',
         duration=8,
+        seed=3,
         traffic=bulk(2, "linux"),
     )
     file = tmp_path / "live.pcapng"

@@ -1827,9 +1827,10 @@ class Tcp(Part):
             shortest. A time with its unit, for example "100 ms".
         adaptive_acks: With `delayed_ack`, acknowledge as Linux's receiver does: a delay that
             follows the time between segments, doubles when it runs out and is at most 200 ms and
-            the round trip; pushed and short segments at once unless this side sends too; and at
-            once again for a while after a duplicate, a gap longer than the retransmission timeout
-            or a first mark (net/ipv4/tcp_input.c, tcp_event_data_recv, __tcp_ack_snd_check,
+            the round trip; pushed and short segments at once unless this side sends too; segments
+            that let the receive window grow at once; and at once again for a while after a
+            duplicate, a gap longer than the retransmission timeout or a first mark
+            (net/ipv4/tcp_input.c, tcp_event_data_recv, tcp_grow_window, __tcp_ack_snd_check,
             __tcp_ecn_check_ce; tcp_output.c, tcp_send_delayed_ack; tcp_timer.c,
             tcp_delack_timer_handler). True or false.
         quick_acks: Number of segments at the start of a connection that are acknowledged at once in

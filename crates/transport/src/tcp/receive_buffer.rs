@@ -2,7 +2,8 @@
 //!
 //! Source: Linux 6.1, net/ipv4/tcp_input.c (tcp_init_buffer_space, tcp_grow_window,
 //! tcp_rcv_rtt_measure_ts, tcp_rcv_space_adjust), tcp_output.c (tcp_select_initial_window) and
-//! include/net/tcp.h (tcp_win_from_space), read for what they compute.
+//! include/net/tcp.h (tcp_win_from_space), read for what they compute. A sample of the round trip that
+//! is less than the smoothed one takes its place, as since Linux 6.1.142 (tcp_rcv_rtt_update).
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
@@ -73,7 +74,7 @@ pub(super) struct ReceiveBuffer {
     round: (u64, Time),
     /// The round trip as the receiver sees it, smoothed.
     round_trip: Option<Span>,
-    /// The echo that gave the latest sample of it.
+    /// The latest echo.
     echo: Option<u32>,
     timestamps: bool,
 }
@@ -151,7 +152,7 @@ impl ReceiveBuffer {
             return;
         }
         let needed = 2 * copied + CUSHION * self.mss;
-        let growth = 2 * needed.saturating_mul(copied - self.space) / self.space;
+        let growth = needed.saturating_mul(2 * (copied - self.space)) / self.space;
         let segments = needed.saturating_add(growth) / self.mss;
         self.clamp = segments
             .saturating_mul(self.window_of_segment())
