@@ -293,7 +293,9 @@ wheel: build-wheel ## a wheel of the build for users in dist, and runs with it i
 	$(MAKE) test-wheel
 
 # RUSTFLAGS and CARGO_TARGET_DIR are Cargo's own; WHEEL_FLAGS are maturin's, for instance --target.
-build-wheel: export PATH := $(if $(ZIG),$(abspath $(BIN)):)$(PATH)
+ifneq ($(ZIG),)
+build-wheel: export PATH := $(abspath $(BIN)):$(PATH)
+endif
 build-wheel: $(VENV)/.runtime $(if $(ZIG),$(VENV)/.wheel) ## the wheel alone
 	@rm -f dist/redtail-*.whl
 	$(if $(filter Linux-x86_64,$(HOST)),$(if $(ZIG),$(call BUILD_GUEST,zigbuild --target \
