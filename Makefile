@@ -200,24 +200,29 @@ test-portable: dev ## what can be tested on any system: Rust tests, and Python t
 	$(MAKE) test-rust
 	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "not live and not linux"
 
+# The extras of users.
+EXTRAS := --extra cluster --extra notebook --extra objects --extra tune
+
 # Another environment with the same native module. The versions of what redtail itself needs are found
 # first, because with --resolution=lowest-direct the tools of the tests would be as old as they can be.
 define TEST_VERSIONS
 	@mkdir -p target/$@
-	uv pip compile pyproject.toml --extra cluster --extra objects --extra tune --quiet \
-		--resolution $(1) --python-version 3.11 --no-annotate --no-header -o target/$@/versions.txt
+	uv pip compile pyproject.toml $(EXTRAS) --quiet --upgrade --resolution $(1) --python $(PYTHON) \
+		--no-annotate --no-header --no-emit-index-url -o target/$@/versions.txt
 	$(PYTHON) -m venv --clear target/$@/venv
 	uv pip install --quiet --python target/$@/venv/$(SCRIPTS)/python -c target/$@/versions.txt \
-		-r pyproject.toml --extra build --extra dev
+		-r pyproject.toml $(EXTRAS) --extra build --extra dev
 	VIRTUAL_ENV=$(abspath target/$@/venv) $(BIN)/maturin develop --profile quick --locked --quiet
-	target/$@/venv/$(SCRIPTS)/python -m pytest -q -n $(PYTEST_WORKERS) -m "not live and not linux and not papers" $(TESTS)
+	target/$@/venv/$(SCRIPTS)/python -m pytest -q -n $(PYTEST_WORKERS) $(2) \
+		-m "not live and not linux and not papers" $(TESTS)
 endef
 
+# Old libraries use what has been deprecated since in the libraries that they need.
 test-lowest: dev ## Python tests with the lowest versions that pyproject.toml allows (needs uv)
-	$(call TEST_VERSIONS,lowest-direct)
+	$(call TEST_VERSIONS,lowest-direct,-W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning)
 
 test-newest: dev ## Python tests with the newest versions that pyproject.toml allows (needs uv)
-	$(call TEST_VERSIONS,highest)
+	$(call TEST_VERSIONS,highest,)
 
 # Without the tests that take longest or need a kernel. TESTS=FILE measures with a part of the rest.
 coverage: dev ## which lines of the Python code the tests reach (pages in target/coverage)
@@ -314,7 +319,9 @@ wheel: build-wheel ## a wheel of the build for users in dist, and runs with it i
 	$(MAKE) test-wheel
 
 # RUSTFLAGS and CARGO_TARGET_DIR are Cargo's own; WHEEL_FLAGS are maturin's, for instance --target.
-build-wheel: export PATH := $(if $(ZIG),$(abspath $(BIN)):)$(PATH)
+ifneq ($(ZIG),)
+build-wheel: export PATH := $(abspath $(BIN)):$(PATH)
+endif
 build-wheel: $(VENV)/.runtime $(if $(ZIG),$(VENV)/.wheel) ## the wheel alone
 	@rm -f dist/redtail-*.whl
 	$(if $(filter Linux-x86_64,$(HOST)),$(if $(ZIG),$(call BUILD_GUEST,zigbuild --target \
@@ -355,7 +362,7 @@ lock: ## renew the lock files (needs uv); versions move only within pyproject.to
 	uv pip compile pyproject.toml --extra build --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --no-header --no-emit-index-url --quiet \
 		-o requirements.lock
-	uv pip compile pyproject.toml --extra build --extra dev -c requirements.lock --universal \
+	uv pip compile pyproject.toml $(EXTRAS) --extra build --extra dev -c requirements.lock --universal \
 		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 		--quiet -o requirements-dev.lock
 	uv pip compile pyproject.toml --extra docs -c requirements-dev.lock --universal \

@@ -258,5 +258,5 @@ def test_without_xarray_the_message_says_what_to_install(
     fake: FakeNative, fake_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "xarray", None)
-    with pytest.raises(RedtailError, match="pip install xarray"):
+    with pytest.raises(RedtailError, match=r"pip install 'redtail\[notebook\]'"):
         redtail.run(fake_file, out=tmp_path, replications=1).to_xarray()

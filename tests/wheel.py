@@ -128,6 +128,7 @@ class Environment:
             if not name.startswith(("PYTHON", "VIRTUAL_ENV", "PYO3_", "MAKE"))
         }
         self.variables |= {"PATH": self.path, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+        self.variables["PYTHONUTF8"] = "1"  # what is printed is read as UTF-8, on Windows too
         if not rust and (found := [it for it in COMPILERS if shutil.which(it, path=self.path)]):
             raise Failed(f"the environment has {', '.join(found)}")
 

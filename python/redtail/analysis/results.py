@@ -521,7 +521,7 @@ class Results:
             import xarray
         except ImportError:
             raise RedtailError(
-                "xarray is not installed; install it with: pip install xarray"
+                "xarray is not installed; install it with: pip install 'redtail[notebook]'"
             ) from None
         import numpy as np
 
