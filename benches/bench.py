@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -233,6 +233,12 @@ def measure_rows(program: Path, scenarios: dict[str, Path], repeats: int) -> dic
     return rows
 
 
+def measure_written(scenarios: Callable[[Path], dict[str, Path]], repeats: int) -> dict[str, Row]:
+    """Measure the rows whose scenarios a function writes to a folder."""
+    with TemporaryDirectory() as folder:
+        return measure_rows(build("redtail-sim", "packet_cost"), scenarios(Path(folder)), repeats)
+
+
 def measure_scaling(repeats: int) -> float:
     """Speed-up of replications on two threads against one, the median of `repeats`."""
     text = (_HERE / "scenarios" / ROWS["a"][1]).read_text()
@@ -438,6 +444,20 @@ def show_peers(rows: dict[str, Row]) -> None:
             print(f"{row:8}{label:48}{nanoseconds:10.0f}   {ratio:.1f} times redtail")
 
 
+#: What can be measured alone (``--only``). The peers are left out otherwise.
+PARTS = ("rows", "scale", "presets", "starts", "campaigns", "queues", "real-time", "peers")
+
+
+def _parts(text: str) -> set[str]:
+    """The parts named in an argument, between commas."""
+    named = set(text.split(","))
+    if unknown := named - set(PARTS):
+        raise argparse.ArgumentTypeError(
+            f"{', '.join(sorted(unknown))}: accepted: {', '.join(PARTS)}"
+        )
+    return named
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(
@@ -445,48 +465,66 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--repeats", type=int, default=7, help="measurements of each row (7)")
     parser.add_argument("--peers", action="store_true", help="also run ns-2, ns-3 and htsim")
-    parser.add_argument("--starts", action="store_true", help="measure the starts alone")
+    parser.add_argument("--only", type=_parts, metavar="PARTS", help=f"some of: {', '.join(PARTS)}")
     parser.add_argument("--json", action="store_true", help="print the measurements as JSON")
     options = parser.parse_args(arguments)
-    if options.starts:
-        show_starts(measure_starts(START_REPEATS))
-        return 0
-    program = build("redtail-sim", "packet_cost")
-    named = {name: _HERE / "scenarios" / file for name, (_, file) in ROWS.items()}
-    rows = measure_rows(program, named, options.repeats)
-    with TemporaryDirectory() as folder:
-        presets = measure_rows(program, preset_scenarios(Path(folder)), options.repeats)
-        scale = measure_rows(program, scale_scenarios(Path(folder)), 1)
-    scaling = measure_scaling(3)
-    starts = measure_starts(START_REPEATS)
-    campaigns = measure_campaigns()
-    queues = measure_queues(build("redtail-qdisc", "queue_cost"), options.repeats)
-    real_time = measure_live(LIVE_TRIES)
-    if options.json:
-        cells = [
+    parts = options.only or set(PARTS) - {"peers"}
+    if options.peers:
+        parts.add("peers")
+    tables: dict[str, Any] = {}
+    rows: dict[str, Row] = {}
+    if parts & {"rows", "scale", "peers"}:  # with which the others are compared
+        named = {name: _HERE / "scenarios" / file for name, (_, file) in ROWS.items()}
+        rows = measure_rows(build("redtail-sim", "packet_cost"), named, options.repeats)
+        scaling = measure_scaling(3)
+        tables |= {"rows": _plain(rows), "scaling": scaling}
+        if not options.json:
+            show(rows, scaling)
+    if "scale" in parts:
+        scale = measure_written(scale_scenarios, 1)
+        tables["scale"] = _plain(scale)
+        if not options.json:
+            show_scale(scale, rows)
+    if "presets" in parts:
+        presets = measure_written(preset_scenarios, options.repeats)
+        tables["presets"] = _plain(presets)
+        if not options.json:
+            show_presets(presets)
+    if "starts" in parts:
+        tables["starts"] = measure_starts(START_REPEATS)
+        if not options.json:
+            show_starts(tables["starts"])
+    if "campaigns" in parts:
+        tables["campaigns"] = measure_campaigns()
+        if not options.json:
+            show_campaigns(tables["campaigns"])
+    if "queues" in parts:
+        queues = measure_queues(build("redtail-qdisc", "queue_cost"), options.repeats)
+        tables["queues"] = [
             {"kind": kind, "backlog": backlog, "flows": flows, **vars(cell)}
             for kind, places in queues.items()
             for (backlog, flows), cell in places.items()
         ]
-        tables = {
-            "rows": {k: vars(v) for k, v in (rows | scale | presets).items()},
-            "queues": cells,
-        }
-        runs = {name: [vars(run) for run in found] for name, found in real_time.items()}
-        others = {"scaling": scaling, "campaigns": campaigns, "real_time": runs}
-        others["starts"] = starts
-        print(json.dumps(tables | others))
-    else:
-        show(rows, scaling)
-        show_scale(scale, rows)
-        show_presets(presets)
-        show_starts(starts)
-        show_campaigns(campaigns)
-        show_queues(queues)
-        show_live(real_time)
-    if options.peers:
+        if not options.json:
+            show_queues(queues)
+    if "real-time" in parts:
+        real_time = measure_live(LIVE_TRIES)
+        tables["real_time"] = {name: _each(found) for name, found in real_time.items()}
+        if not options.json:
+            show_live(real_time)
+    if options.json:
+        print(json.dumps(tables))
+    if "peers" in parts:
         show_peers(rows)
     return 0
+
+
+def _plain(rows: dict[str, Row]) -> dict[str, Any]:
+    return {name: vars(row) for name, row in rows.items()}
+
+
+def _each(found: Iterable[object]) -> list[dict[str, Any]]:
+    return [vars(one) for one in found]
 
 
 if __name__ == "__main__":
