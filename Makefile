@@ -214,7 +214,7 @@ define TEST_VERSIONS
 		-r pyproject.toml $(EXTRAS) --extra build --extra dev
 	VIRTUAL_ENV=$(abspath target/$@/venv) $(BIN)/maturin develop --profile quick --locked --quiet
 	target/$@/venv/$(SCRIPTS)/python -m pytest -q -n $(PYTEST_WORKERS) $(2) \
-		-m "not live and not linux and not papers" $(TESTS)
+		-m "not live and not linux and not papers and not locked" $(TESTS)
 endef
 
 # Old libraries use what has been deprecated since in the libraries that they need.

@@ -96,6 +96,7 @@ def _commands(page: str, folder: Path) -> Iterator[tuple[re.Match[str], int]]:
             yield command, block.start("body")
 
 
+@pytest.mark.locked
 @pytest.mark.parametrize("page", MARKED, ids=_name)
 def test_the_commands_of_a_page_print_what_it_shows(page: Path, tmp_path: Path) -> None:
     folder = _scratch(tmp_path)

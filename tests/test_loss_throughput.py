@@ -247,6 +247,7 @@ def draw(path: Path) -> None:
     few.save(path, optimize=True)
 
 
+@pytest.mark.locked
 def test_the_figure_of_the_page_can_be_drawn(tmp_path: Path) -> None:
     draw(tmp_path / "figure.png")
     assert FIGURE.stat().st_size == pytest.approx((tmp_path / "figure.png").stat().st_size, rel=0.2)
