@@ -150,6 +150,7 @@ class Row:
     events: float = 0.0
     peak_kib: int = 0
     seconds: float = 0.0
+    packets: int = 0
 
 
 def preset_rows() -> dict[str, tuple[str, str]]:
@@ -222,6 +223,7 @@ def measure_once(program: Path, scenario: Path, row: Row) -> None:
     row.events = report["events"] / max(report["packets"], 1)
     row.peak_kib = max(row.peak_kib, report["peak_kib"])
     row.seconds = report["seconds"]
+    row.packets = report["packets"]
 
 
 def measure_rows(program: Path, scenarios: dict[str, Path], repeats: int) -> dict[str, Row]:
@@ -404,7 +406,7 @@ def show_scale(scale: dict[str, Row], rows: dict[str, Row]) -> None:
     for name, row in scale.items():
         made = SCALE[name]
         print(f"{name:10}{made.title:28}", end="")
-        if row.events:
+        if row.packets:
             least = min(row.nanoseconds)
             ratio = least / min(rows[made.beside].nanoseconds)
             print(f"{least:10.0f}{made.beside:>6}{ratio:7.2f}", end="")
