@@ -44,7 +44,10 @@ def only(pattern: str) -> Path:
     found = sorted((ROOT / "dist").glob(pattern))
     if len(found) != 1:
         names = ", ".join(path.name for path in found) or "none"
-        raise Failed(f"dist/{pattern}: there should be one file, and there is {names}")
+        raise Failed(
+            f"there should be one such file in dist, and there is {names}; "
+            "`make build-wheel` and `make sdist` make them"
+        )
     return found[0]
 
 
@@ -211,8 +214,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sdist", action="store_true", help="the source distribution instead")
     options = parser.parse_args()
-    file = only("redtail-*.tar.gz" if options.sdist else "redtail-*.whl")
+    pattern = "redtail-*.tar.gz" if options.sdist else "redtail-*.whl"
     try:
+        file = only(pattern)
         if not options.sdist:
             check_files(file)
             check_library(file)
@@ -224,7 +228,7 @@ def main() -> None:
             if not options.sdist and sys.platform == "linux" and platform.machine() == "x86_64":
                 use_kernel(environment)
     except Failed as failure:
-        sys.exit(f"{file.name}: {failure}")
+        sys.exit(f"{pattern}: {failure}")
     print(f"{file.name}: works")
 
 
