@@ -624,6 +624,40 @@ def test_a_validation_goes_on_past_runs_that_are_not_valid(guest: Kernel, tmp_pa
     assert found["verdicts"] == {"not measured": 4} and found["failed_runs"] == 2
 
 
+class Uneven(Kernel):
+    """A backend whose goodput with one flow is 1 or 2 % higher in turn: about the tolerance."""
+
+    def run(
+        self, scenario: str, cancel: Any = None, queues: Any = None, traces: Any = None
+    ) -> _engine.Outcome:
+        outcome = super().run(scenario, cancel, queues, traces)
+        found = json.loads(scenario)
+        if found["traffic"][0]["flows"] == 1:
+            outcome.metrics["goodput"] *= 1.01 + 0.01 * (found["replication"] % 2)
+        return outcome
+
+
+def test_cases_that_are_not_certain_get_more_replications(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    backend = Uneven("uneven", lambda metrics: None)
+    monkeypatch.setitem(backends.KNOWN, "uneven", lambda: backend)
+    written = tmp_path / "report.md"
+    words = ["validate", "--backends", "sim,uneven", "--only", "slow/red", "--out", str(tmp_path)]
+    words += ["--report", str(written)]
+    done = _command(*words, "--at-most", "12")
+    assert done.exit_code == 0, done.output
+    assert backend.ran == 12 + 5
+    text = written.read_text()
+    assert "1 not certain. 1 case with 5 replications, 1 case with 12 replications." in text
+    assert "were looked at more than once" in text
+    assert "| slow/red/1 | goodput Mbit/s | 12 |" in text
+    assert "| slow/red/4 | goodput Mbit/s | 5 |" in text
+    # Without it the same runs are compared, five of each case, and none is made.
+    assert _command(*words, "--json").exit_code == 0
+    assert backend.ran == 12 + 5 and "looked at" not in written.read_text()
+
+
 def test_gaps_of_a_report_are_sorted_worst_first(tmp_path: Path) -> None:
     first = {"goodput": [100.0] * 5, "loss": [0.1] * 5}
     second = {"goodput": [90.0] * 5, "loss": [0.9] * 5}
@@ -642,6 +676,7 @@ def test_gaps_of_a_report_are_sorted_worst_first(tmp_path: Path) -> None:
         (["--only", "web/red", "--only", "!web"], "leaves no case of the matrix"),
         (["--backends", "sim"], "there is nothing to compare it with"),
         (["--backends", "sim,none"], "there is no backend 'none'"),
+        (["--at-most", "4"], "--at-most 4: each case has 5 replications; accepted: 5 or more"),
         (["--explanations", "none.toml"], "none.toml: cannot be read"),
     ],
 )

@@ -110,6 +110,8 @@ class Plan:
         name: the experiment's name.
         description: its description, possibly empty.
         replications: number of runs of each case; with a stop rule, the largest.
+        counts: the number of runs of each case, if these are not alike; then `replications` is the
+            largest of them, and there is no stop rule.
         backend: the name of what makes the runs, if the experiment says so.
         report: names of the metrics that the experiment wants shown, which may have wildcards.
         seed: where the random numbers start from.
@@ -153,6 +155,7 @@ class Plan:
     form: str = "toml"
     inputs: tuple[str, ...] = ()
     report: tuple[str, ...] = ()
+    counts: tuple[int, ...] = ()
 
     @property
     def loaded(self) -> bool:
@@ -177,8 +180,21 @@ class Plan:
 
     @property
     def runs(self) -> int:
-        """Number of runs: cases times replications; with a stop rule, the largest."""
-        return len(self.cases) * self.replications
+        """Number of runs of all cases; with a stop rule, the largest."""
+        return sum(self.counts) if self.counts else len(self.cases) * self.replications
+
+    @property
+    def first_runs(self) -> int:
+        """Number of runs before a stop rule is looked at; without one, all."""
+        return self.runs if self.stop is None else len(self.cases) * self.stop.at_least
+
+    def with_counts(self, counts: Sequence[int]) -> Plan:
+        """Return a plan without a stop rule whose cases have these numbers of replications."""
+        return replace(self, counts=tuple(counts), replications=max(counts), stop=None)
+
+    def has(self, case: int, replication: int) -> bool:
+        """Return whether a replication of a case is among the runs; both numbers from 0."""
+        return replication < (self.counts[case] if self.counts else self.replications)
 
     @property
     def at_least(self) -> int:

@@ -51,8 +51,7 @@ def amount(plan: Plan) -> str:
     if plan.stop is None:
         return f"{cases}, {counted(plan.replications, 'replication')}, {counted(plan.runs, 'run')}"
     rule = "; ".join(str(bound) for bound in plan.stop.until)
-    least = len(plan.cases) * plan.at_least
     return (
         f"{cases}, {plan.at_least} to {plan.replications} replications until {rule}, "
-        f"{least} to {counted(plan.runs, 'run')}"
+        f"{plan.first_runs} to {counted(plan.runs, 'run')}"
     )

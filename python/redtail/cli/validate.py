@@ -34,6 +34,16 @@ def validate(
         ),
     ] = None,
     replications: Replications = None,
+    at_most: Annotated[
+        int | None,
+        typer.Option(
+            "--at-most",
+            min=2,
+            metavar="N",
+            help="Cases that are not certain get twice as many replications, again and again, up "
+            "to N.",
+        ),
+    ] = None,
     listed: Annotated[
         bool, typer.Option("--list", help="Print the names of the cases, and run nothing.")
     ] = False,
@@ -73,6 +83,7 @@ def validate(
             chosen,
             only=only or (),
             replications=replications,
+            at_most=at_most,
             explanations=explanations,
             jobs=jobs,
             out=out,

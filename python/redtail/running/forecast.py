@@ -159,7 +159,7 @@ def forecast(
 
     least, most = total(plan.at_least), total(plan.replications)
     return Forecast(
-        runs=(len(plan.cases) * plan.at_least, plan.runs),
+        runs=(plan.first_runs, plan.runs),
         stored=tuple(None if found is None else len(found) for found in present),
         seconds=(least[0], most[0]),
         disk_bytes=(least[1], most[1]),

@@ -233,7 +233,7 @@ def execute_all(
             )
             found.append((plan, loads))
             notes += more
-        state = Progress(sum(len(plan.cases) * plan.at_least for plan, _ in found), notes=notes)
+        state = Progress(sum(plan.first_runs for plan, _ in found), notes=notes)
         notify = functools.partial(told, state)
         studies = [
             _Study(plan, loads, store, state, notify, out, executor is not None, maker)
@@ -353,7 +353,7 @@ class _Study:
     def left(self) -> int:
         """Return how many runs of the present round wait to be handed out, at most."""
         if not self._made:
-            self.state.total -= len(self.plan.cases) * self.plan.at_least
+            self.state.total -= self.plan.first_runs
             self._begin_round()
         return self._waiting
 
@@ -428,10 +428,16 @@ class _Study:
         # Replication by replication: what an interrupted experiment leaves then covers all cases
         # alike, and the time left is estimated from all of them.
         # Not itertools.product, which would make lists of both.
-        cases = self.open_cases
-        runs = ((number, case) for number in range(self._made, look) for case in cases)
+        cases, has = self.open_cases, self.plan.has
+        runs = (
+            (number, case)
+            for number in range(self._made, look)
+            for case in cases
+            if has(case, number)
+        )
         if self.stored.empty:
-            count = (look - self._made) * len(self.open_cases)
+            fixed = self.plan.stop is None
+            count = self.plan.runs if fixed else (look - self._made) * len(cases)
             self._waiting = count
             self.state.total += count
             self._tasks = self._all_tasks(runs)

@@ -27,7 +27,13 @@ of these backends, with the same seeds, and compares what they measure. A *cell*
 one case. Its gap is the difference between the backends in units of what the tolerance allows. A
 cell is *inside* or *outside* if the whole 95 % interval of the difference is; otherwise it is *not
 certain*. Where there is no interval (±?), all of at least five replications decide alike. Shares
-are of the mean of {first}.
+are of the mean of {first}; *n* is the number of replications.
+"""
+
+_GROWN = """\
+Cases that were not certain got more replications, so their cells were looked at more than once. In
+each look a cell whose difference is as large as the tolerance is found inside in at most 2.5 % of
+cases.
 """
 
 
@@ -39,6 +45,8 @@ def markdown(found: Validation) -> str:
     lines += [_row(each.backend, each.made_by) for each in first.results]
     lines += ["", f"redtail {escape.markdown(_engine.version())}.", "", "## Cells", ""]
     lines += [summary(found), ""]
+    if len(found.replications) > 1:
+        lines += [*_GROWN.splitlines(), ""]
     lines += ["| experiments | inside | outside | not certain | not measured |"]
     lines += ["|---|---|---|---|---|"]
     for file in found.studies:
@@ -69,10 +77,15 @@ def summary(found: Validation) -> str:
     others = ", ".join(
         f"{number} {verdict}" for verdict, number in found.counts.items() if verdict != "inside"
     )
+    made = [
+        f"{counted(cases, 'case')} with {counted(number, 'replication')}"
+        for number, cases in found.replications.items()
+    ]
     return (
         f"{inside} of {counted(judged, 'cell')} are inside{share}"
         + (f"; {others}" if others else "")
         + "."
+        + (f" {', '.join(made)}." if len(made) > 1 else "")
     )
 
 
@@ -113,7 +126,7 @@ def table(found: Validation) -> Table:
 def _heads(found: Validation) -> list[str]:
     first, *others = found.backends
     other = others[0] if len(others) == 1 else "the other's"
-    heads = ["gap", "case", "metric", first, other, "difference", "%", "allowed"]
+    heads = ["gap", "case", "metric", "n", first, other, "difference", "%", "allowed"]
     return [*heads[:2], "backend", *heads[2:]] if len(others) > 1 else heads
 
 
@@ -123,7 +136,8 @@ def _texts(found: Validation, cell: Cell) -> list[str]:
     start = ["–" if size != size else f"{size:.2f}", cell.name]
     if len(found.backends) > 2:
         start.append(cell.gap.second)
-    return [*start, head_of(cell.gap.metric), *row_texts(cell.gap)]
+    number = str(len(cell.gap.differences))
+    return [*start, head_of(cell.gap.metric), number, *row_texts(cell.gap)]
 
 
 def _table(found: Validation, cells: Sequence[Cell], *, explained: bool) -> list[str]:

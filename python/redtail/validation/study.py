@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -97,6 +98,14 @@ class Validation:
         return counted([cell.gap for cell in self.cells])
 
     @property
+    def replications(self) -> dict[int, int]:
+        """How many cases have how many replications, the smallest number first."""
+        largest: dict[str, int] = {}
+        for cell in self.judged:
+            largest[cell.name] = max(largest.get(cell.name, 0), len(cell.gap.differences))
+        return dict(sorted(Counter(largest.values()).items()))
+
+    @property
     def failed(self) -> int:
         """Number of runs that failed and are missing."""
         return sum(each.failed for study in self.studies.values() for each in study.results)
@@ -169,6 +178,7 @@ def validate(
     *,
     only: Sequence[str] = (),
     replications: int | None = None,
+    at_most: int | None = None,
     explanations: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     out: str | os.PathLike[str] = "runs",
@@ -184,13 +194,16 @@ def validate(
         only: patterns of names of cases (`fast/red/*`; `fast` stands for `fast/*`), by default
             all. One that begins with `!` leaves cases out.
         replications: overrides the matrix's number of replications, 5.
+        at_most: while a metric of a case is not certain, the case gets twice as many replications,
+            up to this number; without it all cases have the same number.
         explanations: a TOML file, by default the one beside the matrix.
         jobs: number of runs at the same time; by default one per processor.
         out: folder of the store.
         progress: called after each finished run.
 
     Raises:
-        SpecError: a pattern fits no case, or a backend cannot run one.
+        SpecError: a pattern fits no case, a backend cannot run one, or `at_most` is less than the
+            number of replications.
         StoreError: results cannot be written.
         Cancelled: it was interrupted; what was finished is kept.
     """
@@ -198,23 +211,62 @@ def validate(
     reasons = read_explanations(EXPLANATIONS if explanations is None else explanations)
     chosen = plans(only, replications)
     running.require_able([plan for _, plan, _ in chosen], backends)
-    found = running.execute_all(
-        [plan for _, plan, _ in chosen],
-        backends,
-        keep_going=True,
-        jobs=jobs,
-        out=out,
-        progress=progress,
-    )
-    studies, cells = {}, []
-    for place, (file, _, kept) in enumerate(chosen):
-        study = gaps([results[place] for results in found], tolerances=Tolerances())
-        studies[file] = study
-        for row in study:
-            name = _name(file, study.results[0].cases[row.case].labels)
-            if name in kept:
-                cells.append(Cell(name, row))
+    _require_more(at_most, [plan for _, plan, _ in chosen])
+    names_of = {file: kept for file, _, kept in chosen}
+    studies: dict[str, Gaps] = {}
+    due = {file: plan for file, plan, _ in chosen}
+    while due:
+        found = running.execute_all(
+            list(due.values()),
+            backends,
+            keep_going=True,
+            jobs=jobs,
+            out=out,
+            progress=progress,
+        )
+        more = {}
+        for (file, plan), *results in zip(due.items(), *found, strict=True):
+            studies[file] = gaps(results, tolerances=Tolerances())
+            uncertain = {
+                cell.gap.case
+                for cell in _cells(file, studies[file], names_of[file])
+                if cell.gap.verdict == "not certain"
+            }
+            counts = _counts(plan, uncertain, at_most)
+            if counts is not None:
+                more[file] = plan.with_counts(counts)
+        due = more
+    cells = [
+        cell for file, study in studies.items() for cell in _cells(file, study, names_of[file])
+    ]
     return Validation(studies, tuple(cells), tuple(reasons))
+
+
+def _cells(file: str, study: Gaps, kept: Sequence[str]) -> Iterator[Cell]:
+    """Yield the cells of the cases that were asked for."""
+    for row in study:
+        name = _name(file, study.results[0].cases[row.case].labels)
+        if name in kept:
+            yield Cell(name, row)
+
+
+def _require_more(at_most: int | None, plans: Iterable[Plan]) -> None:
+    most = max(plan.replications for plan in plans)
+    if at_most is not None and at_most < most:
+        raise SpecError(
+            f"--at-most {at_most}: each case has {most} replications; accepted: {most} or more",
+            key="at_most",
+        )
+
+
+def _counts(plan: Plan, uncertain: Container[int], at_most: int | None) -> list[int] | None:
+    """Return how many replications each case is to have; None if it has as many."""
+    now = plan.counts or (plan.replications,) * len(plan.cases)
+    then = [
+        min(2 * count, at_most) if at_most is not None and case in uncertain else count
+        for case, count in enumerate(now)
+    ]
+    return None if tuple(then) == now else then
 
 
 def read_explanations(file: str | os.PathLike[str]) -> list[Explanation]:
