@@ -4,7 +4,7 @@
 //! headers, and round trips only if they are given.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use redtail_core::schemars::{self, JsonSchema};
 use redtail_core::serde::{self, Deserialize, Serialize};
@@ -162,9 +162,19 @@ pub struct FlowTable {
     pub groups: Vec<String>,
     /// Facts by flow number.
     pub flows: Vec<FlowFacts>,
-    /// The flows after the last of `flows`, which users open and close: each packs the number of
-    /// the user's own flow (upper half) and that of the host that sends data.
-    opened: boxcar::Vec<AtomicU64>,
+    /// For each of `flows`, how many connections its user has opened with this number.
+    connections: Vec<AtomicU32>,
+    /// The flows after the last of `flows`, which users open and close.
+    opened: boxcar::Vec<Opened>,
+}
+
+/// A flow that a user has opened.
+#[derive(Debug, Default)]
+struct Opened {
+    /// The number of the user's own flow (upper half) and that of the host that sends data.
+    packed: AtomicU64,
+    /// How many connections had this number.
+    connections: AtomicU32,
 }
 
 impl FlowTable {
@@ -172,9 +182,26 @@ impl FlowTable {
     pub fn new(groups: Vec<String>, flows: Vec<FlowFacts>) -> Self {
         Self {
             groups,
+            connections: flows.iter().map(|_| AtomicU32::new(0)).collect(),
             flows,
             opened: boxcar::Vec::new(),
         }
+    }
+
+    /// What a router tells the flow by, as addresses and ports do: no two connections have the same key, also
+    /// when one has the flow number that another had before. It is the number itself for a flow that no user
+    /// opens.
+    #[inline]
+    pub fn key(&self, flow: FlowId) -> u64 {
+        let at = flow.0 as usize;
+        let connections = match self.connections.get(at) {
+            Some(connections) => connections,
+            None => match self.opened.get(at - self.flows.len()) {
+                Some(opened) => &opened.connections,
+                None => return u64::from(flow.0),
+            },
+        };
+        u64::from(connections.load(Ordering::Relaxed)) << 32 | u64::from(flow.0)
     }
 
     /// What is known of a flow; the default for a flow that is not in the table.
@@ -199,7 +226,7 @@ impl FlowTable {
     /// The user's own flow and the sending host of a flow that a user has opened.
     fn opened(&self, flow: u32) -> Option<(u32, u32)> {
         let beyond = (flow as usize).checked_sub(self.flows.len())?;
-        let packed = self.opened.get(beyond)?.load(Ordering::Relaxed);
+        let packed = self.opened.get(beyond)?.packed.load(Ordering::Relaxed);
         Some(((packed >> 32) as u32, packed as u32))
     }
 
@@ -207,6 +234,11 @@ impl FlowTable {
     /// flow itself.
     pub fn own_flow(&self, flow: u32) -> u32 {
         self.opened(flow).map_or(flow, |(own, _)| own)
+    }
+
+    /// The user with this flow has opened a new connection with its number.
+    pub fn renew(&self, flow: u32) {
+        self.connections[flow as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Enters `flow`, which the user with the flow `own` has opened and whose data comes from the host
@@ -217,10 +249,12 @@ impl FlowTable {
     pub fn open(&self, flow: u32, own: u32, sender: u32) {
         let beyond = flow as usize - self.flows.len();
         if beyond == self.opened.count() {
-            self.opened.push(AtomicU64::new(0));
+            self.opened.push(Opened::default());
         }
+        let opened = &self.opened[beyond];
         let packed = u64::from(own) << 32 | u64::from(sender);
-        self.opened[beyond].store(packed, Ordering::Relaxed);
+        opened.packed.store(packed, Ordering::Relaxed);
+        opened.connections.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The number of the group with this name.

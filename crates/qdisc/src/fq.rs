@@ -14,12 +14,12 @@
 //! The cost of a call does not depend on the number of packets: lists are linked through arrays, and a winner
 //! tree has the longest queue. The tree exists from the first time that the longest queue is asked for.
 
-use redtail_core::{Bytes, FlowId, Packet, Span, Stream, Time};
+use redtail_core::{Bytes, Packet, Span, Stream, Time};
 
 use crate::Backlog;
 use crate::fifo::Fifo;
 
-/// A hash of flow numbers, different for each discipline.
+/// A hash of what tells flows apart ([`FlowTable::key`]), different for each discipline.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowHash {
     salt: u64,
@@ -42,10 +42,10 @@ impl FlowHash {
         z ^ (z >> 31)
     }
 
-    /// The bucket of this flow, one of `buckets`.
+    /// The bucket of the flow with this key, one of `buckets`.
     #[inline]
-    pub fn bucket(self, flow: FlowId, buckets: usize) -> usize {
-        ((u128::from(self.of(u64::from(flow.0))) * buckets as u128) >> 64) as usize
+    pub fn bucket(self, key: u64, buckets: usize) -> usize {
+        ((u128::from(self.of(key)) * buckets as u128) >> 64) as usize
     }
 }
 
@@ -473,7 +473,7 @@ mod tests {
         let hash = FlowHash::draw(&mut Stream::named(1, 0, "hash"));
         let mut counts = [0f64; 100];
         for flow in 0..100_000 {
-            counts[hash.bucket(FlowId(flow), 100)] += 1.0;
+            counts[hash.bucket(flow, 100)] += 1.0;
         }
         let chi_square: f64 = counts.iter().map(|n| (n - 1000.0).powi(2) / 1000.0).sum();
         assert!(chi_square < 184.0, "{chi_square}");

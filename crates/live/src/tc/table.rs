@@ -345,6 +345,7 @@ pub const ROWS: &[Row] = &[
     row("choke", "w_q", "burst", Weight, "ewma", RED_WEIGHT),
     row("choke", "max_p", "probability", Probability, "probability", ""),
     row("choke", "", "bandwidth", OfLink, "", "For idle periods."),
+    row("choke", "flavour", "", Only("\"linux\""), "", "The kernel's average moves by whole packets, and does not fall while the queue has as many."),
     row("choke", "spacing", "", Only("\"linux\""), "", RED_SPACING),
     row("choke", "candidates", "", Only("1"), "", ""),
     row("choke", "ecn", "", Only("false"), "ecn", "With `ecn` the kernel marks above `max_th` too, where redtail drops; tc has no `harddrop` for `choke`."),

@@ -43,6 +43,16 @@
 //! | count in `uniform` | packets that passed | packets that passed and the present one |
 //! | gentle slope, if max_p changes (Adaptive RED) | from the present max_p | from the initial max_p |
 //!
+//! `linux` is `paper` with the integers of the kernel (`include/net/red.h`), which shows when the average counts
+//! packets, as in CHOKe. The average is a multiple of w_q there, but its step and p_b use its whole part:
+//!
+//! ```text
+//! avg <- avg + w_q (q - floor(avg))
+//! p_b  = max_p floor(avg - min_th) / (max_th - min_th)      min_th < avg <= max_th
+//! ```
+//!
+//! So the average does not fall while q is its whole part.
+//!
 //! The paper says nothing about the first two. Its text counts the packets since the last choice; its
 //! figure 2 counts one more, as ns-2 does.
 //!
@@ -82,6 +92,8 @@ pub enum Flavour {
     /// ns-2.35, red.cc: no early drop while no more than one packet waits, and an overflow resets the count to 0.
     #[serde(rename = "ns-2")]
     Ns2,
+    /// Linux, `include/net/red.h`: the average moves, and the probability grows, by its whole packets or bytes.
+    Linux,
 }
 
 /// The law's parameters.
@@ -227,14 +239,16 @@ impl RedLaw {
         } = self.config;
         let average = self.average;
         let ns2 = flavour == Flavour::Ns2;
+        let linux = flavour == Flavour::Linux;
 
-        if average < min_th || (ns2 && self.found <= 1.0) {
+        if average < min_th || (ns2 && self.found <= 1.0) || (linux && average == min_th) {
             self.count = None;
             self.probability = 0.0;
             return RedDecision::Pass;
         }
-        let p_b = if average < max_th {
-            max_p * (average - min_th) / (max_th - min_th)
+        let p_b = if average < max_th || (linux && average == max_th) {
+            let above = average - min_th;
+            max_p * if linux { above.floor() } else { above } / (max_th - min_th)
         } else {
             match gentle_end {
                 Some(end) if average < end => {
@@ -303,6 +317,9 @@ impl RedLaw {
         let w_q = self.config.w_q;
         self.found = arrival.backlog;
         match arrival.idle {
+            None if self.config.flavour == Flavour::Linux => {
+                self.average += w_q * (arrival.backlog - self.average.floor());
+            }
             None => self.average += w_q * (arrival.backlog - self.average),
             Some(m) => self.average *= libm::pow(1.0 - w_q, m as f64 + 1.0),
         }

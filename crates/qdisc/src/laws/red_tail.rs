@@ -45,7 +45,7 @@
 //! | L1, L2 | next packet of the short queue, of the long one | bytes |
 //! | d | bytes that the short queue should have sent and has not | bytes |
 
-use redtail_core::{Bytes, FlowId, Span, Stream, Time};
+use redtail_core::{Bytes, Span, Stream, Time};
 
 use crate::fq::FlowHash;
 
@@ -64,7 +64,8 @@ pub enum FlowClass {
 /// The entry of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    flow: FlowId,
+    /// The key of the flow.
+    flow: u64,
     class: FlowClass,
     /// The number of packets of the flow; N + 1 for a long flow.
     counter: u64,
@@ -133,9 +134,9 @@ impl FlowClasses {
         self.displaced
     }
 
-    /// Classifies a packet of `flow`. `left` is the number of packets that have left each queue so far.
+    /// Classifies a packet of the flow with this key. `left` is the number of packets that have left each queue so far.
     #[inline]
-    pub fn arrival(&mut self, flow: FlowId, now: Time, left: [u64; 2]) -> Classified {
+    pub fn arrival(&mut self, flow: u64, now: Time, left: [u64; 2]) -> Classified {
         let set = self.hash.bucket(flow, self.places.len() / WAYS) * WAYS;
         let places = &mut self.places[set..set + WAYS];
         let waits =

@@ -781,7 +781,7 @@ impl<P: Packet> Cake<P> {
             Isolation::Srchost => sender,
             Isolation::Dsthost => receiver,
             Isolation::Hosts => sender ^ receiver.rotate_left(32),
-            _ => self.hash.of(u64::from(flow.0)),
+            _ => self.hash.of(self.flows.key(flow)),
         };
         Key {
             flow,

@@ -46,6 +46,8 @@ params! {
         /// Typical packet size, to express idle periods in packets.
         mean_packet: Bytes = Bytes::new(500), "ns-2.35, ns-default.tcl (RED's `mean_pktsize_`).";
         red_keys!(idle_decay);
+        /// Details that the paper leaves open, and the arithmetic of the average: the paper's or Linux's.
+        flavour: Flavour = Flavour::Paper, "Pan et al. 2000; Linux's (`sch_choke`) for comparisons with it.";
         /// Mark ECN-capable packets that RED chooses while the average is below `max_th`; packets that match a waiting packet of their own flow are dropped.
         ecn: bool = false, "Linux (`sch_choke`); RFC 3168, section 7.";
     }
@@ -78,6 +80,10 @@ max_th = "120 packets""#
         }
         refuse::unless_probability("max_p", self.max_p)?;
         refuse::unless_probability("w_q", self.w_q)?;
+        if self.flavour == Flavour::Ns2 {
+            let problem = "is \"ns-2\", whose RED has no CHOKe";
+            return Err(ParamError::new("flavour", problem, "\"paper\", \"linux\""));
+        }
         if self.candidates == 0 {
             let problem = "is zero, which is RED";
             return Err(ParamError::new("candidates", problem, "1 or more"));
@@ -124,7 +130,7 @@ max_th = "120 packets""#
                 w_q: self.w_q,
                 gentle_end: None,
                 spacing: self.spacing,
-                flavour: Flavour::Paper,
+                flavour: self.flavour,
             }),
             stream: context.stream,
             idle_since: Some(Time::ZERO),

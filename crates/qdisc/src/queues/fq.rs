@@ -40,6 +40,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use redtail_core::{
     Bytes, Metric, Packet, ParamError, ParamWarning, Rate, Span, Time, metrics, params,
@@ -50,7 +51,8 @@ use crate::fifo::Fifo;
 use crate::figures::{BY_FLOW, FLOWS_ACTIVE};
 use crate::fq::{FlowHash, Lists, TimeAverage};
 use crate::{
-    Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind, Report, Sink,
+    Backlog, DropReason, FlowTable, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
+    Report, Sink,
 };
 
 params! {
@@ -154,6 +156,7 @@ impl QueueKind for FqParams {
             pacing: self.flow_max_rate.map(|rate| Pacing { rate, low }),
             ce_threshold: self.ce_threshold,
             hash: FlowHash::draw(&mut context.stream),
+            facts: Arc::clone(&context.link.flows),
             flows: (0..flows)
                 .map(|_| Flow::new(self.initial_quantum))
                 .collect(),
@@ -211,6 +214,7 @@ pub struct Fq<P> {
     pacing: Option<Pacing>,
     ce_threshold: Option<Span>,
     hash: FlowHash,
+    facts: Arc<FlowTable>,
     flows: Vec<Flow<P>>,
     lists: Lists,
     /// The flows that are held back: the time of their release, their order, and their number.
@@ -266,7 +270,9 @@ impl<P: Packet> QueueDiscipline<P> for Fq<P> {
             sink.dropped(packet, DropReason::Limit, now);
             return;
         }
-        let index = self.hash.bucket(packet.flow(), self.flows.len());
+        let index = self
+            .hash
+            .bucket(self.facts.key(packet.flow()), self.flows.len());
         let flow = &mut self.flows[index];
         let waiting = flow.fifo.backlog().packets;
         if waiting >= self.flow_limit {

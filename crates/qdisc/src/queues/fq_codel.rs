@@ -11,13 +11,15 @@
 //! The condition that no more than one packet stays in the queue (RFC 8289) applies to all queues together,
 //! as in Linux; in a queue of kind `codel` it applies to that queue.
 
+use std::sync::Arc;
+
 use super::codel::{Signals, check_delays, warn_of_target};
 use crate::figures::{BY_FLOW, BY_FLOW_WITH_LIMIT, FLOWS_ACTIVE, OVERLOAD_DROPS};
 use crate::fq::{FlowHash, FlowQueues, Measure};
 use crate::laws::codel::{CodelConfig, CodelLaw, InverseSqrt};
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
-    Report, Sink,
+    Backlog, DropReason, FlowTable, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline,
+    QueueKind, Report, Sink,
 };
 use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Span, Time, params};
 
@@ -145,6 +147,7 @@ impl QueueKind for FqCodelParams {
             },
             drop_batch: self.drop_batch,
             hash: FlowHash::draw(&mut context.stream),
+            facts: Arc::clone(&context.link.flows),
             laws: vec![CodelLaw::default(); queues],
             queues: FlowQueues::new(queues, self.quantum, Measure::Bytes),
             sojourn: Span::ZERO,
@@ -160,6 +163,7 @@ pub struct FqCodel<P> {
     signals: Signals,
     drop_batch: u32,
     hash: FlowHash,
+    facts: Arc<FlowTable>,
     laws: Vec<CodelLaw>,
     queues: FlowQueues<P>,
     /// The queueing delay of the packet that left last.
@@ -195,7 +199,9 @@ impl<P: Packet> QueueDiscipline<P> for FqCodel<P> {
             sink.dropped(packet, DropReason::Limit, now);
             return;
         }
-        let queue = self.hash.bucket(packet.flow(), self.queues.len());
+        let queue = self
+            .hash
+            .bucket(self.facts.key(packet.flow()), self.queues.len());
         self.queues.push(queue, packet, now);
         while !self.limit.allows(self.queues.backlog()) {
             self.relieve(now, sink);

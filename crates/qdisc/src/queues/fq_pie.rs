@@ -9,6 +9,8 @@
 //! made at that time, with the backlog since the last call; the result is the same as with a timer.
 //! An arrival that exceeds the limit is dropped.
 
+use std::sync::Arc;
+
 use super::codel::warn_of_target;
 use super::fq_codel::{check_queues, warn_of_queues};
 use crate::figures::{BY_FLOW, BY_FLOW_WITH_LIMIT, FLOWS_ACTIVE, OVERLOAD_DROPS};
@@ -16,8 +18,8 @@ use crate::fq::{FlowHash, FlowQueues, Measure};
 use crate::laws::pie::{Decay, Delay, Flavour, PieConfig, PieDecision, PieLaw};
 use crate::signal::{MOST_UPDATES, mark_or_drop};
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
-    Report, Sink, refuse,
+    Backlog, DropReason, FlowTable, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline,
+    QueueKind, Report, Sink, refuse,
 };
 use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Span, Stream, Time, params};
 
@@ -115,6 +117,7 @@ impl QueueKind for FqPieParams {
             max_ecn: self.ecn.then_some(self.max_ecn),
             update: self.update,
             hash: FlowHash::draw(&mut context.stream),
+            facts: Arc::clone(&context.link.flows),
             stream: context.stream,
             laws: vec![Kept { law, updates: 0 }; queues],
             queues: FlowQueues::new(queues, self.quantum, Measure::Bytes),
@@ -157,6 +160,7 @@ pub struct FqPie<P> {
     max_ecn: Option<f64>,
     update: Span,
     hash: FlowHash,
+    facts: Arc<FlowTable>,
     stream: Stream,
     laws: Vec<Kept>,
     queues: FlowQueues<P>,
@@ -183,7 +187,9 @@ impl<P: Packet> FqPie<P> {
 impl<P: Packet> QueueDiscipline<P> for FqPie<P> {
     #[inline]
     fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
-        let queue = self.hash.bucket(packet.flow(), self.queues.len());
+        let queue = self
+            .hash
+            .bucket(self.facts.key(packet.flow()), self.queues.len());
         self.law(queue, now);
         let law = &mut self.laws[queue].law;
         if !self.limit.admits(self.queues.backlog(), packet.size()) {

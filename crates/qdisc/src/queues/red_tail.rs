@@ -471,7 +471,7 @@ impl<P: Packet> RedTail<P> {
             return (FlowClass::Short, Arrival::Udp);
         }
         let left = [self.halves[SHORT].left, self.halves[LONG].left];
-        let classified = self.flows.arrival(flow, now, left);
+        let classified = self.flows.arrival(self.facts.key(flow), now, left);
         let class = classified.class;
         let tally = &mut self.halves[class as usize].tally;
         tally.arrivals += 1;

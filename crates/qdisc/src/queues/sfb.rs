@@ -31,17 +31,16 @@
 //! to other flows then.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use redtail_core::{
-    FlowId, Metric, Packet, ParamError, ParamWarning, Span, Stream, Time, metrics, params,
-};
+use redtail_core::{Metric, Packet, ParamError, ParamWarning, Span, Stream, Time, metrics, params};
 
 use crate::fifo::Fifo;
 use crate::fq::FlowHash;
 use crate::signal::mark_or_drop;
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
-    Report, Sink,
+    Backlog, DropReason, FlowTable, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline,
+    QueueKind, Report, Sink,
 };
 
 params! {
@@ -165,6 +164,7 @@ impl QueueKind for SfbParams {
         };
         Sfb {
             limit: self.limit.at(context.rate),
+            facts: Arc::clone(&context.link.flows),
             sets: Box::new([set(&mut context.stream), set(&mut context.stream)]),
             params: self.clone(),
             steps: Steps {
@@ -213,8 +213,9 @@ struct Steps {
 type Places = u32;
 
 impl BinSet {
-    fn places(&self, flow: FlowId) -> Places {
-        (self.hash.of(u64::from(flow.0)) >> 32) as Places
+    /// The bins of the flow with this key.
+    fn places(&self, key: u64) -> Places {
+        (self.hash.of(key) >> 32) as Places
     }
 
     #[inline]
@@ -244,6 +245,7 @@ impl BinSet {
 #[derive(Debug)]
 pub struct Sfb<P> {
     limit: Limit,
+    facts: Arc<FlowTable>,
     params: SfbParams,
     steps: Steps,
     stream: Stream,
@@ -315,7 +317,8 @@ impl<P: Packet> QueueDiscipline<P> for Sfb<P> {
         self.change_sets(now);
         let (active, other) = (self.active, self.active ^ 1);
         let mut places = [None; 2];
-        let place = self.sets[active].places(packet.flow());
+        let key = self.facts.key(packet.flow());
+        let place = self.sets[active].places(key);
         places[active] = Some(place);
         let (probability, packets) = self.sets[active].on_arrival(place, &self.steps);
         self.probability = probability as f64 / ONE as f64;
@@ -326,7 +329,7 @@ impl<P: Packet> QueueDiscipline<P> for Sfb<P> {
             return;
         } else if probability == ONE {
             if self.warm {
-                let place = self.sets[other].places(packet.flow());
+                let place = self.sets[other].places(key);
                 places[other] = Some(place);
                 self.sets[other].on_arrival(place, &self.steps);
             }

@@ -15,13 +15,15 @@
 //!   flows that share a queue do not share it permanently. Packets of a flow keep their order.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::fq_codel::{check_queues, warn_of_queues};
 use crate::figures::{BY_FLOW, BY_FLOW_WITH_LIMIT, FLOWS_ACTIVE, OVERLOAD_DROPS};
 use crate::fq::{FlowHash, FlowQueues, Measure};
 use crate::signal::Ticks;
 use crate::{
-    Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind, Report, Sink,
+    Backlog, DropReason, FlowTable, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
+    Report, Sink,
 };
 use redtail_core::{
     Bytes, Metric, Packet, ParamError, ParamWarning, Span, Stream, Time, metrics, params,
@@ -110,6 +112,7 @@ impl QueueKind for SfqParams {
             head_drop: self.head_drop,
             perturb: self.perturb.map(Ticks::every),
             hash: FlowHash::draw(&mut context.stream),
+            facts: Arc::clone(&context.link.flows),
             stream: context.stream,
             queues: FlowQueues::new(self.divisor as usize, self.quantum, Measure::Packets),
             aside: VecDeque::new(),
@@ -127,6 +130,7 @@ pub struct Sfq<P> {
     head_drop: bool,
     perturb: Option<Ticks>,
     hash: FlowHash,
+    facts: Arc<FlowTable>,
     stream: Stream,
     queues: FlowQueues<P>,
     /// The packets that are being distributed again; empty between calls.
@@ -158,7 +162,9 @@ impl<P: Packet> Sfq<P> {
             self.queues.leave(queue);
         }
         while let Some(packet) = self.aside.pop_front() {
-            let queue = self.hash.bucket(packet.flow(), self.queues.len());
+            let queue = self
+                .hash
+                .bucket(self.facts.key(packet.flow()), self.queues.len());
             if self.queues.backlog_of(queue).packets < self.depth {
                 let entered = packet.enqueued();
                 self.queues.push_in_line(queue, packet, now, entered);
@@ -196,7 +202,9 @@ impl<P: Packet> QueueDiscipline<P> for Sfq<P> {
     #[inline]
     fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
         self.perturb(now, sink);
-        let queue = self.hash.bucket(packet.flow(), self.queues.len());
+        let queue = self
+            .hash
+            .bucket(self.facts.key(packet.flow()), self.queues.len());
         if self.queues.backlog_of(queue).packets >= self.depth {
             self.depth_drops += 1;
             if !self.head_drop {

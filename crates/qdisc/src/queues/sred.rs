@@ -19,13 +19,15 @@
 //! p_zap  = p_sred min(1, 1 / (256 P)^2) (1 + Hit / P)        full; without the last factor: simple
 //! ```
 
-use redtail_core::{FlowId, Packet, ParamError, ParamWarning, Stream, Time, params};
+use std::sync::Arc;
+
+use redtail_core::{Packet, ParamError, ParamWarning, Stream, Time, params};
 
 use crate::fifo::Fifo;
 use crate::refuse;
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
-    Sink,
+    Backlog, DropReason, FlowTable, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline,
+    QueueKind, Sink,
 };
 
 params! {
@@ -93,6 +95,7 @@ impl QueueKind for SredParams {
             weight: self.overwrite / f64::from(self.zombies),
             full: self.full,
             places: self.zombies as usize,
+            facts: Arc::clone(&context.link.flows),
             zombies: Vec::with_capacity(self.zombies as usize),
             hits: 0.0,
             probability: 0.0,
@@ -113,8 +116,9 @@ pub struct Sred<P> {
     full: bool,
     /// The number M of zombies.
     places: usize,
-    /// The list of zombies, up to M.
-    zombies: Vec<FlowId>,
+    facts: Arc<FlowTable>,
+    /// The list of zombies, up to M; each is the key of a flow.
+    zombies: Vec<u64>,
     /// The frequency P of hits.
     hits: f64,
     /// The probability p_zap of the latest arrival.
@@ -125,7 +129,7 @@ pub struct Sred<P> {
 
 impl<P: Packet> Sred<P> {
     /// Compares the arrival with a zombie. Returns whether it is a hit.
-    fn meet(&mut self, flow: FlowId) -> bool {
+    fn meet(&mut self, flow: u64) -> bool {
         if self.zombies.len() < self.places {
             self.zombies.push(flow);
             return false;
@@ -158,7 +162,7 @@ impl<P: Packet> Sred<P> {
 impl<P: Packet> QueueDiscipline<P> for Sred<P> {
     #[inline]
     fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
-        let hit = self.meet(packet.flow());
+        let hit = self.meet(self.facts.key(packet.flow()));
         self.hits += self.weight * (f64::from(u8::from(hit)) - self.hits);
         let many = 1.0 / (256.0 * self.hits * 256.0 * self.hits);
         let mut p = self.by_backlog() * many.min(1.0);

@@ -373,6 +373,72 @@ fn nothing_is_drawn_where_chance_does_not_decide() {
     }
 }
 
+/// The average after an arrival that finds `backlog`, as integers of 2^-4: the kernel's recurrence
+/// (include/net/red.h, `red_calc_qavg_no_idle_time`).
+fn kernel_average(average: u32, backlog: u32) -> u32 {
+    average + backlog - (average >> 4)
+}
+
+#[test]
+fn in_linux_the_average_moves_by_whole_packets() {
+    let mut law = RedLaw::new(RedConfig {
+        w_q: 1.0 / 16.0,
+        flavour: Flavour::Linux,
+        ..config(0.1, Spacing::Linux)
+    });
+    let mut stream = Stream::named(2, 0, "backlogs");
+    let mut expected = 0;
+    for i in 0..5000 {
+        // Long stays at one length, so that the average comes to rest.
+        let backlog = if i % 500 < 250 {
+            6
+        } else {
+            (stream.uniform() * 12.0) as u32
+        };
+        expected = kernel_average(expected, backlog);
+        law.on_arrival(arrival_at(f64::from(backlog)), || 0.5);
+        assert_eq!(law.average() * 16.0, f64::from(expected), "after {i}");
+    }
+    // It rests wherever its whole part is the length; the paper's average goes on to the length.
+    let mut law = RedLaw::with_average(
+        RedConfig {
+            w_q: 1.0 / 16.0,
+            flavour: Flavour::Linux,
+            ..config(0.1, Spacing::Linux)
+        },
+        6.9375,
+    );
+    for _ in 0..100 {
+        law.on_arrival(arrival_at(6.0), || 0.5);
+    }
+    assert_eq!(law.average(), 6.9375);
+}
+
+#[test]
+fn in_linux_the_probability_grows_by_whole_packets_above_min_th_and_ends_above_max_th() {
+    // The thresholds of `config` are 5 and 15 packets.
+    for (average, p_b) in [
+        (5.0, 0.0),
+        (5.9375, 0.0),
+        (6.0, 0.01),
+        (14.9375, 0.09),
+        (15.0, 0.1),
+        (15.0625, 1.0),
+    ] {
+        let law = RedConfig {
+            flavour: Flavour::Linux,
+            ..config(0.1, Spacing::Linux)
+        };
+        let mut law = RedLaw::with_average(law, average);
+        law.decide(None, || 0.5);
+        assert!(
+            (law.probability() - p_b).abs() < 1e-12,
+            "{average}: {}",
+            law.probability()
+        );
+    }
+}
+
 #[test]
 fn the_average_is_the_recurrence_of_the_paper() {
     // avg <- (1 - w) avg + w q, and (1 - w)^(m+1) avg after m packets' idle time;

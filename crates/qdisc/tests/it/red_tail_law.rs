@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::common::{Heard, Probe, build_on};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use redtail_core::{Bytes, Ecn, FlowId, QueueSize, Rate, Span, Stream, Time};
+use redtail_core::{Bytes, Ecn, QueueSize, Rate, Span, Stream, Time};
 use redtail_qdisc::laws::red_tail::{FlowClass, FlowClasses, ServiceShare, Turns};
 use redtail_qdisc::queues::red_tail::RedTailParams;
 use redtail_qdisc::{
@@ -89,7 +89,7 @@ fn a_flow_is_long_after_n_packets() {
     for n in [0, 1, 3, 64] {
         let mut table = classes(n, 100);
         for count in 1..=2 * n + 2 {
-            let class = table.arrival(FlowId(7), at(count), [0; 2]).class;
+            let class = table.arrival(7, at(count), [0; 2]).class;
             let expected = if count <= n {
                 FlowClass::Short
             } else {
@@ -97,7 +97,7 @@ fn a_flow_is_long_after_n_packets() {
             };
             assert_eq!(class, expected, "packet {count} with N = {n}");
             // Others have counters of their own.
-            let other = table.arrival(FlowId(1000 + count as u32), at(count), [0; 2]);
+            let other = table.arrival(1000 + count, at(count), [0; 2]);
             assert_eq!(other.class == FlowClass::Long, n == 0);
         }
     }
@@ -107,7 +107,7 @@ fn a_flow_is_long_after_n_packets() {
 fn a_flow_silent_for_t_is_short_again() {
     // "No packet for T s: counter removed"; T is 5 s.
     let mut table = classes(3, 100);
-    let mut arrive = |ms| table.arrival(FlowId(7), at(ms), [0; 2]).class;
+    let mut arrive = |ms| table.arrival(7, at(ms), [0; 2]).class;
     let (short, long) = (FlowClass::Short, FlowClass::Long);
     let counted = [0, 4_999, 9_998, 14_997, 19_996].map(&mut arrive);
     assert_eq!(counted, [short, short, short, long, long]);
@@ -121,11 +121,11 @@ fn a_flow_silent_for_t_is_short_again() {
 #[test]
 fn a_long_flow_that_waits_is_not_forgotten() {
     let mut table = classes(0, 100);
-    let first = table.arrival(FlowId(7), at(0), [0, 4]);
+    let first = table.arrival(7, at(0), [0, 4]);
     table.joined(first, 10);
     // Nine have left the long queue, so that the tenth, its own, is still there.
-    assert!(!table.arrival(FlowId(7), at(60_000), [0, 9]).first);
-    assert!(table.arrival(FlowId(7), at(120_000), [0, 10]).first);
+    assert!(!table.arrival(7, at(60_000), [0, 9]).first);
+    assert!(table.arrival(7, at(120_000), [0, 10]).first);
 }
 
 #[test]
@@ -133,34 +133,28 @@ fn memory_is_bounded_and_goes_to_those_that_send() {
     // A set of eight: a ninth flow takes the place of the one silent longest, flow 0.
     let mut table = classes(1, 8);
     for flow in (0..8).chain(1..8) {
-        table.arrival(FlowId(flow), at(u64::from(flow)), [0; 2]);
+        table.arrival(flow, at(u64::from(flow)), [0; 2]);
     }
     assert_eq!(table.displaced(), 0);
-    assert_eq!(
-        table.arrival(FlowId(8), at(20), [0; 2]).class,
-        FlowClass::Short
-    );
+    assert_eq!(table.arrival(8, at(20), [0; 2]).class, FlowClass::Short);
     assert_eq!(table.displaced(), 1);
     for flow in 1..8 {
-        let class = table.arrival(FlowId(flow), at(30), [0; 2]).class;
+        let class = table.arrival(flow, at(30), [0; 2]).class;
         assert_eq!(class, FlowClass::Long, "flow {flow}");
     }
-    assert_eq!(
-        table.arrival(FlowId(0), at(40), [0; 2]).class,
-        FlowClass::Short
-    );
+    assert_eq!(table.arrival(0, at(40), [0; 2]).class, FlowClass::Short);
     // A silent one loses nothing by its place going to another.
     table.begin_period();
-    table.arrival(FlowId(99), at(60_000), [0; 2]);
+    table.arrival(99, at(60_000), [0; 2]);
     assert_eq!(table.displaced(), 0);
     // Eight that wait leave no place: others are short for ever, and cost nobody's order.
     let mut table = classes(0, 8);
     for flow in 0..8 {
-        let long = table.arrival(FlowId(flow), at(0), [0; 2]);
+        let long = table.arrival(flow, at(0), [0; 2]);
         table.joined(long, 100);
     }
     for ms in 1..100 {
-        let other = table.arrival(FlowId(8), at(ms), [0; 2]);
+        let other = table.arrival(8, at(ms), [0; 2]);
         assert_eq!((other.class, other.first), (FlowClass::Short, false));
     }
 }
@@ -172,7 +166,7 @@ fn many_flows_have_their_own_counters_as_far_as_memory_goes() {
     let mut table = classes(64, 16_384);
     for round in 0..66 {
         for flow in 0..1000 {
-            let class = table.arrival(FlowId(flow), at(round), [0; 2]).class;
+            let class = table.arrival(flow, at(round), [0; 2]).class;
             assert_eq!(class == FlowClass::Long, round >= 64);
         }
     }

@@ -50,7 +50,10 @@ impl Network for Port<'_> {
             Server::Host(host) => host,
         };
         let flow = match nth == 0 && host == slot.host {
-            true => slot.flow,
+            true => {
+                self.table.renew(slot.flow);
+                slot.flow
+            }
             false => {
                 let flow = self.flows.numbers.take();
                 let first_host = self.table.flows[slot.flow as usize].sender - slot.host;

@@ -265,3 +265,33 @@ fn small_files_arrive_soonest() {
         assert_in("drop tail over Adaptive RED", drop_over_red, least..=3.5);
     }
 }
+
+#[test]
+fn connections_of_one_user_are_different_flows() {
+    // A user fetches 30 objects of 21 packets, each over a connection of its own and within the
+    // time for which the table remembers a flow. No connection has more than 64 packets, so that
+    // none is long; over one connection all but the first three objects are.
+    let long = |connections: &str| {
+        let text = format!(
+            r#"
+duration = "30 s"
+[bottleneck]
+rate = "3 Mbit/s"
+delay = "8 ms"
+queue = {RED_TAIL}
+[[traffic]]
+name = "web"
+kind = "transactions"
+users = 1
+response = "20 kB"
+think = "500 ms"
+connections = "{connections}"
+tcp = {TCP}
+return_delay = "56 ms"
+"#
+        );
+        metric(&run_replication(&text, 0), "queue.long_flows")
+    };
+    assert_eq!(long("each"), 0.0);
+    assert_eq!(long("one"), 1.0);
+}
