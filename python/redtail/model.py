@@ -145,7 +145,7 @@ class Red(Part):
         spacing: How early drops are spaced among the arrivals. "uniform" or "wait" or "none" or
             "linux"; default "wait".
         flavour: Which implementation's details apply where the paper specifies none: those of the
-            paper's text or those of ns-2. "paper" or "ns-2"; default "paper".
+            paper's text, of ns-2 or of Linux. "paper" or "ns-2" or "linux"; default "paper".
         byte_mode: Multiply a packet's drop probability by its size divided by `mean_packet`. True
             or false; default false.
         mean_packet: Typical packet size: measures idle periods in packets and scales `byte_mode`. A
@@ -169,7 +169,7 @@ class Red(Part):
     w_q: float | None = None
     gentle: Literal[True, False, "twice-max-th", "limit"] | None = None
     spacing: Literal["uniform", "wait", "none", "linux"] | None = None
-    flavour: Literal["paper", "ns-2"] | None = None
+    flavour: Literal["paper", "ns-2", "linux"] | None = None
     byte_mode: bool | None = None
     mean_packet: str | None = None
     idle_decay: bool | None = None
@@ -217,8 +217,8 @@ class AdaptiveRed(Part):
         spacing: How early drops are spaced among the arrivals. "uniform" or "wait" or "none" or
             "linux"; default "wait".
         flavour: Which implementation's details apply where the paper specifies none: those of the
-            paper's text or those of ns-2. With `"ns-2"`, the gentle slope always starts from the
-            initial `max_p`. "paper" or "ns-2"; default "paper".
+            paper's text, of ns-2 or of Linux. With `"ns-2"`, the gentle slope always starts from
+            the initial `max_p`. "paper" or "ns-2" or "linux"; default "paper".
         byte_mode: Multiply a packet's drop probability by its size divided by `mean_packet`. True
             or false; default false.
         mean_packet: Typical packet size: used for values that are computed from the link's rate,
@@ -249,7 +249,7 @@ class AdaptiveRed(Part):
     adapt: bool | None = None
     gentle: Literal[True, False, "twice-max-th", "limit"] | None = None
     spacing: Literal["uniform", "wait", "none", "linux"] | None = None
-    flavour: Literal["paper", "ns-2"] | None = None
+    flavour: Literal["paper", "ns-2", "linux"] | None = None
     byte_mode: bool | None = None
     mean_packet: str | None = None
     idle_decay: bool | None = None
@@ -973,6 +973,8 @@ class Choke(Part):
             its unit, for example "1500 B"; default "500 B".
         idle_decay: Let the average decay while the link is idle. With `false`, only arrivals change
             it, and an average above `max_th` can keep the queue empty. True or false; default true.
+        flavour: Details that the paper leaves open, and the arithmetic of the average: the paper's
+            or Linux's. "paper" or "ns-2" or "linux"; default "paper".
         ecn: Mark ECN-capable packets that RED chooses while the average is below `max_th`; packets
             that match a waiting packet of their own flow are dropped. True or false; default false.
         label: Name of this queue in tables and legends; it does not affect the run. A text.
@@ -989,6 +991,7 @@ class Choke(Part):
     candidates: int | None = None
     mean_packet: str | None = None
     idle_decay: bool | None = None
+    flavour: Literal["paper", "ns-2", "linux"] | None = None
     ecn: bool | None = None
     label: str | None = None
 

@@ -57,8 +57,8 @@ params! {
         adapt: bool = true, "Floyd, Gummadi, Shenker 2001.";
         red_keys!(gentle = Gentle::TwiceMaxTh, "Floyd, Gummadi, Shenker 2001, which build on gentle RED.");
         red_keys!(spacing);
-        /// Which implementation's details apply where the paper specifies none: those of the paper's text or those of ns-2. With `"ns-2"`, the gentle slope always starts from the initial `max_p`.
-        flavour: Flavour = Flavour::Paper, "Floyd, Gummadi, Shenker 2001; ns-2's for comparisons with it.";
+        /// Which implementation's details apply where the paper specifies none: those of the paper's text, of ns-2 or of Linux. With `"ns-2"`, the gentle slope always starts from the initial `max_p`.
+        flavour: Flavour = Flavour::Paper, "Floyd, Gummadi, Shenker 2001; ns-2's and Linux's for comparisons with them.";
         red_keys!(byte_mode);
         adaptive_red_keys!(mean_packet);
         red_keys!(idle_decay, ecn, above_max_th);

@@ -66,8 +66,8 @@ params! {
         #[schemars(extend("default" = W_Q))]
         w_q: Option<f64>, "Floyd and Jacobson 1993, section VI.";
         red_keys!(gentle, spacing);
-        /// Which implementation's details apply where the paper specifies none: those of the paper's text or those of ns-2.
-        flavour: Flavour = Flavour::Paper, "Floyd and Jacobson 1993; ns-2's for comparisons with it.";
+        /// Which implementation's details apply where the paper specifies none: those of the paper's text, of ns-2 or of Linux.
+        flavour: Flavour = Flavour::Paper, "Floyd and Jacobson 1993; ns-2's and Linux's for comparisons with them.";
         red_keys!(byte_mode, mean_packet, idle_decay, ecn, above_max_th);
     }
 }
