@@ -625,7 +625,7 @@ def test_a_validation_goes_on_past_runs_that_are_not_valid(guest: Kernel, tmp_pa
 
 
 class Uneven(Kernel):
-    """A backend whose goodput with one flow is 1 or 2 % higher in turn: about the tolerance."""
+    """A backend whose goodput with one flow is 1.2 or 2.2 % higher in turn: about the tolerance."""
 
     def run(
         self, scenario: str, cancel: Any = None, queues: Any = None, traces: Any = None
@@ -633,7 +633,7 @@ class Uneven(Kernel):
         outcome = super().run(scenario, cancel, queues, traces)
         found = json.loads(scenario)
         if found["traffic"][0]["flows"] == 1:
-            outcome.metrics["goodput"] *= 1.01 + 0.01 * (found["replication"] % 2)
+            outcome.metrics["goodput"] *= 1.012 + 0.01 * (found["replication"] % 2)
         return outcome
 
 
@@ -651,6 +651,7 @@ def test_cases_that_are_not_certain_get_more_replications(
     text = written.read_text()
     assert "1 not certain. 1 case with 5 replications, 1 case with 12 replications." in text
     assert "were looked at more than once" in text
+    assert "By the means alone, 7 of 8 cells (88 %) are within." in text
     assert "| slow/red/1 | goodput Mbit/s | 12 |" in text
     assert "| slow/red/4 | goodput Mbit/s | 5 |" in text
     # Without it the same runs are compared, five of each case, and none is made.

@@ -44,7 +44,7 @@ def markdown(found: Validation) -> str:
     lines += ["| backend | made by |", "|---|---|"]
     lines += [_row(each.backend, each.made_by) for each in first.results]
     lines += ["", f"redtail {escape.markdown(_engine.version())}.", "", "## Cells", ""]
-    lines += [summary(found), ""]
+    lines += [summary(found), *by_means(found), ""]
     if len(found.replications) > 1:
         lines += [*_GROWN.splitlines(), ""]
     lines += ["| experiments | inside | outside | not certain | not measured |"]
@@ -87,6 +87,16 @@ def summary(found: Validation) -> str:
         + "."
         + (f" {', '.join(made)}." if len(made) > 1 else "")
     )
+
+
+def by_means(found: Validation) -> list[str]:
+    """Return a line with how many cells would be inside without their intervals, if there are any."""
+    sizes = [size for cell in found.judged if (size := cell.gap.size) == size]
+    if not sizes:
+        return []
+    within = sum(size <= 1 for size in sizes)
+    share = f"{100 * within / len(sizes):.0f} %"
+    return [f"By the means alone, {within} of {counted(len(sizes), 'cell')} ({share}) are within."]
 
 
 def write(found: Validation, file: str | os.PathLike[str]) -> Path:
