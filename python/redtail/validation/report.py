@@ -90,7 +90,7 @@ def summary(found: Validation) -> str:
 
 
 def by_means(found: Validation) -> list[str]:
-    """Return a line with how many cells would be inside without their intervals, if there are any."""
+    """Return a line with how many cells would be inside without intervals, if there are any."""
     sizes = [size for cell in found.judged if (size := cell.gap.size) == size]
     if not sizes:
         return []
