@@ -180,15 +180,15 @@ metrics! {
     pub const METRICS of Group;
 
     /// [Quality of a call](../traffic/call.md#quality) for the viewer in the group's direction (MMq of ITU-T G.1070), averaged over the calls.
-    QUALITY = "quality", Ratio, "Quality of the call, forward", "quality";
+    QUALITY = "quality", Ratio, "Call quality, forward", "quality";
     /// Quality of the worst call in the group's direction.
-    QUALITY_MIN = "quality_min", Ratio, "Quality of the worst call, forward", "worst quality";
+    QUALITY_MIN = "quality_min", Ratio, "Least call quality, forward", "worst quality";
     /// Quality of the video in the group's direction (Vq of ITU-T G.1070), averaged over the calls.
-    VIDEO_QUALITY = "video_quality", Ratio, "Quality of the video, forward", "video quality";
+    VIDEO_QUALITY = "video_quality", Ratio, "Video quality, forward", "video quality";
     /// Quality of the voice in the group's direction: mean opinion score by the E-model (ITU-T G.107), averaged over the calls.
-    AUDIO_QUALITY = "audio_quality", Ratio, "Quality of the voice, forward", "audio quality";
+    AUDIO_QUALITY = "audio_quality", Ratio, "Voice quality, forward", "audio quality";
     /// Bits of media that were sent in the period and arrived, headers included, by the time that the call lasted in the period; averaged over the calls.
-    BITRATE = "bitrate", Rate, "Bitrate of a call, forward", "bitrate";
+    BITRATE = "bitrate", Rate, "Bitrate, forward", "bitrate";
     /// Frames shown per second, averaged over the calls.
     FRAME_RATE = "frame_rate", PerSecond, "Frames shown per second, forward", "frames";
     /// Time from the capture of a frame to the arrival of its last packet, with the wait at the sender; mean over the frames shown, averaged over the calls.
@@ -198,13 +198,13 @@ metrics! {
     /// Share of the time in which the picture was frozen, averaged over the calls.
     FROZEN = "frozen", Fraction, "Time with a frozen picture, forward", "frozen";
     /// Quality of a call for the viewer against the group's direction, averaged over the calls.
-    BACK_QUALITY = "back_quality", Ratio, "Quality of the call, back", "back quality";
+    BACK_QUALITY = "back_quality", Ratio, "Call quality, back", "back quality";
     /// Quality of the video against the group's direction, averaged over the calls.
-    BACK_VIDEO_QUALITY = "back_video_quality", Ratio, "Quality of the video, back", "back video quality";
+    BACK_VIDEO_QUALITY = "back_video_quality", Ratio, "Video quality, back", "back video quality";
     /// Quality of the voice against the group's direction, averaged over the calls.
-    BACK_AUDIO_QUALITY = "back_audio_quality", Ratio, "Quality of the voice, back", "back audio quality";
+    BACK_AUDIO_QUALITY = "back_audio_quality", Ratio, "Voice quality, back", "back audio quality";
     /// `bitrate` of the media against the group's direction.
-    BACK_BITRATE = "back_bitrate", Rate, "Bitrate of a call, back", "back bitrate";
+    BACK_BITRATE = "back_bitrate", Rate, "Bitrate, back", "back bitrate";
     /// Packets of media against the group's direction that were sent in the period and lost, divided by the sum of lost and received ones.
     BACK_LOSS = "back_loss", Fraction, "Media packets lost, back", "back lost";
     /// Mean one-way delay of the packets of media against the group's direction.
