@@ -40,8 +40,8 @@ def validate(
             "--at-most",
             min=2,
             metavar="N",
-            help="Cases that are not certain get twice as many replications, again and again, up "
-            "to N.",
+            help="Cases that are not found inside get twice as many replications, again and "
+            "again, up to N.",
         ),
     ] = None,
     listed: Annotated[

@@ -31,9 +31,9 @@ are of the mean of {first}; *n* is the number of replications.
 """
 
 _GROWN = """\
-Cases that were not certain got more replications, so their cells were looked at more than once. In
-each look a cell whose difference is as large as the tolerance is found inside in at most 2.5 % of
-cases.
+Cases with a cell that was not found inside got more replications, so their cells were looked at
+more than once. In each look a cell whose difference is as large as the tolerance is found inside in
+at most 2.5 % of cases.
 """
 
 

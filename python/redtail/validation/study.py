@@ -194,8 +194,8 @@ def validate(
         only: patterns of names of cases (`fast/red/*`; `fast` stands for `fast/*`), by default
             all. One that begins with `!` leaves cases out.
         replications: overrides the matrix's number of replications, 5.
-        at_most: while a metric of a case is not certain, the case gets twice as many replications,
-            up to this number; without it all cases have the same number.
+        at_most: while a metric of a case is not found inside, the case gets twice as many
+            replications, up to this number; without it all cases have the same number.
         explanations: a TOML file, by default the one beside the matrix.
         jobs: number of runs at the same time; by default one per processor.
         out: folder of the store.
@@ -227,12 +227,13 @@ def validate(
         more = {}
         for (file, plan), *results in zip(due.items(), *found, strict=True):
             studies[file] = gaps(results, tolerances=Tolerances())
-            uncertain = {
+            # Also those outside: of many cells that are inside, some are found outside by chance.
+            doubtful = {
                 cell.gap.case
                 for cell in _cells(file, studies[file], names_of[file])
-                if cell.gap.verdict == "not certain"
+                if cell.gap.verdict in ("not certain", "outside")
             }
-            counts = _counts(plan, uncertain, at_most)
+            counts = _counts(plan, doubtful, at_most)
             if counts is not None:
                 more[file] = plan.with_counts(counts)
         due = more
@@ -259,11 +260,11 @@ def _require_more(at_most: int | None, plans: Iterable[Plan]) -> None:
         )
 
 
-def _counts(plan: Plan, uncertain: Container[int], at_most: int | None) -> list[int] | None:
+def _counts(plan: Plan, doubtful: Container[int], at_most: int | None) -> list[int] | None:
     """Return how many replications each case is to have; None if it has as many."""
     now = plan.counts or (plan.replications,) * len(plan.cases)
     then = [
-        min(2 * count, at_most) if at_most is not None and case in uncertain else count
+        min(2 * count, at_most) if at_most is not None and case in doubtful else count
         for case, count in enumerate(now)
     ]
     return None if tuple(then) == now else then

@@ -202,6 +202,15 @@ impl RedLaw {
         self.config.gentle_end = gentle_end;
     }
 
+    /// Whether the average is so low that nothing is dropped: below min_th, and in Linux also at it.
+    #[inline]
+    pub fn is_low(&self) -> bool {
+        let RedConfig {
+            min_th, flavour, ..
+        } = self.config;
+        self.average < min_th || (flavour == Flavour::Linux && self.average == min_th)
+    }
+
     /// Whether the average is below max_th.
     #[inline]
     pub fn is_below_max_th(&self) -> bool {
@@ -241,7 +250,7 @@ impl RedLaw {
         let ns2 = flavour == Flavour::Ns2;
         let linux = flavour == Flavour::Linux;
 
-        if average < min_th || (ns2 && self.found <= 1.0) || (linux && average == min_th) {
+        if self.is_low() || (ns2 && self.found <= 1.0) {
             self.count = None;
             self.probability = 0.0;
             return RedDecision::Pass;

@@ -118,7 +118,6 @@ max_th = "120 packets""#
         Choke {
             limit: self.limit.at(context.rate),
             measures_bytes: !self.min_th.counts_packets(),
-            min_th,
             candidates: self.candidates,
             mean_packet_time: context.rate.tx_time(self.mean_packet),
             idle_decay: self.idle_decay,
@@ -144,7 +143,6 @@ max_th = "120 packets""#
 pub struct Choke<P> {
     limit: Limit,
     measures_bytes: bool,
-    min_th: f64,
     candidates: u32,
     mean_packet_time: Span,
     idle_decay: bool,
@@ -183,7 +181,7 @@ impl<P: Packet> QueueDiscipline<P> for Choke<P> {
             relative_size: None,
         };
         let decision = self.law.on_arrival(arrival, || self.stream.uniform());
-        if self.law.average() >= self.min_th
+        if !self.law.is_low()
             && let Some(place) = self.match_of(&packet)
         {
             if let Some(other) = self.fifo.take(place) {

@@ -7,6 +7,7 @@
 use crate::common::{Heard, Probe, build_on};
 use redtail_core::{Bytes, Ecn, QueueSize, Rate, Sampling, Span, Stream, Time};
 use redtail_qdisc::fifo::Sparse;
+use redtail_qdisc::laws::red::Flavour;
 use redtail_qdisc::queues::avq::AvqParams;
 use redtail_qdisc::queues::blue::BlueParams;
 use redtail_qdisc::queues::choke::ChokeParams;
@@ -662,6 +663,22 @@ fn choke_drops_an_arrival_with_a_packet_of_its_own_flow() {
 }
 
 #[test]
+fn linux_choke_compares_only_above_min_th() {
+    // sch_choke, choke_enqueue: qavg <= qth_min is a small queue. With w_q = 1 the average is the
+    // length, 10 packets from the eleventh arrival on.
+    for (flavour, met) in [(Flavour::Paper, true), (Flavour::Linux, false)] {
+        let mut queue = built(&choke(|choke| choke.flavour = flavour));
+        let mut heard = Heard::default();
+        for id in 0..11 {
+            queue.enqueue(of_flow(id, 1), ms(0), &mut heard);
+        }
+        assert_eq!(!heard.dropped.is_empty(), met, "{flavour:?}");
+        queue.enqueue(of_flow(11, 1), ms(0), &mut heard);
+        assert_eq!(heard.dropped.len(), 2, "{flavour:?}");
+    }
+}
+
+#[test]
 fn without_idle_decay_chokes_average_stays_while_the_queue_is_empty() {
     let average = |idle_decay: bool| {
         let mut queue = built(&choke(|choke| {
@@ -771,6 +788,10 @@ fn impossible_choke_parameters_are_refused() {
     assert_eq!(
         refused(|choke| choke.candidates = 0),
         "candidates is zero, which is RED; accepted: 1 or more"
+    );
+    assert_eq!(
+        refused(|choke| choke.flavour = Flavour::Ns2),
+        "flavour is \"ns-2\", whose RED has no CHOKe; accepted: \"paper\", \"linux\""
     );
     assert_eq!(
         refused(|choke| choke.w_q = 0.0),
