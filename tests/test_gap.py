@@ -650,13 +650,13 @@ def test_cases_that_are_not_certain_get_more_replications(
     assert backend.ran == 12 + 5
     text = written.read_text()
     assert "1 not certain. 1 case with 5 replications, 1 case with 12 replications." in text
-    assert "were looked at more than once" in text
+    assert "In each look" in text
     assert "By the means alone, 7 of 8 cells (88 %) are within." in text
     assert "| slow/red/1 | goodput Mbit/s | 12 |" in text
     assert "| slow/red/4 | goodput Mbit/s | 5 |" in text
     # Without it the same runs are compared, five of each case, and none is made.
     assert _command(*words, "--json").exit_code == 0
-    assert backend.ran == 12 + 5 and "looked at" not in written.read_text()
+    assert backend.ran == 12 + 5 and "In each look" not in written.read_text()
 
 
 def test_gaps_of_a_report_are_sorted_worst_first(tmp_path: Path) -> None:
