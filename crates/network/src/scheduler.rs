@@ -7,8 +7,10 @@
 //!
 //! Links and lines, which make nearly all events, have at most one event each
 //! and stand in a tournament tree: a change costs a fixed number of comparisons
-//! without a branch to mispredict. Everything else is in a calendar, which the
-//! hot path only peeks at. Both were chosen by measurement (docs/performance.md).
+//! without a branch to mispredict. A second tree holds the releases of paced
+//! senders, at most one each: nearly every packet of theirs sets one. Everything
+//! else is in a calendar, which the hot path only peeks at. All were chosen by
+//! measurement (docs/performance.md).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -155,6 +157,12 @@ impl Tournament {
         self.nodes[1]
     }
 
+    /// The time of a component's event; [`NEVER`] if it has none.
+    #[inline]
+    fn time(&self, leaf: u32) -> u64 {
+        self.nodes[self.leaves + leaf as usize].0
+    }
+
     /// The earliest time of a component with what `further` adds to it; `until` if none is earlier.
     fn first_with(&self, further: &[u64], until: u64) -> u64 {
         self.first_below(1, further, until)
@@ -256,8 +264,10 @@ pub struct Scheduler {
     /// Links first, then lines: the order of their classes.
     wires: Tournament,
     links: u32,
+    /// The releases of paced senders, by sender.
+    releases: Tournament,
     timers: Calendar,
-    /// The earliest event in `timers`; [`LAST`] if there is none.
+    /// The earliest event in `timers` and `releases`; [`LAST`] or one at [`NEVER`] if there is none.
     next_timer: Event,
 }
 
@@ -270,9 +280,15 @@ impl Scheduler {
         Self {
             wires: Tournament::new(links + lines),
             links: links as u32,
+            releases: Tournament::new(0),
             timers: Calendar::new(),
             next_timer: LAST,
         }
+    }
+
+    /// Makes room for the releases of `senders` senders, of which none waits for one yet.
+    pub fn pace(&mut self, senders: usize) {
+        self.releases = Tournament::new(senders);
     }
 
     /// `link` will finish its transmission at `at`; `None` if it is idle.
@@ -286,6 +302,24 @@ impl Scheduler {
     pub fn set_line(&mut self, line: u32, at: Option<Time>) {
         self.wires
             .set(self.links + line, at.map_or(NEVER, Time::as_ps));
+    }
+
+    /// Pacing holds back a segment of `sender` until `at`; `None` if it holds back none. The event is of
+    /// class [`Class::SenderTimer`].
+    #[inline]
+    pub fn set_release(&mut self, sender: u32, at: Option<Time>) {
+        let at = at.map_or(NEVER, Time::as_ps);
+        if self.releases.time(sender) != at {
+            self.releases.set(sender, at);
+            self.next_timer = self.timers.first().min(self.first_release());
+        }
+    }
+
+    /// The next release; at [`NEVER`] if there is none.
+    #[inline]
+    fn first_release(&self) -> Event {
+        let (time, sender) = self.releases.first();
+        Event::new(Time::from_ps(time), Class::SenderTimer, sender)
     }
 
     /// Adds an event of any other class. There may be several for a component;
@@ -321,15 +355,18 @@ impl Scheduler {
         }
     }
 
-    /// The next event. That of a link or line stays until it is set anew.
+    /// The next event. That of a link, line or release stays until it is set anew.
     #[inline]
     pub fn take_next(&mut self) -> Option<Event> {
         let wire = self.first_wire();
         if wire < self.next_timer {
             return (wire.at().as_ps() != NEVER).then_some(wire);
         }
-        let timer = self.timers.pop()?;
-        self.next_timer = self.timers.first();
+        let timer = self.next_timer;
+        if timer != self.first_release() {
+            self.timers.pop()?;
+            self.next_timer = self.timers.first().min(self.first_release());
+        }
         Some(timer)
     }
 }
@@ -374,46 +411,61 @@ mod tests {
     /// One component of one class, as the model keeps it.
     type Key = (u64, Class, u32);
 
+    /// A step's class beyond those of [`Class`]: a release of a sender.
+    const RELEASE: usize = 9;
+
     proptest! {
         #[test]
         fn events_come_in_order_of_time_class_and_index(
             steps in proptest::collection::vec(
-                (0u64..50, 0u32..45, 0usize..9, 0u32..5, any::<bool>()),
+                (0u64..50, 0u32..45, 0..=RELEASE, 0u32..5, any::<bool>()),
                 1..300,
             ),
             wires in proptest::collection::vec(0u64..1000, 10),
             others in 0u64..1000,
         ) {
             let mut scheduler = Scheduler::new(5, 5);
+            scheduler.pace(5);
             let lookahead = Lookahead { wires, others: Span::from_ps(others) };
             // The pending events: wires by component, timers in the order in which they were added.
             let mut wires: BTreeMap<(Class, u32), u64> = BTreeMap::new();
             let mut timers: Vec<Key> = Vec::new();
+            let mut releases: BTreeMap<u32, u64> = BTreeMap::new();
             for (ps, scale, class, index, take) in steps {
                 // From ties within a day to times beyond the calendar's year.
                 let ps = ps << scale;
-                let (class, at) = (CLASSES[class], Time::from_ps(ps));
-                match class {
-                    Class::LinkFree => scheduler.set_link(index, Some(at)),
-                    Class::Arrival => scheduler.set_line(index, Some(at)),
-                    _ => scheduler.add(Event::new(at, class, index)),
-                }
-                if matches!(class, Class::LinkFree | Class::Arrival) {
-                    wires.insert((class, index), ps);
-                } else {
-                    timers.push((ps, class, index));
+                let at = Time::from_ps(ps);
+                match CLASSES[class] {
+                    _ if class == RELEASE => {
+                        scheduler.set_release(index, Some(at));
+                        releases.insert(index, ps);
+                    }
+                    Class::LinkFree => {
+                        scheduler.set_link(index, Some(at));
+                        wires.insert((Class::LinkFree, index), ps);
+                    }
+                    Class::Arrival => {
+                        scheduler.set_line(index, Some(at));
+                        wires.insert((Class::Arrival, index), ps);
+                    }
+                    class => {
+                        scheduler.add(Event::new(at, class, index));
+                        timers.push((ps, class, index));
+                    }
                 }
                 if !take {
                     continue;
                 }
                 let wire = wires.iter().map(|(&(class, index), &ps)| (ps, class, index));
-                let expected = wire.chain(timers.iter().copied()).min();
+                let release = releases.iter().map(|(&index, &ps)| (ps, Class::SenderTimer, index));
+                let others: Vec<Key> = release.chain(timers.iter().copied()).collect();
+                let expected = wire.chain(others.iter().copied()).min();
                 let first = scheduler.first().map(|e| (e.at().as_ps(), e.class(), e.index()));
                 prop_assert_eq!(first, expected);
                 let effects = wires.iter().map(|(&(class, index), &ps)| {
                     ps + lookahead.wires[(index + 5 * u32::from(class == Class::Arrival)) as usize]
                 });
-                let others = timers.iter().map(|&(ps, ..)| ps + lookahead.others.as_ps());
+                let others = others.iter().map(|&(ps, ..)| ps + lookahead.others.as_ps());
                 let effect = effects.chain(others).min();
                 prop_assert_eq!(Some(scheduler.first_effect(&lookahead).as_ps()), effect);
                 let got = scheduler.take_next().map(|e| (e.at().as_ps(), e.class(), e.index()));
@@ -426,6 +478,10 @@ mod tests {
                     (_, Class::Arrival, line) => {
                         scheduler.set_line(line, None);
                         wires.remove(&(Class::Arrival, line));
+                    }
+                    (ps, Class::SenderTimer, sender) if releases.get(&sender) == Some(&ps) => {
+                        scheduler.set_release(sender, None);
+                        releases.remove(&sender);
                     }
                     key => {
                         let i = timers.iter().position(|&timer| timer == key).expect("it was added");

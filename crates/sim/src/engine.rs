@@ -14,7 +14,7 @@ mod users;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use redtail_core::{Time, prefetch};
-use redtail_network::{Alarm, Class, Event, Links, Target, compile};
+use redtail_network::{Class, Event, Links, Target, compile};
 use redtail_qdisc::Plugins;
 use redtail_spec::Scenario;
 use redtail_traffic::{Application, Traces};
@@ -68,8 +68,6 @@ struct Engine<'a> {
     marked: Vec<u64>,
     sampler: Option<Sampler>,
     recorder: Option<Box<Recorder<'a>>>,
-    /// The alarm for the segment that pacing holds back, by sender.
-    releases: Vec<Alarm>,
     /// Whether there are more endpoints than the cache holds.
     many_flows: bool,
     /// Connections on which a user's program has acted.
@@ -121,6 +119,9 @@ impl<'a> Engine<'a> {
                 scheduler.add(Event::new(stop, Class::Source, flow as u32));
             }
         }
+        if flows.senders.iter().any(|slot| slot.sender.is_paced()) {
+            scheduler.pace(flows.senders.len());
+        }
         let sampler = scenario.series.clone().map(Sampler::new);
         if sampler.is_some() {
             scheduler.add(Event::new(Time::ZERO, Class::Sample, 0));
@@ -136,7 +137,6 @@ impl<'a> Engine<'a> {
             marked: vec![0; flows.groups.len()],
             sampler,
             recorder: None,
-            releases: vec![Alarm::default(); flows.senders.len()],
             many_flows: many_endpoints(&flows),
             touched: Vec::new(),
             done_before: Vec::new(),

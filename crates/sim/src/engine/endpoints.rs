@@ -36,16 +36,10 @@ impl Engine<'_> {
             index,
             &mut self.links.scheduler,
         );
-        // Releases have a separate alarm, so that the distant timer of the other one is not
-        // rescheduled.
-        if let Some(release) = slot.sender.next_release() {
-            let alarm = &mut self.releases[index as usize];
-            alarm.arm(
-                Some(release),
-                Class::SenderTimer,
-                index,
-                &mut self.links.scheduler,
-            );
+        // Releases are not in the alarm, so that its distant timer is not rescheduled.
+        if slot.sender.is_paced() {
+            let release = slot.sender.next_release();
+            self.links.scheduler.set_release(index, release);
         }
     }
 
@@ -85,7 +79,7 @@ impl Engine<'_> {
 
     pub(super) fn on_sender_timer(&mut self, index: u32) {
         let slot = &mut self.flows.senders[index as usize];
-        let released = self.releases[index as usize].rings(self.now);
+        let released = slot.sender.next_release() == Some(self.now);
         if slot.alarm.rings(self.now) || released {
             slot.sender.on_wakeup(self.now);
             self.sender_transmits(index);

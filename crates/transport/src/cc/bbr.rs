@@ -344,13 +344,13 @@ impl Bbr {
         let elapsed = sample.now.saturating_since(self.cycle_stamp);
         let full_length = self.min_rtt.is_some_and(|rtt| elapsed > rtt);
         let gain = self.pacing_gain();
-        let in_flight = self.in_network(sample.prior_in_flight, sample);
+        let in_flight = || self.in_network(sample.prior_in_flight, sample);
         let over = if gain > 1.0 {
             // Until `gain` BDP is in flight, unless losses show that the path does not hold as
             // much.
-            full_length && (sample.newly_lost > 0 || in_flight >= self.inflight(gain))
+            full_length && (sample.newly_lost > 0 || in_flight() >= self.inflight(gain))
         } else if gain < 1.0 {
-            full_length || in_flight <= self.inflight(1.0)
+            full_length || in_flight() <= self.inflight(1.0)
         } else {
             full_length
         };
@@ -394,8 +394,9 @@ impl Bbr {
         if self.state == BbrState::Startup && self.full_bw_reached {
             self.state = BbrState::Drain;
         }
-        let drained = self.in_network(sample.in_flight, sample) <= self.inflight(1.0);
-        if self.state == BbrState::Drain && drained {
+        if self.state == BbrState::Drain
+            && self.in_network(sample.in_flight, sample) <= self.inflight(1.0)
+        {
             self.enter_probe_bw(sample.now);
         }
     }

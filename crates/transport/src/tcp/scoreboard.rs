@@ -252,16 +252,37 @@ impl Scoreboard {
     /// Everything below `ack` has arrived.
     #[inline]
     pub fn on_ack(&mut self, ack: u64, now: Time) -> Acked {
+        if self.rates.is_some() {
+            return self.on_ack_with_times(ack, now).0;
+        }
+        self.advance::<false>(ack, now).0
+    }
+
+    /// As [`on_ack`](Self::on_ack). Besides it returns the send times of the oldest and the newest segment that
+    /// it removes and that had not been selectively acknowledged; `None` if there is no such segment, or if any
+    /// segment that it removes was retransmitted.
+    #[inline(never)] // so that senders without a model or times are not burdened
+    pub fn on_ack_with_times(&mut self, ack: u64, now: Time) -> (Acked, Option<(Time, Time)>) {
+        self.advance::<true>(ack, now)
+    }
+
+    /// Removes everything below `ack`. With `SAMPLES` it samples delivery rates and returns the send times, as
+    /// [`on_ack_with_times`](Self::on_ack_with_times) does.
+    #[inline(always)] // into the two that are called
+    fn advance<const SAMPLES: bool>(
+        &mut self,
+        ack: u64,
+        now: Time,
+    ) -> (Acked, Option<(Time, Time)>) {
+        let una = self.una;
         let mut acked = Acked {
-            bytes: ack - self.una,
+            bytes: ack - una,
             sent: None,
         };
+        let mut times: Option<(Time, Time)> = None;
         let mut repaired = false;
-        if self.rates.is_some() {
-            self.sample_acked(ack, now);
-        }
         while let Some(record) = self.records.front_mut() {
-            let seq = record.seq(self.una);
+            let seq = record.seq(una);
             if seq + u64::from(record.len) > ack {
                 if seq < ack {
                     // Only part of the segment is acknowledged, which is possible if the peer trims
@@ -274,10 +295,17 @@ impl Scoreboard {
                 break;
             }
             self.pipe -= record.in_pipe();
+            if SAMPLES && let Some(rates) = &mut self.rates {
+                rates.on_acked(record.info(0, una), record.sacked, now);
+            }
             if !record.sacked {
                 self.delivered += u64::from(record.len);
                 if let Some(rack) = &mut self.rack {
-                    rack.on_delivered(record.delivered(self.una), now);
+                    rack.on_delivered(record.delivered(una), now);
+                }
+                if SAMPLES {
+                    let oldest = times.map_or(record.sent, |times| times.0);
+                    times = Some((oldest, record.sent));
                 }
             }
             repaired |= record.state.has(SegmentState::AMBIGUOUS);
@@ -296,42 +324,7 @@ impl Scoreboard {
                 rates.shrink();
             }
         }
-        acked
-    }
-
-    /// Samples the delivery of the segments that end at or below `ack`. This loop is separate from
-    /// the one that removes the records, so that senders without a model do not pay for it.
-    #[inline(never)]
-    fn sample_acked(&mut self, ack: u64, now: Time) {
-        let Some(rates) = &mut self.rates else {
-            return;
-        };
-        for record in &self.records {
-            if record.end(self.una) > ack {
-                break;
-            }
-            rates.on_acked(record.info(0, self.una), record.sacked, now);
-        }
-    }
-
-    /// The send times of the oldest and the newest segment that end at or below `ack` and had not
-    /// been selectively acknowledged. `None` if there is no such segment, or if any segment below
-    /// `ack` was retransmitted.
-    pub fn times_below(&self, ack: u64) -> Option<(Time, Time)> {
-        let mut times: Option<(Time, Time)> = None;
-        for record in &self.records {
-            if record.end(self.una) > ack {
-                break;
-            }
-            if record.state.has(SegmentState::AMBIGUOUS) {
-                return None;
-            }
-            if !record.sacked {
-                let oldest = times.map_or(record.sent, |times| times.0);
-                times = Some((oldest, record.sent));
-            }
-        }
-        times
+        (acked, times.filter(|_| !repaired))
     }
 
     /// The send times of the oldest and the newest segment selectively acknowledged since the last

@@ -343,6 +343,12 @@ impl Sender {
         earlier(self.next_timer(), self.next_release())
     }
 
+    /// Whether segments are paced, so that there may be a release.
+    #[inline]
+    pub fn is_paced(&self) -> bool {
+        self.pacer.is_some()
+    }
+
     /// When a segment that pacing holds back may leave.
     #[inline]
     pub fn next_release(&self) -> Option<Time> {

@@ -98,11 +98,10 @@ impl Sender {
             self.on_probe_answered(segment, now);
         }
         let delivered = self.board.delivered();
-        let times = match self.sampling {
-            RttSampling::EveryDelivery => self.board.times_below(segment.ack),
-            _ => None,
+        let (acked, times) = match self.sampling {
+            RttSampling::EveryDelivery => self.board.on_ack_with_times(segment.ack, now),
+            _ => (self.board.on_ack(segment.ack, now), None),
         };
-        let acked = self.board.on_ack(segment.ack, now);
         self.counters.stalls += u64::from(self.progress.advance(now));
         self.timeouts_in_row = 0;
         let finished = self.recover.is_none_or(|recover| segment.ack >= recover);

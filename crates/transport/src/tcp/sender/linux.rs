@@ -301,8 +301,7 @@ impl Sender {
         self.timeouts_in_row = 0;
         self.counters.stalls += u64::from(self.progress.advance(now));
         if self.sampling == RttSampling::EveryDelivery {
-            let times = self.board.times_below(segment.ack);
-            let acked = self.board.on_ack(segment.ack, now);
+            let (acked, times) = self.board.on_ack_with_times(segment.ack, now);
             (acked, self.sample_delivery(segment, times, now))
         } else {
             let acked = self.board.on_ack(segment.ack, now);
