@@ -29,7 +29,7 @@ from typing import Any
 
 from real_time import measure_live, show_live
 
-from redtail import _native
+from redtail import _engine, _native
 
 _HERE = Path(__file__).resolve().parent
 _ROOT = _HERE.parent
@@ -244,13 +244,13 @@ def measure_written(scenarios: Callable[[Path], dict[str, Path]], repeats: int) 
 def measure_scaling(repeats: int) -> float:
     """Speed-up of replications on two threads against one, the median of `repeats`."""
     text = (_HERE / "scenarios" / ROWS["a"][1]).read_text()
-    plan = _native.plan(text)
+    plan = _engine.plan(text)
     scenarios = [plan.scenario(0, i) for i in range(SCALING_RUNS)]
 
     def seconds(threads: int) -> float:
         start = time.perf_counter()
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(_native.run, scenarios))
+            list(pool.map(_engine.run_one, scenarios))
         return time.perf_counter() - start
 
     return statistics.median(seconds(1) / seconds(2) for _ in range(repeats))

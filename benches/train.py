@@ -16,7 +16,7 @@ from bench import ROWS
 from instructions import GUARDED, shortened
 
 from attack.inputs import QUEUE, QUEUES, TRAFFIC, experiment, queue_keys
-from redtail import _engine, _native
+from redtail import _engine
 
 _SCENARIOS = Path(__file__).resolve().parent / "scenarios"
 
@@ -37,7 +37,7 @@ def experiments() -> Iterator[str]:
 def main() -> int:
     """Make all runs."""
     for text in experiments():
-        _native.run(_native.plan(text).scenario(0, 0))
+        _engine.run_one(_engine.plan(text).scenario(0, 0))
     return 0
 
 

@@ -15,6 +15,8 @@ import threading
 import time
 import tomllib
 
+from redtail.outcomes import losses_as_json
+
 
 class SpecError(ValueError):
     file: str | None = None
@@ -61,6 +63,9 @@ class Plan:
         ]
         self.cases = json.dumps(self._cases)
 
+    def texts(self, runs, users):
+        return [self.scenario(case, replication) for case, replication in runs]
+
     def scenario(self, case_index: int, replication: int) -> str:
         case = self._cases[case_index]["factors"]
         return json.dumps({"seed": [self.seed, replication], "case": case, "name": self.name})
@@ -100,6 +105,42 @@ class RunResult:
         self.events = 5000
 
 
+class Batch:
+    def __init__(self) -> None:
+        self.results: list[RunResult] = []
+        self.wall_time_s: list[float] = []
+        self.failure: BaseException | None = None
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def result(self, index: int) -> RunResult:
+        return self.results[index]
+
+    @property
+    def bottleneck_packets(self) -> list[int]:
+        return [result.bottleneck_packets for result in self.results]
+
+    @property
+    def has_series(self) -> list[bool]:
+        return [bool(result.series) for result in self.results]
+
+    def rows(self, indices, flows):
+        results = [self.results[index] for index in indices]
+        defined = [{k: v for k, v in each.metrics.items() if v == v} for each in results]
+        shapes = list(dict.fromkeys(map(tuple, defined)))
+        return {
+            "shapes": [(names, ["bottleneck", "return"]) for names in shapes],
+            "shape": [shapes.index(tuple(each)) for each in defined],
+            "numbers": b"".join(struct.pack("<d", v) for each in defined for v in each.values()),
+            "losses": [losses_as_json(each.consecutive_losses) for each in results],
+            "wall_time_s": [self.wall_time_s[index] for index in indices],
+            "bottleneck_packets": [each.bottleneck_packets for each in results],
+            "events": [each.events for each in results],
+            "tables": {},
+        }
+
+
 class FakeNative:
     """One engine with its faults; an instance stands where the module would."""
 
@@ -118,6 +159,18 @@ class FakeNative:
         for item in sets:
             spec.update(tomllib.loads(item))
         return Plan(spec)
+
+    def run_many(self, scenarios, cancel=None, queues=None, traces=None):
+        batch = Batch()
+        for scenario in scenarios:
+            start = time.monotonic()
+            try:
+                batch.results.append(self.run(scenario, cancel))
+            except BaseException as error:
+                batch.failure = error
+                break
+            batch.wall_time_s.append(time.monotonic() - start)
+        return batch
 
     def run(self, scenario, cancel=None):
         number = len(self.ran)

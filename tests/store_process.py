@@ -16,11 +16,14 @@ import itertools
 import os
 import signal
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import redtail
 from redtail import _engine
+from redtail.errors import RunError
+from redtail.outcomes import Outcomes
 from redtail.store.folders import RUN_NAME, run_key
 
 EXPERIMENT = """
@@ -46,15 +49,18 @@ host_jitter = "6 ms"
 
 def log_runs(log: Path) -> None:
     """Write down every run that begins."""
-    made = _engine.run_one
+    made = _engine.run_many
 
-    def run_one(scenario: str, *rest: object) -> _engine.Outcome:
-        key = run_key(scenario, _engine.code_version(), _engine.BACKEND)
-        with log.open("a") as file:
-            file.write(f"{key}\n")
-        return made(scenario, *rest)  # type: ignore[arg-type]
+    def run_many(scenarios: Sequence[str], *rest: Any) -> list[Outcomes | RunError]:
+        found: list[Outcomes | RunError] = []
+        for scenario in scenarios:
+            key = run_key(scenario, _engine.code_version(), _engine.BACKEND)
+            with log.open("a") as file:
+                file.write(f"{key}\n")
+            found += made([scenario], *rest)
+        return found
 
-    _engine.run_one = run_one  # type: ignore[assignment]
+    _engine.run_many = run_many
 
 
 def count_changes(at: Callable[[int], bool]) -> None:

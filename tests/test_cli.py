@@ -8,7 +8,9 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -17,6 +19,7 @@ import redtail
 from redtail import _engine
 from redtail.cli import app
 from redtail.errors import RunError
+from redtail.outcomes import Outcomes
 from redtail.store import runs
 
 from conftest import ROOT
@@ -163,15 +166,19 @@ def test_the_command_in_the_message_repeats_the_failed_run_alone(
     path = tmp_path / "short.toml"
     path.write_text(SHORT)
     ran: list[str] = []
-    real = _engine.run_one
+    real = _engine.run_many
 
-    def fails(scenario: str, *rest: object) -> _engine.Outcome:
-        ran.append(scenario)
-        if len(ran) == 8:
-            raise RunError("the engine failed: no luck")
-        return real(scenario, *rest)  # type: ignore[arg-type]
+    def fails(scenarios: Sequence[str], *rest: Any) -> list[Outcomes | RunError]:
+        found: list[Outcomes | RunError] = []
+        for scenario in scenarios:
+            ran.append(scenario)
+            if len(ran) == 8:
+                found.append(RunError("the engine failed: no luck"))
+            else:
+                found += real([scenario], *rest)
+        return found
 
-    monkeypatch.setattr(_engine, "run_one", fails)
+    monkeypatch.setattr(_engine, "run_many", fails)
     out = str(tmp_path / "the runs")
     arguments = ["run", str(path), "--set", "seed=3", "--jobs", "1", "--out", out]
     done = runner.invoke(app, arguments)

@@ -10,8 +10,8 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -20,6 +20,7 @@ import pytest
 import redtail
 from redtail.analysis import results as results_module
 from redtail.errors import RedtailWarning, StoreError
+from redtail.outcomes import Rows
 from redtail.running import runner
 from redtail.store import segments
 
@@ -226,19 +227,20 @@ def test_what_is_finished_is_kept_when_interrupted_or_failing(
 def test_an_interrupt_does_not_stop_half_way_through_putting_a_run_away(
     plain: FakeNative, fake_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    as_json = segments._as_json
-    seen = []
+    extend = segments.RunTable.extend
+    calls = []
 
-    def interrupted(losses: Any) -> str:
-        seen.append(losses)
-        if len(seen) == 4:
-            signal.raise_signal(signal.SIGINT)  # some of the run's columns have their value
-        return as_json(losses)
+    def interrupted(table: segments.RunTable, keys: Sequence[str], rows: Rows) -> range:
+        added = extend(table, keys, rows)
+        calls.append(keys)
+        if len(calls) == 3:
+            signal.raise_signal(signal.SIGINT)  # the runs are in the table, not in the segment
+        return added
 
-    monkeypatch.setattr(segments, "_as_json", interrupted)
+    monkeypatch.setattr(segments.RunTable, "extend", interrupted)
     with pytest.raises(redtail.Cancelled) as caught:
         redtail.run(fake_file, out=tmp_path, jobs=1)
-    assert caught.value.kept >= 4
+    assert caught.value.kept >= 3
     assert redtail.run(fake_file, out=tmp_path).reused == caught.value.kept
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

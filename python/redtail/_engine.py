@@ -21,6 +21,7 @@ from redtail.inputs import queues as own
 from redtail.inputs import traces as tables
 from redtail.inputs.code import Allowed, Code, Rule
 from redtail.metrics import case_title
+from redtail.outcomes import TABLES, Joined, Outcomes, Rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -212,11 +213,19 @@ class Plan:
 
     def scenario(self, case: int, replication: int) -> str:
         """Return one run as canonical JSON, all defaults filled in; both numbers from 0."""
-        users = self.users[case] if self.users else {}
+        (text,) = self.scenarios([(case, replication)])
+        return text
+
+    def scenarios(self, runs: Sequence[tuple[int, int]]) -> list[str]:
+        """Return runs as canonical JSON.
+
+        Args:
+            runs: the case and the replication of each.
+        """
+        users = {case: list(self.users[case].items()) for case, _ in runs} if self.users else {}
         with _translated():
-            if users:
-                return str(self._native_plan.scenario(case, replication, list(users.items())))
-            return str(self._native_plan.scenario(case, replication))
+            texts: list[str] = self._native_plan.texts(runs, users)
+        return texts
 
     def example(self, case: int) -> str:
         """Return the first run of a case; loads stand as about the users who offer them."""
@@ -349,6 +358,48 @@ def _files(code: Mapping[str, Code], rule: Rule) -> Iterator[str]:
             yield os.path.relpath(path, rule.folder)
 
 
+def run_many(
+    scenarios: Sequence[str],
+    cancel: CancelToken | None = None,
+    queues: Mapping[str, own.Located] | None = None,
+    traces: Mapping[str, tables.Located] | None = None,
+) -> list[Outcomes | RunError]:
+    """Run scenarios one after the other.
+
+    They are run without the interpreter lock, except for queues written in Python.
+
+    Args:
+        scenarios: the runs.
+        cancel: stops them.
+        queues: the classes that they name as queues.
+        traces: the tables of connections that they name.
+
+    Returns:
+        What they measured, in their order: outcomes of one run after the other, and in the place
+        of a run that failed its error. Fewer when they were stopped.
+    """
+    classes = {name: located.load() for name, located in (queues or {}).items()} or None
+    loaded = [located.load() for located in (traces or {}).values()] or None
+    found: list[Outcomes | RunError] = []
+    rest = list(scenarios)
+    while rest:
+        with _translated(queues):
+            batch = native().run_many(rest, cancel, classes, loaded)
+        if len(batch):
+            found.append(_Batch(batch))
+        if batch.failure is None:
+            break
+        try:
+            with _translated(queues):
+                raise batch.failure
+        except Cancelled:
+            break
+        except RunError as error:
+            found.append(error)
+        rest = rest[len(batch) + 1 :]
+    return found
+
+
 def run_one(
     scenario: str,
     cancel: CancelToken | None = None,
@@ -368,16 +419,36 @@ def run_one(
         QueueError: a queue failed.
         RunError: the engine failed.
     """
-    start = time.perf_counter()
-    classes = {name: located.load() for name, located in (queues or {}).items()}
-    loaded = [located.load() for located in (traces or {}).values()]
-    with _translated(queues):
-        run = native().run
-        if loaded:
-            result = run(scenario, cancel, classes, loaded)
-        else:
-            result = run(scenario, cancel, classes) if classes else run(scenario, cancel)
-    return _outcome(result, start)
+    found = run_many([scenario], cancel, queues, traces)
+    if not found:
+        raise Cancelled()
+    if isinstance(found[0], RunError):
+        raise found[0]
+    return found[0][0]
+
+
+class _Batch:
+    """What the native module measured in several runs."""
+
+    def __init__(self, batch: Any) -> None:
+        self._batch = batch
+        self.wall_time_s: list[float] = batch.wall_time_s
+        self.bottleneck_packets: list[int] = batch.bottleneck_packets
+        self.has_series: list[bool] = batch.has_series
+
+    def __len__(self) -> int:
+        return len(self._batch)
+
+    def __getitem__(self, index: int) -> Outcome:
+        return _outcome(self._batch.result(index), self.wall_time_s[index])
+
+    def rows(self, indices: Sequence[int], flows: Sequence[bool]) -> Rows:
+        """Return some of the runs in columns."""
+        found = self._batch.rows(indices, flows)
+        without = Joined({}, bytes(4 * len(indices)), ())
+        given = found.pop("tables")
+        joined = {name: [Joined(*given[name]) if name in given else without] for name in TABLES}
+        return Rows(**found, tables=joined)
 
 
 def live_refusals(scenario: str, controls: Sequence[str] | None = None) -> list[tuple[str, str]]:
@@ -443,7 +514,7 @@ def guest_outcome(reply: bytes, start: float) -> tuple[Outcome, str | None]:
         raise RunError(f"the guest's kernel refused a step: {error}") from None
     except ValueError as error:
         raise RunError(f"the guest's answer cannot be read: {error}") from None
-    return _outcome(result, start), invalid
+    return _outcome(result, time.perf_counter() - start), invalid
 
 
 def live_version() -> str:
@@ -516,7 +587,7 @@ def run_live(
             refused = error
     if refused is not None:
         raise refused
-    return _outcome(result, start), invalid, code
+    return _outcome(result, time.perf_counter() - start), invalid, code
 
 
 def enter_namespaces(*, processes: bool = False) -> None:
@@ -574,15 +645,15 @@ def run_captured(
     loaded = [located.load() for located in (traces or {}).values()]
     with _translated(queues):
         try:
-            result = native().run(scenario, cancel, classes, loaded, list(points), ip)
+            result = native().run_captured(scenario, list(points), ip, cancel, classes, loaded)
         except OSError as error:
             failed = error
     if failed is not None:
         raise failed
-    return _outcome(result, start)
+    return _outcome(result, time.perf_counter() - start)
 
 
-def _outcome(result: Any, start: float) -> Outcome:
+def _outcome(result: Any, wall_time_s: float) -> Outcome:
     metrics: Mapping[str, float] = result.metrics
     return Outcome(
         # NaN equals nothing.
@@ -596,7 +667,7 @@ def _outcome(result: Any, start: float) -> Outcome:
         names={kind: list(names) for kind, names in result.names.items()},
         bottleneck_packets=result.bottleneck_packets,
         events=result.events,
-        wall_time_s=time.perf_counter() - start,
+        wall_time_s=wall_time_s,
     )
 
 

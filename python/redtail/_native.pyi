@@ -1,8 +1,9 @@
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 __all__ = [
+    "Batch",
     "CancelToken",
     "Cancelled",
     "Packet",
@@ -34,7 +35,8 @@ __all__ = [
     "queue_keys",
     "rate_bps",
     "read_capture",
-    "run",
+    "run_captured",
+    "run_many",
     "schema",
     "tc_differs",
     "tc_queue",
@@ -148,9 +150,9 @@ class Plan:
     def plugins(self) -> list[tuple[str, str, str]]: ...
     @property
     def cases(self) -> str: ...
-    def scenario(
-        self, case_index: int, replication: int, users: list[tuple[str, int]] = ...
-    ) -> str: ...
+    def texts(
+        self, runs: Sequence[tuple[int, int]], users: dict[int, list[tuple[str, int]]] = ...
+    ) -> list[str]: ...
     def packets(self, case_index: int) -> float | None: ...
     def loads(self, case_index: int) -> str: ...
     def unconstrained(self, case_index: int, replication: int, group: str, users: int) -> str: ...
@@ -171,6 +173,20 @@ class RunResult:
     def bottleneck_packets(self) -> int: ...
     @property
     def events(self) -> int: ...
+
+@final
+class Batch:
+    def __len__(self) -> int: ...
+    @property
+    def failure(self) -> BaseException | None: ...
+    def result(self, index: int) -> RunResult: ...
+    @property
+    def wall_time_s(self) -> list[float]: ...
+    @property
+    def bottleneck_packets(self) -> list[int]: ...
+    @property
+    def has_series(self) -> list[bool]: ...
+    def rows(self, indices: Sequence[int], flows: Sequence[bool]) -> dict[str, Any]: ...
 
 @final
 class PacketCapture:
@@ -196,13 +212,19 @@ def plan(
     read: Callable[[str], str | tuple[str, str]] | None = None,
     tables: Callable[[str, int, int, bool], Trace | tuple[str, str, str]] | None = None,
 ) -> Plan: ...
-def run(
-    scenario_json: str,
+def run_many(
+    scenarios: Sequence[str],
     cancel: CancelToken | None = None,
     queues: dict[str, type] | None = None,
     traces: list[Trace] | None = None,
-    points: list[tuple[str, str]] | None = None,
+) -> Batch: ...
+def run_captured(
+    scenario_json: str,
+    points: list[tuple[str, str]],
     ip: int = 4,
+    cancel: CancelToken | None = None,
+    queues: dict[str, type] | None = None,
+    traces: list[Trace] | None = None,
 ) -> RunResult: ...
 def schema() -> str: ...
 def rate_bps(key: str, text: str) -> int: ...

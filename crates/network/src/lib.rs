@@ -8,6 +8,7 @@
 pub mod answers;
 pub mod capacity;
 pub mod capture;
+pub mod columns;
 pub mod congestion;
 pub mod flow_numbers;
 pub mod flow_rows;

@@ -47,6 +47,11 @@ macro_rules! rows {
             pub fn columns(&self) -> Vec<(&'static str, Column<'_>)> {
                 vec![$((stringify!($column), Column::from(&self.$column)),)*]
             }
+
+            /// Adds the rows of another table of this kind.
+            pub fn append(&mut self, other: &Self) {
+                $(self.$column.extend_from_slice(&other.$column);)*
+            }
         }
     };
 }

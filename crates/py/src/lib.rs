@@ -1,5 +1,6 @@
 //! `redtail._native`: the Rust core for Python. Translation only, no logic.
 
+mod batch;
 #[cfg(target_os = "linux")]
 mod live;
 mod queue;
@@ -25,7 +26,7 @@ use redtail_qdisc::advise::Situated;
 use redtail_sim::capture::{Capture, CaptureError, IpVersion, Point, PointsAndFile};
 use redtail_sim::plugin::{PluginFailure, PluginParams};
 use redtail_sim::{Plugins, RunError, RunOptions, Traces};
-use redtail_spec::{Format, PlanOptions, Scenario, TraceSite};
+use redtail_spec::{CalibratedUsers, Format, PlanOptions, Scenario, TraceSite};
 use redtail_traffic::{TraceParams, TrafficParams};
 use redtail_transport::Preset;
 
@@ -265,20 +266,12 @@ impl Plan {
         self.0.cases_json()
     }
 
-    /// The canonical text of one run; both numbers count from 0. `users` are the numbers of users of
-    /// groups that are asked for by their load.
-    #[pyo3(signature = (case_index, replication, users=Vec::new()))]
-    fn scenario(
-        &self,
-        case_index: usize,
-        replication: u32,
-        users: Vec<(String, u32)>,
-    ) -> PyResult<String> {
-        let scenario = self.of_case(case_index, replication)?;
-        let fixed = users.iter().fold(scenario, |scenario, (group, users)| {
-            scenario.with_users(group, *users)
-        });
-        Ok(fixed.to_json())
+    /// The canonical texts of runs, each given by its case and its replication; all numbers count from 0. `users` has
+    /// the numbers of users of groups that are asked for by their load, for each case with such groups.
+    #[pyo3(signature = (runs, users=CalibratedUsers::new()))]
+    fn texts(&self, runs: Vec<(usize, u32)>, users: CalibratedUsers) -> PyResult<Vec<String>> {
+        let texts = self.0.texts(&runs, &users);
+        texts.ok_or_else(no_case)
     }
 
     /// The loads that groups of a case are asked for by, as JSON text.
@@ -315,8 +308,12 @@ impl Plan {
 impl Plan {
     fn of_case(&self, case_index: usize, replication: u32) -> PyResult<Scenario> {
         let scenario = self.0.scenario(case_index, replication);
-        scenario.ok_or_else(|| PyIndexError::new_err("no case has this index"))
+        scenario.ok_or_else(no_case)
     }
+}
+
+fn no_case() -> PyErr {
+    PyIndexError::new_err("no case has this index")
 }
 
 /// Shows a plug-in to Python, which gives the hash of its source, nothing if it does not load the
@@ -480,7 +477,7 @@ fn py_table<'py>(
 
 /// The result of one run.
 #[pyclass(frozen)]
-struct RunResult(redtail_sim::RunResult);
+struct RunResult(Arc<redtail_sim::RunResult>);
 
 #[pymethods]
 impl RunResult {
@@ -579,12 +576,8 @@ fn plugins(queues: Option<Bound<'_, PyDict>>, cancel: &Arc<AtomicBool>) -> PyRes
     )
 }
 
-/// These tables, among which those of the scenario must be.
-fn tables(scenario: &Scenario, traces: Option<Vec<Py<trace::Trace>>>) -> PyResult<Traces> {
-    let found = traces.into_iter().flatten();
-    let traces = found.fold(Traces::new(), |traces, it| {
-        traces.with(Arc::clone(&it.get().0))
-    });
+/// Refuses a scenario whose tables are not all among these.
+fn require_tables(scenario: &Scenario, traces: &Traces) -> PyResult<()> {
     for group in &scenario.traffic {
         if let TrafficParams::Trace(group) = group
             && traces.get(&group.file).is_none()
@@ -594,7 +587,7 @@ fn tables(scenario: &Scenario, traces: Option<Vec<Py<trace::Trace>>>) -> PyResul
             return Err(SpecError::new_err(text));
         }
     }
-    Ok(traces)
+    Ok(())
 }
 
 /// As Python raises it, with the file's name.
@@ -653,43 +646,42 @@ fn capture(ip: u8, files: &[(PathBuf, Vec<Point>)]) -> PyResult<Capture<'static>
     Ok(capture)
 }
 
-/// Runs one scenario, given as its canonical text. The run holds the GIL only while it calls the
-/// classes in `queues`, which have the names that the scenario gives them. `traces` are the tables
-/// of its groups.
+/// Runs one scenario, as `run_many` does, and captures packets.
 ///
-/// With `points` it also captures packets. These are pairs of a point ("LINK", "LINK:in" or
-/// "LINK:out") and the file for its packets; points with the same file share it. `ip` is the version
-/// of IP in the capture, 4 or 6.
+/// `points` are pairs of a point ("LINK", "LINK:in" or "LINK:out") and the file for its packets; points with the same
+/// file share it. `ip` is the version of IP in the capture, 4 or 6.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, cancel=None, queues=None, traces=None, points=None, ip=4))]
-fn run(
+#[pyo3(signature = (scenario_json, points, ip=4, cancel=None, queues=None, traces=None))]
+fn run_captured(
     py: Python<'_>,
     scenario_json: &str,
+    points: Vec<(String, PathBuf)>,
+    ip: u8,
     cancel: Option<Py<CancelToken>>,
     queues: Option<Bound<'_, PyDict>>,
     traces: Option<Vec<Py<trace::Trace>>>,
-    points: Option<Vec<(String, PathBuf)>>,
-    ip: u8,
 ) -> PyResult<RunResult> {
     let scenario = Scenario::from_json(scenario_json).map_err(|error| spec_error(py, &error))?;
-    let files = points.map(capture_files).transpose()?;
-    let capture = files.as_deref().map(|files| capture(ip, files));
+    let traces = trace::traces(traces);
+    require_tables(&scenario, &traces)?;
+    let files = capture_files(points)?;
     let token = cancel.as_ref().map(|token| token.get());
     let cancel = token.map_or_else(Arc::default, |token| Arc::clone(&token.cancelled));
     let registered = token.map(|token| token.register(scenario.duration));
     let options = RunOptions {
         progress: registered.as_ref().map(|registered| &registered.run.now),
-        capture: capture.transpose()?,
-        traces: tables(&scenario, traces)?,
+        capture: Some(capture(ip, &files)?),
+        traces,
         plugins: plugins(queues, &cancel)?,
         cancel: Some(&cancel),
     };
     let result = py.detach(|| redtail_sim::run(&scenario, options));
-    result.map(RunResult).map_err(|error| match error {
+    let result = result.map_err(|error| match error {
         RunError::Cancelled => Cancelled::new_err("the run was cancelled"),
         RunError::Plugin(failure) => queue_failed(py, &failure),
-        RunError::Capture(error) => capture_failed(&error, files.as_deref().unwrap_or_default()),
-    })
+        RunError::Capture(error) => capture_failed(&error, &files),
+    })?;
+    Ok(RunResult(Arc::new(result)))
 }
 
 /// The JSON schema of the experiment file.
@@ -858,9 +850,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Plan>()?;
     module.add_class::<trace::Trace>()?;
     module.add_class::<RunResult>()?;
+    module.add_class::<batch::Batch>()?;
     module.add_class::<recordings::PacketCapture>()?;
     module.add_function(wrap_pyfunction!(plan, module)?)?;
-    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(batch::run_many, module)?)?;
+    module.add_function(wrap_pyfunction!(run_captured, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(rate_bps, module)?)?;
     module.add_function(wrap_pyfunction!(time_s, module)?)?;

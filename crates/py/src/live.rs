@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::{
     RunResult, capture_failed, capture_files, open_files, param_failed, parsed_queue, plugins,
-    queue_failed, spec_error, tables, trace,
+    queue_failed, require_tables, spec_error, trace,
 };
 
 /// Moves this process, which must have one thread, into a user namespace of its own, in which it can
@@ -92,7 +92,7 @@ pub fn guest_request(
         kernel_queues,
         tables: sent.collect(),
     };
-    tables(&parsed, Some(given))?;
+    require_tables(&parsed, &trace::traces(Some(given)))?;
     Ok(PyBytes::new(py, &exchange::to_bytes(&Asked::Run(request))).unbind())
 }
 
@@ -128,7 +128,7 @@ pub fn guest_printed(reply: &[u8]) -> PyResult<Vec<(Option<i32>, String, String)
 #[pyfunction]
 pub fn guest_reply(reply: &[u8]) -> PyResult<(RunResult, Option<String>)> {
     match exchange::from_bytes(reply) {
-        Ok(Reply::Ran { result, invalid }) => Ok((RunResult(*result), invalid)),
+        Ok(Reply::Ran { result, invalid }) => Ok((RunResult(Arc::new(*result)), invalid)),
         Ok(Reply::Failed(reason)) => Err(PyOSError::new_err(reason)),
         Ok(Reply::Printed(_)) => Err(PyValueError::new_err("it is what programs have printed")),
         Err(error) => Err(PyValueError::new_err(error.to_string())),
@@ -168,9 +168,11 @@ pub fn live_run(
     kernel_queues: bool,
 ) -> PyResult<(RunResult, Option<String>, Option<i32>)> {
     let scenario = Scenario::from_json(scenario).map_err(|error| spec_error(py, &error))?;
+    let traces = trace::traces(traces);
+    require_tables(&scenario, &traces)?;
     let files = captures.map(capture_files).transpose()?.unwrap_or_default();
     let options = RunOptions {
-        traces: tables(&scenario, traces)?,
+        traces,
         plugins: plugins(queues, &Arc::default())?,
         captures: open_files(&files)?,
         kernel_queues,
@@ -189,7 +191,7 @@ pub fn live_run(
         }) => {
             let code =
                 status.and_then(|status| status.code().or_else(|| Some(128 + status.signal()?)));
-            Ok((RunResult(result), invalid, code))
+            Ok((RunResult(Arc::new(result)), invalid, code))
         }
         Err(RunError::Refused(error)) => Err(PyOSError::new_err(error.to_string())),
         Err(RunError::Plugin(failure)) => Err(queue_failed(py, &failure)),

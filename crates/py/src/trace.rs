@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use redtail_core::{ParamError, Span, Time};
 use redtail_spec::TraceSite;
-use redtail_traffic::{TraceParams, TraceTable, TracedConnection, TracedExchange};
+use redtail_traffic::{TraceParams, TraceTable, TracedConnection, TracedExchange, Traces};
 
 use crate::queue;
 
@@ -74,6 +74,14 @@ impl Trace {
     fn name(&self) -> &str {
         self.0.name()
     }
+}
+
+/// The tables of a run.
+pub fn traces(given: Option<Vec<Py<Trace>>>) -> Traces {
+    let given = given.into_iter().flatten();
+    given.fold(Traces::new(), |traces, it| {
+        traces.with(Arc::clone(&it.get().0))
+    })
 }
 
 /// Asks Python for the table of a group, which it gives or refuses.

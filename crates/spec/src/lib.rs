@@ -51,6 +51,7 @@ mod plan;
 mod rates;
 mod replications;
 mod schema;
+mod texts;
 mod validate;
 
 pub use error::{Problem, SpecError};
@@ -65,4 +66,5 @@ pub use plan::{Case, Format, Plan, PlanOptions};
 pub use rates::{OPPORTUNITY, Phases, RateChangeParams, RateTrace};
 pub use replications::{Replications, StopRuleParams, Until};
 pub use schema::schema;
+pub use texts::{CalibratedUsers, ScenarioReader};
 pub use validate::{FindTable, TraceSite};

@@ -95,6 +95,15 @@ pub struct Case {
     series: Option<SeriesParams>,
 }
 
+impl Case {
+    /// Whether a run of this case records series.
+    pub(crate) fn records(&self, replication: u32) -> bool {
+        self.series
+            .as_ref()
+            .is_some_and(|series| replication < series.replications)
+    }
+}
+
 impl Plan {
     /// Reads, checks and expands an experiment.
     ///
@@ -135,10 +144,7 @@ impl Plan {
     /// in the file. `None` if there is no case with this index.
     pub fn scenario(&self, case: usize, replication: u32) -> Option<Scenario> {
         let case = self.cases.get(case)?;
-        let recorded = case
-            .series
-            .as_ref()
-            .filter(|series| replication < series.replications);
+        let recorded = case.series.as_ref().filter(|_| case.records(replication));
         Some(Scenario {
             replication,
             series: recorded.map(|series| Series {

@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from redtail.errors import SpecError
+from redtail.errors import RunError, SpecError
 
 if TYPE_CHECKING:
     from redtail._engine import Outcome, Plan
     from redtail.inputs import queues, traces
+    from redtail.outcomes import Outcomes
 
 DEFAULT = "sim"
 """The backend that is used when none is named."""
@@ -92,6 +93,32 @@ class Backend(Protocol):
             Cancelled: `cancel` was called before the end.
             InvalidRun: the run came to its end, but what it measured must not be used.
             RunError: the run failed.
+        """
+        ...
+
+
+@runtime_checkable
+class Batching(Backend, Protocol):
+    """A backend that makes short runs faster when it gets several at a time."""
+
+    def run_many(
+        self,
+        scenarios: Sequence[str],
+        cancel: Any = None,
+        queues: Mapping[str, queues.Located] | None = None,
+        traces: Mapping[str, traces.Located] | None = None,
+    ) -> list[Outcomes | RunError]:
+        """Make runs one after the other.
+
+        Args:
+            scenarios: the runs, as canonical JSON.
+            cancel: as for `run`.
+            queues: as for `run`.
+            traces: as for `run`.
+
+        Returns:
+            What they measured, in their order: outcomes of one run after the other, and in the
+            place of a run that failed its error. Fewer when they were stopped.
         """
         ...
 

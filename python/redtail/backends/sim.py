@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import _engine
 from redtail.backends import Cancel, Refusal
+from redtail.errors import RunError
 
 if TYPE_CHECKING:
     from redtail._engine import Outcome, Plan
     from redtail.inputs import queues, traces
+    from redtail.outcomes import Outcomes
 
 
 class Sim:
@@ -41,6 +43,16 @@ class Sim:
     ) -> Outcome:
         """Make one run, without the interpreter lock, except for queues written in Python."""
         return _engine.run_one(scenario, cancel, queues, traces)
+
+    def run_many(
+        self,
+        scenarios: Sequence[str],
+        cancel: Any = None,
+        queues: Mapping[str, queues.Located] | None = None,
+        traces: Mapping[str, traces.Located] | None = None,
+    ) -> list[Outcomes | RunError]:
+        """Make runs one after the other."""
+        return _engine.run_many(scenarios, cancel, queues, traces)
 
     def run_captured(
         self,

@@ -8,17 +8,15 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from redtail import _engine, backends
-from redtail.backends import Backend, Cancel
+from redtail.backends import Backend, Batching, Cancel
 from redtail.errors import Cancelled, InvalidRun, QueueError, RunError, SpecError
 from redtail.inputs import queues as own
 from redtail.inputs import traces as tables
+from redtail.outcomes import Listed, Outcomes
 from redtail.running.interrupts import Interrupts
-
-if TYPE_CHECKING:
-    from redtail._engine import Outcome
 
 # Short runs are handed out several at a time, so many that a batch takes so many seconds. To hand a
 # batch over takes some 0.1 ms to a thread and some milliseconds to another machine.
@@ -62,8 +60,8 @@ class Work(Protocol):
         """Return the next runs, at most `count`; fewer when no more are available now."""
         ...
 
-    def keep(self, task: Any, outcome: Outcome) -> None:
-        """Store what a run measured."""
+    def keep(self, tasks: Sequence[Any], outcomes: Outcomes) -> None:
+        """Store what runs measured."""
         ...
 
     def failure(self, task: Any, error: RunError) -> str:
@@ -97,6 +95,10 @@ class Missing:
     """
 
     names: tuple[str, ...]
+
+
+Answer: TypeAlias = "list[Outcomes | RunError] | Missing"
+"""What `run_batch` returns."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ class Pool:
         executor = self.executor or threads
         assert executor is not None
         going = [_Running(work, _BATCH_S if threads else _REMOTE_BATCH_S) for work in works]
-        pending: dict[Future[list[Outcome | RunError] | Missing], tuple[_Running, list[Any]]] = {}
+        pending: dict[Future[Answer], tuple[_Running, list[Any]]] = {}
 
         def submit(one: _Running, batch: list[Any], contents: Contents) -> None:
             scenarios = [task.scenario for task in batch]
@@ -181,7 +183,7 @@ class Pool:
                 else:
                     return
 
-        def take(future: Future[list[Outcome | RunError] | Missing]) -> RunError | None:
+        def take(future: Future[Answer]) -> RunError | None:
             one, batch = pending[future]
             answer = _answer(future)
             if isinstance(answer, Missing):
@@ -189,17 +191,18 @@ class Pool:
                 return None
             stop: RunError | None = None
             while answer:
-                task, outcome = batch[0], answer[0]
-                if not isinstance(outcome, RunError):
-                    one.seen(outcome.wall_time_s)
-                    one.work.keep(task, outcome)
-                elif self.keep_going or isinstance(outcome, InvalidRun):
-                    one.work.failure(task, outcome)
+                part, count = answer[0], 1
+                if not isinstance(part, RunError):
+                    count = len(part)
+                    one.seen(part.wall_time_s)
+                    one.work.keep(batch[:count], part)
+                elif self.keep_going or isinstance(part, InvalidRun):
+                    one.work.failure(batch[0], part)
                 elif stop is None:
-                    stop = type(outcome)(one.work.failure(task, outcome))
-                    stop.__cause__ = outcome
+                    stop = type(part)(one.work.failure(batch[0], part))
+                    stop.__cause__ = part
                 # An interrupt finds in both what is left to be kept.
-                del batch[0], answer[0]
+                del batch[:count], answer[0]
             return stop
 
         whole = False
@@ -234,10 +237,11 @@ class Pool:
                 # What ended while we were being interrupted is worth keeping as well.
                 for future, (one, batch) in list(pending.items()):
                     if future.done() and not future.cancelled() and future.exception() is None:
-                        answer = future.result()
-                        for task, outcome in zip(batch, _measured(answer), strict=False):
-                            if not isinstance(outcome, RunError):
-                                one.work.keep(task, outcome)
+                        for part in _measured(future.result()):
+                            count = 1 if isinstance(part, RunError) else len(part)
+                            if not isinstance(part, RunError):
+                                one.work.keep(batch[:count], part)
+                            del batch[:count]
             finally:
                 if not whole:
                     if token is not None:
@@ -288,9 +292,11 @@ class _Running:
         # All of them: the next worker may have fewer.
         return dict(self._contents)
 
-    def seen(self, seconds: float) -> None:
-        """Take note of how long a run took."""
-        self.mean_s = seconds if self.mean_s is None else 0.9 * self.mean_s + 0.1 * seconds
+    def seen(self, seconds: Sequence[float]) -> None:
+        """Take note of how long runs took."""
+        mean = sum(seconds) / len(seconds)
+        old = 0.0 if self.mean_s is None else 0.9 ** len(seconds)
+        self.mean_s = mean if self.mean_s is None else old * self.mean_s + (1 - old) * mean
 
     def size(self, left: int, width: int) -> int:
         """Return how many runs make the next batch."""
@@ -314,9 +320,9 @@ def _inside(token: Cancel | None) -> Inside:
     return tuple(running()) if running is not None else ()
 
 
-def _answer(future: Future[Any]) -> list[Outcome | RunError] | Missing:
+def _answer(future: Future[Answer]) -> Answer:
     try:
-        answer: list[Outcome | RunError] | Missing = future.result()
+        answer = future.result()
     except (RunError, SpecError, Cancelled):
         raise
     except Exception as error:  # the executor's own, when its workers have ended, say
@@ -324,7 +330,7 @@ def _answer(future: Future[Any]) -> list[Outcome | RunError] | Missing:
     return answer
 
 
-def _measured(answer: list[Outcome | RunError] | Missing) -> list[Outcome | RunError]:
+def _measured(answer: Answer) -> list[Outcomes | RunError]:
     return [] if isinstance(answer, Missing) else answer
 
 
@@ -333,7 +339,7 @@ def run_batch(
     cancel: Cancel | None,
     needs: Needs,
     contents: Contents,
-) -> list[Outcome | RunError] | Missing:
+) -> Answer:
     """Run scenarios one after the other; this function is sent to an executor.
 
     Args:
@@ -343,7 +349,8 @@ def run_batch(
         contents: files that this process may not have.
 
     Returns:
-        What each measured, or how it failed; fewer when stopped. When files are missing that the
+        What they measured, in their order: outcomes of one run after the other, and in the place
+        of a run that failed its error; fewer when stopped. When files are missing that the
         scenarios name, no run is made.
     """
     backend = backends.find(needs.backend)
@@ -369,10 +376,31 @@ def run_batch(
                     found[name] = here
         if missing:
             return Missing(tuple(missing))
-    done: list[Outcome | RunError] = []
+    if not isinstance(backend, Batching):
+        return _one_by_one(backend, scenarios, cancel, queues or None, traces or None)
+    done = backend.run_many(scenarios, cancel, queues or None, traces or None)
+    if needs.code_version is None:
+        return done
+    # Plain data can be sent to the process that stores it.
+    return [part if isinstance(part, RunError) else _listed(part) for part in done]
+
+
+def _listed(part: Outcomes) -> Listed:
+    return Listed(part[place] for place in range(len(part)))
+
+
+def _one_by_one(
+    backend: Backend,
+    scenarios: Sequence[str],
+    cancel: Cancel | None,
+    queues: Mapping[str, own.Located] | None,
+    traces: Mapping[str, Any] | None,
+) -> list[Outcomes | RunError]:
+    """Make runs; returns what `Batching.run_many` does."""
+    done: list[Outcomes | RunError] = []
     for scenario in scenarios:
         try:
-            done.append(backend.run(scenario, cancel, queues or None, traces or None))
+            done.append(Listed([backend.run(scenario, cancel, queues, traces)]))
         except RunError as error:
             done.append(error)
         except Cancelled:

@@ -32,14 +32,18 @@ from redtail.errors import Cancelled, InvalidRun, RedtailWarning, RunError, Spec
 from redtail.experiment import Source, toml_value
 from redtail.measured import nearest
 from redtail.options import ExecuteOptions, RunOptions, split
+from redtail.outcomes import Outcomes
 from redtail.running import calibration
 from redtail.running.pool import Inside, Needs, Pool, available_cores
 from redtail.running.watching import Board
-from redtail.store.folders import ExperimentStore, StoredRun, folder_name, run_key
+from redtail.store.folders import ExperimentStore, StoredRun, folder_name, run_keys
 from redtail.store.segments import LARGE, CampaignRuns
 
 # The share of a run from which on the time that is left can be told.
 _LEAST_PART = 0.01
+
+# Runs whose texts are made in one call.
+_AT_ONCE = 100
 
 # Seconds that a run takes at least to be slow.
 _SLOW_S = 2.0
@@ -392,20 +396,16 @@ class _Study:
         if self._stored is not None:
             self._stored.flush()
 
-    def keep(self, task: _Task, outcome: Outcome) -> None:
-        """Store what a run measured."""
-        self.stored.save(
-            task.key,
-            task.scenario,
-            outcome,
-            version=self.version,
-            backend=self.backend.name,
-            replication=task.replication,
-        )
-        self._out.discard(task.key)
-        self.state.done += 1
-        self.state.packets += outcome.bottleneck_packets
-        self.notify()
+    def keep(self, tasks: Sequence[_Task], outcomes: Outcomes) -> None:
+        """Store what runs measured."""
+        packets = outcomes.bottleneck_packets
+        for place in self.stored.save(
+            tasks, outcomes, version=self.version, backend=self.backend.name
+        ):
+            self._out.discard(tasks[place].key)
+            self.state.done += 1
+            self.state.packets += packets[place]
+            self.notify()
 
     def failure(self, task: _Task, error: RunError) -> str:
         """Record a run that failed; returns the message about it."""
@@ -450,11 +450,10 @@ class _Study:
         return True
 
     def _all_tasks(self, runs: Iterable[tuple[int, int]]) -> Iterator[_Task]:
-        """Yield these runs, none of which is stored; each when it is handed out."""
-        for replication, case in runs:
-            task = self._task(case, replication)
+        """Yield these runs, none of which is stored; their texts are made shortly before."""
+        for task in self._tasks_for(runs):
             key = task.key
-            self.keys[case].append(key)
+            self.keys[task.case].append(key)
             self._waiting -= 1
             if key in self._out or key in self.stored or key in self.failures:
                 self.state.total -= 1  # another case needs the same one
@@ -463,12 +462,12 @@ class _Study:
                 yield task
 
     def _missing(self, runs: Iterable[tuple[int, int]]) -> array[int]:
-        """Return case and replication of each run that is missing, and take in the others."""
+        """Return replication and case of each run that is missing, and take in the others."""
         found = array("L")
         begun: set[str] = set()
-        for replication, case in runs:
-            key = self._task(case, replication).key
-            self.keys[case].append(key)
+        for task in self._tasks_for(runs):
+            key = task.key
+            self.keys[task.case].append(key)
             if key in self.stored or key in begun or key in self.failures:
                 continue
             self.state.total += 1
@@ -478,19 +477,23 @@ class _Study:
                 self.state.done += 1
             else:
                 begun.add(key)
-                found.extend((case, replication))
+                found.extend((task.replication, task.case))
         return found
 
     def _tasks_of(self, runs: array[int]) -> Iterator[_Task]:
-        """Yield runs by case and replication; their texts would fill the memory."""
-        for place in range(0, len(runs), 2):
+        """Yield runs by replication and case; the texts of all would fill the memory."""
+        for task in self._tasks_for(zip(runs[::2], runs[1::2], strict=True)):
             self._waiting -= 1
-            yield self._task(runs[place], runs[place + 1])
+            yield task
 
-    def _task(self, case: int, replication: int) -> _Task:
-        scenario = self.plan.scenario(case, replication)
-        key = run_key(scenario, self.code_version, self.backend.name)
-        return _Task(key, scenario, case, replication)
+    def _tasks_for(self, runs: Iterable[tuple[int, int]]) -> Iterator[_Task]:
+        """Yield these runs, each given by its replication and its case."""
+        left = iter(runs)
+        while some := [(case, number) for number, case in itertools.islice(left, _AT_ONCE)]:
+            texts = self.plan.scenarios(some)
+            keys = run_keys(texts, self.code_version, self.backend.name)
+            for key, text, (case, number) in zip(keys, texts, some, strict=True):
+                yield _Task(key, text, case, number)
 
     def _values(self, case: int, metric: str) -> list[float]:
         """Return a metric of a case replication by replication."""
@@ -649,7 +652,7 @@ class _Trials:
         self.progress = progress
         code_version = backend.identity()
         self.needs = Needs(code_version=code_version if away else None, backend=backend.name)
-        self.keys = [run_key(text, code_version, backend.name) for text in scenarios]
+        self.keys = run_keys(scenarios, code_version, backend.name)
         self.stored: dict[str, StoredRun] = {}
         tasks = {}
         for key, scenario in zip(self.keys, scenarios, strict=True):
@@ -684,13 +687,15 @@ class _Trials:
     def flush(self) -> None:
         """Do nothing: each run is written at once."""
 
-    def keep(self, task: _Task, outcome: Outcome) -> None:
-        """Store what a run measured."""
-        self.stored[task.key] = _save(self.store, task, outcome, self.backend)
-        self.state.done += 1
-        self.state.packets += outcome.bottleneck_packets
-        if self.progress is not None:
-            self.progress(self.state)
+    def keep(self, tasks: Sequence[_Task], outcomes: Outcomes) -> None:
+        """Store what runs measured."""
+        for place, task in enumerate(tasks):
+            outcome = outcomes[place]
+            self.stored[task.key] = _save(self.store, task, outcome, self.backend)
+            self.state.done += 1
+            self.state.packets += outcome.bottleneck_packets
+            if self.progress is not None:
+                self.progress(self.state)
 
     def failure(self, task: _Task, error: RunError) -> str:
         """Keep a log of a run that failed; returns the message about it.

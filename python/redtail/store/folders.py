@@ -47,7 +47,7 @@ import shutil
 import time
 import warnings
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -57,6 +57,7 @@ from typing import TYPE_CHECKING, Any
 from redtail import metrics as names
 from redtail.errors import RedtailWarning, StoreError
 from redtail.files import path_of
+from redtail.outcomes import used
 from redtail.store import objects
 from redtail.store.columns import column
 from redtail.store.columns import table as table_of
@@ -302,9 +303,20 @@ def run_key(scenario: str, code_version: str, backend: str = "sim") -> str:
     >>> run_key("{}", "abc") == run_key("{}", "abc", "sim") != run_key("{}", "abd")
     True
     """
+    (key,) = run_keys([scenario], code_version, backend)
+    return key
+
+
+def run_keys(scenarios: Iterable[str], code_version: str, backend: str) -> list[str]:
+    """Return the names under which runs are stored."""
     # The parts are separated by a byte that none of them can contain.
-    text = "\0".join((backend, code_version, scenario))
-    return hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
+    common = hashlib.sha256(f"{backend}\0{code_version}\0".encode())
+    keys = []
+    for scenario in scenarios:
+        whole = common.copy()
+        whole.update(scenario.encode())
+        keys.append(whole.hexdigest()[:_HASH_DIGITS])
+    return keys
 
 
 class ExperimentStore:
@@ -904,12 +916,6 @@ def _losses(links: Sequence[str], rows: Sequence[tuple[str, int, int]]) -> bytes
         {"links": json.dumps(list(links))},
     )
     return parquet_bytes(table)
-
-
-def used(counts: list[int]) -> list[int]:
-    """Return counts up to the last that is not zero, as folders of runs keep them."""
-    last = next((at for at in range(len(counts), 0, -1) if counts[at - 1]), 0)
-    return counts[:last]
 
 
 def _series_file(table: str) -> str:

@@ -23,13 +23,14 @@ import time
 import warnings
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from redtail.errors import RedtailWarning, StoreError
 from redtail.metrics import column as column_of
+from redtail.outcomes import TABLES, Outcomes, Rows
 from redtail.store.columns import column, numbers
 from redtail.store.columns import table as table_of
 from redtail.store.folders import (
@@ -47,15 +48,12 @@ from redtail.store.folders import (
     open_parquet,
     read_run,
     run_key,
-    used,
 )
-from redtail.store.tables import TABLES, Nested, read_table, unnested
+from redtail.store.tables import Nested, read_table, unnested
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
-
-    from redtail._engine import Outcome
 
 LARGE = 1000
 """Number of runs from which on an experiment keeps them in segments."""
@@ -80,6 +78,25 @@ _ASKED_FOR_FLOWS = '"keep_flows":'
 
 # The columns that every run has a value in.
 _WHOLE = ("run", "replication", "created", "metrics", "consecutive_losses", "scenario")
+
+
+class Run(Protocol):
+    """A run that is to be stored."""
+
+    @property
+    def key(self) -> str:
+        """Its name in the store."""
+        ...
+
+    @property
+    def scenario(self) -> str:
+        """The run, as canonical JSON."""
+        ...
+
+    @property
+    def replication(self) -> int:
+        """Its number."""
+        ...
 
 
 class DamagedError(StoreError):
@@ -135,6 +152,25 @@ class RunTable:
         elif losses is not None:
             self.links.setdefault(shape, tuple(losses))
         return row
+
+    def extend(self, keys: Sequence[str], rows: Rows) -> range:
+        """Enter runs that are not there yet; returns their rows."""
+        first = len(self.keys)
+        shapes = []
+        for names, links in rows.shapes:
+            number = self.shape_number(tuple(names))
+            self.links.setdefault(number, tuple(links))
+            shapes.append(number)
+        start = len(self.numbers)
+        for place in rows.shape:
+            self.shape.append(shapes[place])
+            self.start.append(start)
+            start += len(rows.shapes[place][0])
+        self.numbers.frombytes(rows.numbers)
+        self.keys.extend(keys)
+        added = range(first, len(self.keys))
+        self.row_of.update(zip(keys, added, strict=True))
+        return added
 
     def shape_number(self, names: tuple[str, ...]) -> int:
         """Return the number of a list of metrics."""
@@ -289,36 +325,59 @@ class CampaignRuns:
 
     def save(
         self,
-        key: str,
-        scenario: str,
-        outcome: Outcome,
+        runs: Sequence[Run],
+        outcomes: Outcomes,
         *,
         version: str,
         backend: str,
-        replication: int,
-    ) -> None:
-        """Store a run; it is safe from the next checkpoint on.
+    ) -> Iterator[int]:
+        """Store runs; those in a segment are safe from the next checkpoint on.
+
+        Args:
+            runs: what was run.
+            outcomes: what the first of them measured, in their order.
+            version: of redtail.
+            backend: the name of the backend.
+
+        Yields:
+            The place of a run, as soon as it is stored.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: one cannot be written.
         """
-        if not self.large or outcome.series:
-            self._keep(
-                self.store.save(
-                    key,
-                    scenario,
-                    outcome,
-                    code_version=self.code_version,
-                    version=version,
-                    backend=backend,
-                    replication=replication,
+        alone: Sequence[bool] = [True] * len(outcomes)
+        if self.large:
+            alone = outcomes.has_series
+            # The same run has the same result.
+            places = [
+                place
+                for place, series in enumerate(alone)
+                if not series and runs[place].key not in self.run_table
+            ]
+            if places:
+                kept = [runs[place] for place in places]
+                flows = [_ASKED_FOR_FLOWS in run.scenario for run in kept]
+                rows = outcomes.rows(places, flows)
+                added = self.run_table.extend([run.key for run in kept], rows)
+                self._wanted.extend(b"\1" * len(added))
+                self._segment.extend(added, kept, rows)
+                self._segment.version, self._segment.backend = version, backend
+                self.tick()
+        for place, apart in enumerate(alone):
+            if apart:
+                run = runs[place]
+                self._keep(
+                    self.store.save(
+                        run.key,
+                        run.scenario,
+                        outcomes[place],
+                        code_version=self.code_version,
+                        version=version,
+                        backend=backend,
+                        replication=run.replication,
+                    )
                 )
-            )
-            return
-        row = self._add(key, outcome.metrics, outcome.consecutive_losses)
-        self._segment.add(row, replication, scenario, outcome)
-        self._segment.version, self._segment.backend = version, backend
-        self.tick()
+            yield place
 
     def tick(self) -> None:
         """Write a checkpoint if it is time for one."""
@@ -384,16 +443,6 @@ def _counts(run: Path, losses: str) -> dict[str, list[int]]:
         raise DamagedError(f"{run}: its loss events are damaged: {brief(error)}") from error
 
 
-def _as_json(losses: Mapping[str, list[int]]) -> str:
-    """Return loss events as `json.dumps` would; it takes several times as long."""
-    return "{" + ", ".join(f"{_quoted(link)}: {used(c)}" for link, c in losses.items()) + "}"
-
-
-@cache
-def _quoted(text: str) -> str:
-    return json.dumps(text)
-
-
 class _Segment:
     """Runs that wait to be written."""
 
@@ -410,18 +459,18 @@ class _Segment:
         self.backend = ""
         self.tables = {name: Nested(name) for name in TABLES}
 
-    def add(self, row: int, replication: int, scenario: str, outcome: Outcome) -> None:
-        self.rows.append(row)
-        self.replication.append(replication)
-        self.scenario.append(scenario)
-        self.losses.append(_as_json(outcome.consecutive_losses))
-        self.created.append(int(time.time()))
-        self.wall_time_s.append(outcome.wall_time_s)
-        self.packets.append(outcome.bottleneck_packets)
-        self.events.append(outcome.events)
+    def extend(self, added: Sequence[int], runs: Sequence[Run], rows: Rows) -> None:
+        """Add runs, which have these rows of the table of runs."""
+        self.rows.extend(added)
+        self.replication.extend(run.replication for run in runs)
+        self.scenario.extend(run.scenario for run in runs)
+        self.losses.extend(rows.losses)
+        self.created.extend([int(time.time())] * len(runs))
+        self.wall_time_s.extend(rows.wall_time_s)
+        self.packets.extend(rows.bottleneck_packets)
+        self.events.extend(rows.events)
         for name, table in self.tables.items():
-            asked = name != "flows" or _ASKED_FOR_FLOWS in scenario
-            table.add(outcome.tables.get(name) if asked else None, outcome.names)
+            table.extend(rows.tables[name])
 
     def data(self, run_table: RunTable, code_version: str) -> bytes:
         """Return the segment as a Parquet file."""

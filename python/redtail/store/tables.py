@@ -9,10 +9,11 @@ run; what stands for a name there is its place among the names of the segment.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from redtail.outcomes import CODES, Joined
 from redtail.store.columns import column
 from redtail.store.folders import field, read_parquet, unit_of
 
@@ -20,16 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-TABLES = ("flows", "histograms")
-"""The names of these tables."""
-
 _KINDS = {"f64": "<f8", "u32": "<u4", "u64": "<u8"}
-
-# The columns whose values stand for names, and what stands for the names.
-_CODES = {"group": "groups", "distribution": "distributions"}
-
-Columns = Mapping[str, tuple[str, bytes]]
-"""A table as the engine gives it: the type and the values of each column."""
 
 
 def read_table(folder: Path, table: str) -> pa.Table | None:
@@ -48,55 +40,48 @@ class Nested:
     def __init__(self, name: str) -> None:
         self.name = name
         self.names: dict[str, int] = {}
-        self._runs: list[tuple[Columns, tuple[str, ...]] | None] = []
+        self._parts: list[Joined] = []
         self._places: dict[tuple[str, ...], np.ndarray[Any, Any]] = {}
 
-    def add(self, columns: Columns | None, names: Mapping[str, Sequence[str]]) -> None:
-        """Add the table of the next run; None when it has none."""
-        if columns is None:
-            self._runs.append(None)
-            return
-        kind = next((_CODES[name] for name in columns if name in _CODES), None)
-        self._runs.append((columns, tuple(names[kind]) if kind else ()))
+    def extend(self, parts: Sequence[Joined]) -> None:
+        """Add the tables of the next runs."""
+        self._parts.extend(parts)
 
     def column(self) -> tuple[pa.Field, pa.Array] | None:
         """Return the column, None when no run has the table."""
         import numpy as np
         import pyarrow as pa
 
-        present = [run for run in self._runs if run is not None]
+        present = [part for part in self._parts if part.columns]
         if not present:
             return None
-        first, _ = present[0]
         arrays = []
         fields = []
-        for name, (kind, _) in first.items():
-            parts = []
-            for columns, names in present:
-                part = np.frombuffer(columns[name][1], _KINDS[kind])
-                parts.append(self._placed(names)[part] if name in _CODES else part)
-            values = np.concatenate(parts)
-            about = field(name, pa.from_numpy_dtype(values.dtype), unit=unit_of(name))
-            arrays.append(column(values, about.type))
+        for name, (kind, _) in present[0].columns.items():
+            values = []
+            for part in present:
+                found = np.frombuffer(part.columns[name][1], _KINDS[kind])
+                values.append(self._placed(part.names)[found] if name in CODES else found)
+            whole = np.concatenate(values)
+            about = field(name, pa.from_numpy_dtype(whole.dtype), unit=unit_of(name))
+            arrays.append(column(whole, about.type))
             fields.append(about)
-        width = next(iter(first))
-        size = np.dtype(_KINDS[first[width][0]]).itemsize
-        rows = [0 if run is None else len(run[0][width][1]) // size for run in self._runs]
-        ends = np.zeros(len(rows) + 1, np.int32)
-        np.cumsum(rows, out=ends[1:])
+        lengths = np.frombuffer(b"".join(part.lengths for part in self._parts), "<u4")
+        ends = np.zeros(len(lengths) + 1, np.int32)
+        np.cumsum(lengths, out=ends[1:])
         nested = pa.ListArray.from_arrays(
             column(ends, pa.int32()), pa.StructArray.from_arrays(arrays, fields=fields)
         )
         return field(self.name, nested.type), nested
 
-    def _placed(self, names: tuple[str, ...]) -> np.ndarray[Any, Any]:
-        """Return the place of each of a run's names among those of the segment."""
+    def _placed(self, names: Sequence[str]) -> np.ndarray[Any, Any]:
+        """Return the place of each of the names of some runs among those of the segment."""
         import numpy as np
 
-        found = self._places.get(names)
+        found = self._places.get(tuple(names))
         if found is None:
             places = [self.names.setdefault(name, len(self.names)) for name in names]
-            found = self._places[names] = np.array(places, np.uint32)
+            found = self._places[tuple(names)] = np.array(places, np.uint32)
         return found
 
 
@@ -128,7 +113,7 @@ def unnested(
     arrays = []
     for about in nested.type.value_type:
         values = rows.field(about.name)
-        if about.name in _CODES:
+        if about.name in CODES:
             codes = values.cast(pa.int32())
             # Checks that each place has a name.
             values = pa.DictionaryArray.from_arrays(codes, dictionary, safe=True)

@@ -2,7 +2,9 @@
 
 use crate::common::{FILE, changed, plan, single};
 use proptest::prelude::*;
-use redtail_spec::{Format, Plan, PlanOptions, Scenario, Topology};
+use redtail_spec::{
+    CalibratedUsers, Format, Plan, PlanOptions, Scenario, ScenarioReader, Topology,
+};
 use serde_json::{Value, json};
 
 fn scenario_json(text: &str, sets: &[&str]) -> Value {
@@ -346,6 +348,59 @@ fn a_scenario_of_another_version_is_not_run() {
             .ends_with("scenario version 2 is not 1, the one this redtail runs"),
         "{error}"
     );
+}
+
+#[test]
+fn the_texts_of_many_runs_are_those_of_each() {
+    let series = single() + "[series]\ninterval = \"100 ms\"\nreplications = 2\n";
+    let sets = ["replications=20".to_owned()];
+    let options = || PlanOptions {
+        sets: &sets,
+        ..PlanOptions::default()
+    };
+    for file in [series, FILE.to_owned(), CHAIN.to_owned()] {
+        let plan = Plan::from_text(&file, options()).unwrap();
+        let runs: Vec<_> = (0..12)
+            .chain([99, u32::MAX])
+            .flat_map(|replication| (0..plan.cases.len()).map(move |case| (case, replication)))
+            .collect();
+        let texts = plan.texts(&runs, &CalibratedUsers::new()).unwrap();
+        let mut reader = ScenarioReader::default();
+        for (text, &(case, replication)) in texts.iter().zip(&runs) {
+            let scenario = plan.scenario(case, replication).unwrap();
+            assert_eq!(*text, scenario.to_json());
+            assert_eq!(reader.read(text).unwrap(), scenario);
+        }
+        assert_eq!(plan.texts(&[(99, 0)], &CalibratedUsers::new()), None);
+    }
+}
+
+#[test]
+fn only_the_replication_of_the_scenario_itself_may_differ() {
+    let text = plan(CHAIN, &[]).unwrap().scenario(0, 0).unwrap().to_json();
+    let other = |from: &str, to: &str| text.replacen(from, to, 1);
+    let texts = [
+        text.clone(),
+        other("\"replication\":0", "\"replication\":7"),
+        // Read by itself: not in the canonical form.
+        other("\"replication\":0", "\"replication\": 8"),
+        other("\"seed\":1", "\"seed\":2"),
+    ];
+    let mut reader = ScenarioReader::default();
+    for text in &texts {
+        assert_eq!(
+            reader.read(text).unwrap(),
+            Scenario::from_json(text).unwrap()
+        );
+    }
+    for wrong in [
+        "\"replication\":07",
+        "\"replication\":-1",
+        "\"replication\":4294967296",
+    ] {
+        let text = other("\"replication\":0", wrong);
+        assert!(ScenarioReader::default().read(&text).is_err(), "{wrong}");
+    }
 }
 
 proptest! {

@@ -1,0 +1,170 @@
+"""What the runs of a batch measured: one by one, and in columns.
+
+Runs in folders are stored one by one. Those of large campaigns are stored in columns, which the
+engine makes of a batch at once, without an object in Python for each run and each number.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from redtail._engine import Outcome
+
+TABLES = ("flows", "histograms")
+"""The names of the tables that rows have."""
+
+# The columns whose values stand for names, and what stands for the names.
+CODES = {"group": "groups", "distribution": "distributions"}
+
+Columns = Mapping[str, tuple[str, bytes]]
+"""A table as the engine gives it: the type and the values of each column, little-endian."""
+
+
+class Joined(NamedTuple):
+    """A table of several runs.
+
+    Attributes:
+        columns: the rows of all, one run after the other.
+        lengths: how many of them each run has, as 32-bit numbers.
+        names: what the codes in the columns stand for.
+    """
+
+    columns: Columns
+    lengths: bytes
+    names: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What runs measured, in columns: a value for each run.
+
+    Attributes:
+        shapes: the lists of metrics that runs have, each with the names of the queues.
+        shape: which of them.
+        numbers: the metrics of all runs, in the order of each run's list, as 64-bit floats.
+        losses: loss events by queue and size, as JSON.
+        wall_time_s: how long the run took, in seconds.
+        bottleneck_packets: packets that the first bottleneck sent.
+        events: events the scheduler handled.
+        tables: those of `TABLES` that any of the runs has, in parts: each has the next runs.
+    """
+
+    shapes: Sequence[tuple[Sequence[str], Sequence[str]]]
+    shape: Sequence[int]
+    numbers: bytes
+    losses: Sequence[str]
+    wall_time_s: Sequence[float]
+    bottleneck_packets: Sequence[int]
+    events: Sequence[int]
+    tables: Mapping[str, Sequence[Joined]]
+
+
+class Outcomes(Protocol):
+    """What the runs of a batch measured, in their order."""
+
+    def __len__(self) -> int:
+        """Return the number of runs."""
+        ...
+
+    def __getitem__(self, index: int) -> Outcome:
+        """Return what one run measured."""
+        ...
+
+    @property
+    def wall_time_s(self) -> Sequence[float]:
+        """How long each run took, in seconds."""
+        ...
+
+    @property
+    def bottleneck_packets(self) -> Sequence[int]:
+        """Packets that the first bottleneck sent in each run."""
+        ...
+
+    @property
+    def has_series(self) -> Sequence[bool]:
+        """Whether each run has tables that `rows` leaves out."""
+        ...
+
+    def rows(self, indices: Sequence[int], flows: Sequence[bool]) -> Rows:
+        """Return some of the runs in columns.
+
+        Args:
+            indices: which runs.
+            flows: for each of them whether its table of flows is wanted.
+        """
+        ...
+
+
+class Listed(list["Outcome"]):
+    """Outcomes that were made one by one."""
+
+    @property
+    def wall_time_s(self) -> Sequence[float]:
+        """How long each run took, in seconds."""
+        return [outcome.wall_time_s for outcome in self]
+
+    @property
+    def bottleneck_packets(self) -> Sequence[int]:
+        """Packets that the first bottleneck sent in each run."""
+        return [outcome.bottleneck_packets for outcome in self]
+
+    @property
+    def has_series(self) -> Sequence[bool]:
+        """Whether each run has tables that `rows` leaves out."""
+        return [bool(outcome.series) for outcome in self]
+
+    def rows(self, indices: Sequence[int], flows: Sequence[bool]) -> Rows:
+        """Return some of the runs in columns."""
+        found = [self[index] for index in indices]
+        shapes: dict[tuple[str, ...], tuple[int, Sequence[str]]] = {}
+        for outcome in found:
+            place = len(shapes), tuple(outcome.consecutive_losses)
+            shapes.setdefault(tuple(outcome.metrics), place)
+        tables: dict[str, list[Joined]] = {name: [] for name in TABLES}
+        for outcome, asked in zip(found, flows, strict=True):
+            for name, parts in tables.items():
+                wanted = outcome.tables.get(name) if asked or name != "flows" else None
+                parts.append(_alone(wanted, outcome.names))
+        return Rows(
+            shapes=[(names, links) for names, (_, links) in shapes.items()],
+            shape=[shapes[tuple(outcome.metrics)][0] for outcome in found],
+            numbers=array("d", [n for each in found for n in each.metrics.values()]).tobytes(),
+            losses=[losses_as_json(outcome.consecutive_losses) for outcome in found],
+            wall_time_s=[outcome.wall_time_s for outcome in found],
+            bottleneck_packets=[outcome.bottleneck_packets for outcome in found],
+            events=[outcome.events for outcome in found],
+            tables=tables,
+        )
+
+
+def _alone(columns: Columns | None, names: Mapping[str, Sequence[str]]) -> Joined:
+    """Return the table of one run."""
+    if columns is None:
+        return Joined({}, struct.pack("<I", 0), ())
+    code = next((name for name in columns if name in CODES), None)
+    kind, data = next(iter(columns.values()))
+    length = len(data) // struct.calcsize({"f64": "<d", "u32": "<I", "u64": "<Q"}[kind])
+    return Joined(columns, struct.pack("<I", length), names[CODES[code]] if code else ())
+
+
+def losses_as_json(losses: Mapping[str, Sequence[int]]) -> str:
+    """Return loss events as `json.dumps` would; it takes several times as long."""
+    return "{" + ", ".join(f"{_quoted(link)}: {used(c)}" for link, c in losses.items()) + "}"
+
+
+def used(counts: Sequence[int]) -> list[int]:
+    """Return counts up to the last that is not zero, as the store keeps them."""
+    last = next((at for at in range(len(counts), 0, -1) if counts[at - 1]), 0)
+    return list(counts[:last])
+
+
+@cache
+def _quoted(text: str) -> str:
+    return json.dumps(text)
