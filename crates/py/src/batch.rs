@@ -9,14 +9,14 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyDict;
 use redtail_network::columns::{Joined, RunColumns};
 use redtail_network::result::{Column, FlowRows, HistogramRows};
 use redtail_sim::{RunError, RunOptions};
 use redtail_spec::{ScenarioReader, SpecError};
 
 use crate::{
-    CancelToken, Cancelled, RunResult, plugins, py_column, py_table, queue_failed, require_tables,
+    CancelToken, Cancelled, RunResult, plugins, py_bytes, py_table, queue_failed, require_tables,
     spec_error, trace,
 };
 
@@ -121,7 +121,7 @@ impl Batch {
         let shapes: Vec<_> = shapes.map(|shape| (shape.metrics, shape.links)).collect();
         rows.set_item("shapes", shapes)?;
         rows.set_item("shape", columns.shape)?;
-        rows.set_item("numbers", bytes(py, Column::F64(&columns.numbers)))?;
+        rows.set_item("numbers", py_bytes(py, &columns.numbers, f64::to_le_bytes)?)?;
         rows.set_item("losses", columns.losses)?;
         rows.set_item("wall_time_s", wall_time_s)?;
         rows.set_item("bottleneck_packets", columns.bottleneck_packets)?;
@@ -145,11 +145,6 @@ impl Batch {
     }
 }
 
-/// The values of a column, little-endian.
-fn bytes<'py>(py: Python<'py>, column: Column<'_>) -> Bound<'py, PyBytes> {
-    py_column(py, column).1
-}
-
 /// Adds a table as its columns, the number of rows of each run, and the names that codes stand for; nothing when no run
 /// has it.
 fn joined_table<T>(
@@ -162,7 +157,7 @@ fn joined_table<T>(
         return Ok(());
     }
     let py = tables.py();
-    let lengths = bytes(py, Column::U32(&joined.lengths));
+    let lengths = py_bytes(py, &joined.lengths, u32::to_le_bytes)?;
     tables.set_item(name, (py_table(py, columns)?, lengths, &joined.names))
 }
 

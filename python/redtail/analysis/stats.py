@@ -133,7 +133,7 @@ def estimate(values: Iterable[float], confidence: float = 0.95, *, skewed: bool 
     >>> estimate([0.0, 0.0, 0.0, 4.0]).no_interval
     '3 of 4 replications are 0'
     """
-    used = [value for value in values if not math.isnan(value)]
+    used = [value for value in values if value == value]  # NaN equals nothing
     n = len(used)
     if n == 0:
         return Estimate(math.nan, None, 0, "no replication has a value")

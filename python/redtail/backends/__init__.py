@@ -97,7 +97,6 @@ class Backend(Protocol):
         ...
 
 
-@runtime_checkable
 class Batching(Backend, Protocol):
     """A backend that makes short runs faster when it gets several at a time."""
 

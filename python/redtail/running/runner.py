@@ -272,15 +272,16 @@ def _also_on(
     def told(state: Progress) -> None:
         if progress is not None:
             progress(state)
-        board.show(
-            total=state.total,
-            reused=state.reused,
-            done=state.done,
-            failed=state.failed,
-            packets=state.packets,
-            calibrating=state.calibrating,
-            running=state.running,
-        )
+        if board.due:
+            board.show(
+                total=state.total,
+                reused=state.reused,
+                done=state.done,
+                failed=state.failed,
+                packets=state.packets,
+                calibrating=state.calibrating,
+                running=state.running,
+            )
 
     return told
 

@@ -75,6 +75,11 @@ class Board:
             with contextlib.suppress(OSError):
                 (folder / PROGRESS).unlink(missing_ok=True)
 
+    @property
+    def due(self) -> bool:
+        """Whether it is time to show it again: about once a second."""
+        return time.monotonic() - self._last >= _SECONDS_BETWEEN
+
     def show(
         self,
         *,
@@ -86,11 +91,8 @@ class Board:
         calibrating: bool,
         running: Sequence[tuple[float, float]] = (),
     ) -> None:
-        """Write how far it is, but not more often than about once a second."""
-        now = time.monotonic()
-        if now - self._last < _SECONDS_BETWEEN:
-            return
-        self._last = now
+        """Write how far it is."""
+        self._last = time.monotonic()
         state = State(
             total, reused, done, failed, packets, calibrating, self.started, tuple(running)
         )

@@ -6,7 +6,7 @@ a thousand short runs. Here the buffers are made with NumPy; the columns are the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,19 +44,22 @@ def column(values: Any, kind: pa.DataType) -> pa.Array:
 
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
+    text = pa.types.is_string(kind)
     missing = None
-    if not isinstance(values, np.ndarray) and any(value is None for value in values):
+    if not isinstance(values, np.ndarray) and None in values:
         missing = np.array([value is None for value in values])
-    if pa.types.is_string(kind):
-        parts = [b"" if value is None else value.encode() for value in values]
-        ends = np.zeros(len(parts) + 1, np.int64)
-        np.cumsum([len(part) for part in parts], out=ends[1:])
+        values = [("" if text else 0) if value is None else value for value in values]
+    if text:
+        whole = "".join(values)
+        parts: Iterable[str | bytes] = values
+        if not whole.isascii():
+            parts = (value.encode() for value in values)
+        ends = np.zeros(len(values) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, parts), np.int64, len(values)), out=ends[1:])
         if ends[-1] > np.iinfo(np.int32).max:
             raise OverflowError("a column of texts has more than 2 GB")
-        buffers = [pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(parts))]
-        return pa.Array.from_buffers(kind, len(parts), [_valid(missing), *buffers])
-    if missing is not None:
-        values = [0 if value is None else value for value in values]
+        buffers = [pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(whole.encode())]
+        return pa.Array.from_buffers(kind, len(values), [_valid(missing), *buffers])
     # A timestamp is a number of its unit.
     dtype = np.dtype(np.int64 if pa.types.is_timestamp(kind) else str(kind).replace("double", "f8"))
     data = np.ascontiguousarray(values, dtype)
