@@ -133,7 +133,7 @@ fn memory_is_bounded_and_goes_to_those_that_send() {
     // A set of eight: a ninth flow takes the place of the one silent longest, flow 0.
     let mut table = classes(1, 8);
     for flow in (0..8).chain(1..8) {
-        table.arrival(flow, at(u64::from(flow)), [0; 2]);
+        table.arrival(flow, at(flow), [0; 2]);
     }
     assert_eq!(table.displaced(), 0);
     assert_eq!(table.arrival(8, at(20), [0; 2]).class, FlowClass::Short);
