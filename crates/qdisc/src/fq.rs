@@ -19,7 +19,7 @@ use redtail_core::{Bytes, Packet, Span, Stream, Time};
 use crate::Backlog;
 use crate::fifo::Fifo;
 
-/// A hash of what tells flows apart ([`FlowTable::key`]), different for each discipline.
+/// A hash of what tells flows apart ([`crate::FlowTable::key`]), different for each discipline.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowHash {
     salt: u64,
