@@ -377,6 +377,12 @@ impl Scheduler {
 pub struct Alarm(Option<Time>);
 
 impl Alarm {
+    /// When it is armed for; `None` if it is off.
+    #[inline]
+    pub fn armed(self) -> Option<Time> {
+        self.0
+    }
+
     /// Ensures that there is an event no later than `deadline`.
     #[inline]
     pub fn arm(

@@ -29,7 +29,7 @@ impl Engine<'_> {
         if slot.sender.is_complete() && slot.completed.is_none() {
             slot.completed = Some(self.now);
         }
-        let deadline = slot.sender.next_timer();
+        let deadline = slot.sender.next_timer_before(slot.alarm.armed());
         slot.alarm.arm(
             deadline,
             Class::SenderTimer,

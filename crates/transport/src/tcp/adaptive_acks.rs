@@ -35,7 +35,7 @@
 use redtail_core::{Span, Time};
 
 use super::receive_buffer::ReceiveBuffer;
-use super::timer_wheel::TimerWheel;
+use super::timer_wheel::{Expiry, TimerWheel};
 use super::timestamps::shown_at;
 use crate::params::TcpParams;
 use crate::segment::{Flags, Segment};
@@ -287,11 +287,12 @@ impl AdaptiveAcks {
             ato = ato.min(srtt.max(self.least));
         }
         let ato = ato.min(MAX_DELAY);
-        let meant = self.wheel.floor(now) + ato;
+        let tick = self.wheel.floor(now);
+        let meant = tick + ato;
         match self.timer {
-            Some((before, _)) if before <= self.wheel.floor(now) + ato / 4 => return true,
+            Some((before, _)) if before <= tick + ato / 4 => return true,
             Some((before, _)) if before <= meant => {}
-            _ => self.timer = Some((meant, self.wheel.expiry(now, ato))),
+            _ => self.timer = Some((meant, self.wheel.expiry(Expiry::new(now, ato)))),
         }
         false
     }

@@ -33,6 +33,13 @@ impl Ranges {
         self.0.last().map(|range| range.end)
     }
 
+    /// The end of the range that holds `position`; `position` if none does.
+    pub fn end_of(&self, position: u64) -> u64 {
+        let below = self.0.partition_point(|range| range.end <= position);
+        let range = self.0.get(below).filter(|range| range.start <= position);
+        range.map_or(position, |range| range.end)
+    }
+
     /// Adds `new`, calls `on_gap` for each part that was not in the set yet
     /// (lowest first), and returns the range that now holds it.
     pub fn insert(&mut self, new: SackBlock, mut on_gap: impl FnMut(SackBlock)) -> SackBlock {

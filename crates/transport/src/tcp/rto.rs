@@ -41,6 +41,9 @@ pub struct RttEstimator {
     /// Set if the greatest deviation is used. Boxed, so that other senders stay small.
     peak: Option<Box<Peak>>,
     backoff: u32,
+    /// The timeout, back-off included. It is stored because each segment sent reads it, and fewer samples
+    /// change it.
+    rto: Span,
     taken: Taken,
 }
 
@@ -107,7 +110,7 @@ impl RttEstimator {
     /// An estimator without samples.
     pub fn new(params: &TcpParams) -> Self {
         let tick = params.clock_granularity.as_ps().max(1);
-        Self {
+        let mut estimator = Self {
             tick,
             min: params.min_rto,
             floor: params.rto_floor,
@@ -126,8 +129,11 @@ impl RttEstimator {
                 })
             }),
             backoff: 0,
+            rto: Span::ZERO,
             taken: Taken::NONE,
-        }
+        };
+        estimator.update_rto();
+        estimator
     }
 
     /// Mean and least of the samples since the measurement began, without the rounding of the
@@ -180,12 +186,18 @@ impl RttEstimator {
             }
         }
         self.backoff = 0;
+        self.update_rto();
     }
 
     /// The timeout to set now, back-off included.
     #[inline]
     pub fn rto(&self) -> Span {
-        self.backed_off(self.backoff)
+        self.rto
+    }
+
+    #[inline]
+    fn update_rto(&mut self) {
+        self.rto = self.backed_off(self.backoff);
     }
 
     /// The timeout doubled `times` times, up to the maximum.
@@ -211,11 +223,13 @@ impl RttEstimator {
     /// Doubles the timeout until the next sample (RFC 6298, rule 5.5).
     pub fn back_off(&mut self) {
         self.backoff += 1;
+        self.update_rto();
     }
 
     /// Ends the back-off without a sample.
     pub fn end_back_off(&mut self) {
         self.backoff = 0;
+        self.update_rto();
     }
 
     /// Sets the timeout to at least `floor` when data transmission begins after a lost SYN (RFC
@@ -224,6 +238,7 @@ impl RttEstimator {
         self.srtt8 = None;
         self.backoff = 0;
         self.initial = self.initial.max(floor);
+        self.update_rto();
     }
 }
 

@@ -460,21 +460,24 @@ impl Scoreboard {
         // Segments that were sent once were sent in the order of the stream. All of them below
         // `lost_below` have been checked before. The loop ends at the first one for which no
         // segment sent later has been delivered: those above it were sent later still.
-        let start = self.place_of(self.lost_below);
-        for place in start..self.records.len() {
-            let record = &self.records[place];
-            if record.sacked || record.awaits_retransmission() {
+        let mut place = self.place_of(self.lost_below);
+        while let Some(record) = self.records.get(place) {
+            if record.sacked {
+                place = self.after_sacked(place);
                 continue;
             }
-            match rack.lost_at(record.sent, record.end(una), window) {
-                Some(lost_at) if lost_at <= now => {
-                    retransmission |= record.state.has(SegmentState::RETRANSMITTED);
-                    self.declare_lost(place);
+            if !record.awaits_retransmission() {
+                match rack.lost_at(record.sent, record.end(una), window) {
+                    Some(lost_at) if lost_at <= now => {
+                        retransmission |= record.state.has(SegmentState::RETRANSMITTED);
+                        self.declare_lost(place);
+                    }
+                    Some(lost_at) => suspect(lost_at),
+                    None if record.state.has(SegmentState::AMBIGUOUS) => {}
+                    None => break,
                 }
-                Some(lost_at) => suspect(lost_at),
-                None if record.state.has(SegmentState::AMBIGUOUS) => {}
-                None => break,
             }
+            place += 1;
         }
         // Retransmissions, in the order in which they were sent.
         let mut place = 0;
@@ -512,6 +515,20 @@ impl Scoreboard {
             lost: self.pipe < pipe,
             retransmission,
         }
+    }
+
+    /// The position after the run of selectively acknowledged segments to which the one at `place` belongs. The
+    /// range that holds them gives it, however many they are.
+    fn after_sacked(&self, place: usize) -> usize {
+        let una = self.una;
+        let sacked = |place: usize| self.records.get(place).is_some_and(|record| record.sacked);
+        if !sacked(place + 1) {
+            return place + 1;
+        }
+        let end = self.sacked.end_of(self.records[place].end(una));
+        let after = self.place_of(end);
+        // A segment that the range covers in part is not acknowledged.
+        after - usize::from(!sacked(after - 1))
     }
 
     /// Whether a segment that was declared lost is still outstanding, retransmitted or not (Linux,

@@ -50,6 +50,7 @@ use super::rack::Rules;
 use super::recovery::{Recovery, RecoveryTraits};
 use super::rto::RttSampling;
 use super::scoreboard::Scoreboard;
+use super::timer_wheel::Expiry;
 use super::undo::Undo;
 use crate::cc::{Controller, ControllerConfig, IdleDecay};
 use crate::params::TcpParams;
@@ -358,10 +359,28 @@ impl Sender {
     /// When the next timer expires, unless it is restarted before.
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
+        let timeout = self.timer.expires();
         match &self.timers {
-            None => self.timer.at,
-            Some(timers) => earlier(earlier(self.timer.at, timers.judge_at), timers.probe.at),
+            None => timeout,
+            Some(timers) => {
+                let probe = timers.probe.at.map(|at| at.expires(self.timer.wheel));
+                earlier(earlier(timeout, timers.judge_at), probe)
+            }
         }
+    }
+
+    /// As [`next_timer`](Self::next_timer); `None` also if that is certain to be at `alarm` or later.
+    #[inline]
+    pub fn next_timer_before(&self, alarm: Option<Time>) -> Option<Time> {
+        if let (Some(timers), Some(alarm)) = (&self.timers, alarm) {
+            let timeout = self.timer.at.map(Expiry::earliest);
+            let probe = timers.probe.at.map(|at| at.earliest());
+            let earliest = earlier(earlier(timeout, timers.judge_at), probe);
+            if earliest.is_none_or(|earliest| earliest >= alarm) {
+                return None;
+            }
+        }
+        self.next_timer()
     }
 
     /// A segment from the peer.

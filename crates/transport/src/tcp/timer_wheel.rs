@@ -32,6 +32,31 @@ const LEVELS: u32 = 9;
 /// of Linux).
 const ALLOWANCE: Span = Span::from_ms(2);
 
+/// When a timer that was set expires. The clock's rounding, which is never down, is left to
+/// [`TimerWheel::expiry`]: most timers are set anew before anybody asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Expiry {
+    set: Time,
+    wait: Span,
+}
+
+impl Expiry {
+    /// The expiry of a timer that is set at `now` for `timeout`.
+    #[inline]
+    pub(super) fn new(now: Time, timeout: Span) -> Self {
+        Self {
+            set: now,
+            wait: timeout,
+        }
+    }
+
+    /// A time that is not later than it.
+    #[inline]
+    pub(super) fn earliest(self) -> Time {
+        self.set + self.wait
+    }
+}
+
 /// The clock of a host's timers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimerWheel {
@@ -51,14 +76,20 @@ impl TimerWheel {
         }
     }
 
-    /// When a timer that is set at `now` for `timeout` expires.
+    /// The time of an expiry by this clock.
     #[inline]
-    pub(super) fn expiry(self, now: Time, timeout: Span) -> Time {
+    pub(super) fn expiry(self, expiry: Expiry) -> Time {
         if self.tick == 0 {
-            now + timeout
+            expiry.earliest()
         } else {
-            self.due(now, timeout)
+            self.due(expiry)
         }
+    }
+
+    /// Whether the time of an expiry has come by this clock.
+    #[inline]
+    pub(super) fn is_due(self, expiry: Expiry, now: Time) -> bool {
+        expiry.earliest() <= now && self.expiry(expiry) <= now
     }
 
     /// The number of whole ticks in `ps`, for a clock that is not exact.
@@ -72,11 +103,11 @@ impl TimerWheel {
     }
 
     #[inline(never)]
-    fn due(self, now: Time, timeout: Span) -> Time {
-        let timeout = timeout.as_ps();
+    fn due(self, expiry: Expiry) -> Time {
+        let timeout = expiry.wait.as_ps();
         let whole = self.ticks(timeout);
         let wait = whole + u64::from(whole * self.tick < timeout);
-        let expires = self.ticks(now.as_ps()) + wait;
+        let expires = self.ticks(expiry.set.as_ps()) + wait;
         // The least level with wait < FIRST_LEVEL << (SHIFT * level), from the number of bits of the quotient.
         let bits = u64::BITS - (wait / FIRST_LEVEL).leading_zeros();
         let shift = SHIFT * bits.div_ceil(SHIFT).min(LEVELS - 1);
@@ -125,7 +156,9 @@ mod tests {
     /// When a timer that is set at `now` ms for `timeout` ms expires, in ms.
     fn due(now: u64, timeout: u64) -> u64 {
         let wheel = TimerWheel::new(Span::from_ms(4));
-        let at = wheel.expiry(Time::ZERO + Span::from_ms(now), Span::from_ms(timeout));
+        let expiry = Expiry::new(Time::ZERO + Span::from_ms(now), Span::from_ms(timeout));
+        let at = wheel.expiry(expiry);
+        assert!(at >= expiry.earliest());
         at.as_ps() / Span::from_ms(1).as_ps()
     }
 
@@ -153,6 +186,7 @@ mod tests {
     fn without_a_tick_it_is_exact() {
         let wheel = TimerWheel::new(Span::ZERO);
         let now = Time::from_ps(12_345);
-        assert_eq!(wheel.expiry(now, Span::from_ps(67)), Time::from_ps(12_412));
+        let expiry = Expiry::new(now, Span::from_ps(67));
+        assert_eq!(wheel.expiry(expiry), Time::from_ps(12_412));
     }
 }

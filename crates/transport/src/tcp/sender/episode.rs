@@ -7,6 +7,7 @@ use crate::cc::{CongestionEvent, CongestionKind};
 use crate::tcp::prr::Prr;
 use crate::tcp::recovery::{LossRecovery, Recovery, each};
 use crate::tcp::rto::TimerRestart;
+use crate::tcp::timer_wheel::Expiry;
 
 impl Sender {
     /// Passes a congestion event to the controller.
@@ -110,7 +111,7 @@ impl Sender {
             let wait = |at: Time| at - now + self.timer.wheel.allowance();
             timers.judge_at = judged
                 .next_check
-                .map(|at| self.timer.wheel.expiry(now, wait(at)));
+                .map(|at| self.timer.wheel.expiry(Expiry::new(now, wait(at))));
         }
         judged.retransmission
     }

@@ -8,7 +8,7 @@ use super::{Phase, Sender};
 use crate::cc::CongestionKind;
 use crate::segment::Segment;
 use crate::tcp::rto::TimerRestart;
-use crate::tcp::timer_wheel::TimerWheel;
+use crate::tcp::timer_wheel::{Expiry, TimerWheel};
 use crate::tcp::timestamps::{before, timestamp};
 
 /// A tail loss probe that has not been answered.
@@ -29,11 +29,43 @@ pub(super) struct RackTimers {
     pub probe: TailLossProbe,
 }
 
+/// When a probe is due: at the earlier of two expiries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ProbeExpiry {
+    /// The end of the probe timeout.
+    probe: Expiry,
+    /// That of the retransmission timer, which the probe replaces.
+    timeout: Option<Expiry>,
+}
+
+impl ProbeExpiry {
+    /// When the probe is due, by the clock `wheel`.
+    pub fn expires(&self, wheel: TimerWheel) -> Time {
+        let probe = wheel.expiry(self.probe);
+        self.timeout
+            .map_or(probe, |timeout| wheel.expiry(timeout).min(probe))
+    }
+
+    /// Whether the probe is due, by the clock `wheel`.
+    #[inline]
+    fn is_due(&self, wheel: TimerWheel, now: Time) -> bool {
+        wheel.is_due(self.probe, now) || self.timeout.is_some_and(|it| wheel.is_due(it, now))
+    }
+
+    /// A time that is not later than it.
+    #[inline]
+    pub fn earliest(&self) -> Time {
+        let probe = self.probe.earliest();
+        self.timeout
+            .map_or(probe, |timeout| timeout.earliest().min(probe))
+    }
+}
+
 /// The timer and the state of tail loss probes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TailLossProbe {
     /// When a probe is due (RFC 8985, section 7.2).
-    pub at: Option<Time>,
+    pub at: Option<ProbeExpiry>,
     /// The timer has expired: a probe is to be sent.
     pub due: bool,
     /// The probe that has not been answered.
@@ -49,10 +81,10 @@ impl Probe {
 }
 
 impl TailLossProbe {
-    /// Checks the timer. A probe is sent when it has expired, if it is `allowed` then. Returns
-    /// whether a probe is to be sent.
-    pub fn on_wakeup(&mut self, now: Time, allowed: bool) -> bool {
-        if self.at.take_if(|at| *at <= now).is_some() {
+    /// Checks the timer, which has the clock `wheel`. A probe is sent when it has expired, if it is
+    /// `allowed` then. Returns whether a probe is to be sent.
+    pub fn on_wakeup(&mut self, now: Time, wheel: TimerWheel, allowed: bool) -> bool {
+        if self.at.take_if(|at| at.is_due(wheel, now)).is_some() {
             self.due = allowed;
         }
         self.due
@@ -122,11 +154,10 @@ impl Sender {
             return;
         };
         timers.probe.at = match self.timer.rtt.srtt() {
-            Some(srtt) if quiet && timers.probe.unanswered.is_none() => {
-                let at = self.timer.wheel.expiry(now, wait(srtt));
-                // Not later than the retransmission timer, which it replaces.
-                Some(self.timer.at.map_or(at, |rto| rto.min(at)))
-            }
+            Some(srtt) if quiet && timers.probe.unanswered.is_none() => Some(ProbeExpiry {
+                probe: Expiry::new(now, wait(srtt)),
+                timeout: self.timer.at,
+            }),
             _ => None,
         };
     }
@@ -241,11 +272,15 @@ mod tests {
     #[test]
     fn a_probe_that_is_not_allowed_when_its_timer_expires_is_not_sent() {
         let mut probe = TailLossProbe {
-            at: Some(at(10)),
+            at: Some(ProbeExpiry {
+                probe: Expiry::new(at(0), Span::from_ms(10)),
+                timeout: None,
+            }),
             ..TailLossProbe::default()
         };
-        assert!(!probe.on_wakeup(at(9), true));
-        assert!(!probe.on_wakeup(at(10), false));
-        assert!(!probe.on_wakeup(at(11), true));
+        let wheel = TimerWheel::new(Span::ZERO);
+        assert!(!probe.on_wakeup(at(9), wheel, true));
+        assert!(!probe.on_wakeup(at(10), wheel, false));
+        assert!(!probe.on_wakeup(at(11), wheel, true));
     }
 }

@@ -9,14 +9,14 @@ use super::{Phase, Sender};
 use crate::cc::CongestionKind;
 use crate::params::TcpParams;
 use crate::tcp::rto::{RttEstimator, TimerRestart};
-use crate::tcp::timer_wheel::TimerWheel;
+use crate::tcp::timer_wheel::{Expiry, TimerWheel};
 
 /// The retransmission timer. While the peer's window prevents sending it serves as the persist
 /// timer.
 #[derive(Clone, Debug)]
 pub(super) struct RetransmissionTimer {
     /// When it expires; `None` while it is stopped.
-    pub at: Option<Time>,
+    pub at: Option<Expiry>,
     /// The estimator of the round trip, which gives the timeout.
     pub rtt: RttEstimator,
     pub restart: TimerRestart,
@@ -36,13 +36,13 @@ impl RetransmissionTimer {
     /// Starts or restarts the timer.
     #[inline]
     pub fn start(&mut self, now: Time) {
-        self.at = Some(self.wheel.expiry(now, self.rtt.rto()));
+        self.at = Some(Expiry::new(now, self.rtt.rto()));
     }
 
     /// Starts the timer as the persist timer, when `probes` probes were sent (RFC 9293, section
     /// 3.8.6.1).
     pub fn start_to_probe(&mut self, probes: u32, now: Time) {
-        self.at = Some(self.wheel.expiry(now, self.rtt.backed_off(probes)));
+        self.at = Some(Expiry::new(now, self.rtt.backed_off(probes)));
     }
 
     /// Starts the timer for a segment that was last sent at `sent`. If its timeout has passed, the
@@ -54,7 +54,19 @@ impl RetransmissionTimer {
         } else {
             Span::from_us(1)
         };
-        self.at = Some(self.wheel.expiry(now, wait));
+        self.at = Some(Expiry::new(now, wait));
+    }
+
+    /// Whether it has expired.
+    #[inline]
+    fn is_due(&self, now: Time) -> bool {
+        self.at.is_some_and(|at| self.wheel.is_due(at, now))
+    }
+
+    /// When it expires, by its clock.
+    #[inline]
+    pub fn expires(&self) -> Option<Time> {
+        self.at.map(|at| self.wheel.expiry(at))
     }
 }
 
@@ -68,13 +80,13 @@ impl Sender {
         let mut probing = false;
         if let Some(timers) = &mut self.timers {
             let allowed = self.phase == Phase::Open && self.board.outstanding() > 0;
-            probing = timers.probe.on_wakeup(now, allowed);
+            probing = timers.probe.on_wakeup(now, self.timer.wheel, allowed);
             if timers.judge_at.take_if(|at| *at <= now).is_some() {
                 self.on_reordering_timer(now);
             }
         }
         // A probe takes the place of the timeout and restarts its timer.
-        if self.timer.at.is_some_and(|at| at <= now) && !probing {
+        if self.timer.is_due(now) && !probing {
             match &mut self.persist {
                 Some(persist) => {
                     persist.on_timer();
@@ -155,7 +167,7 @@ impl Sender {
     #[inline]
     pub(super) fn restart_timer(&mut self, now: Time) {
         let outstanding = self.board.outstanding() > 0;
-        self.timer.at = outstanding.then(|| self.timer.wheel.expiry(now, self.timer.rtt.rto()));
+        self.timer.at = outstanding.then(|| Expiry::new(now, self.timer.rtt.rto()));
         if self.timers.is_some() {
             if self.timer.restart == TimerRestart::Head {
                 self.restart_behind_others(now);
@@ -179,12 +191,12 @@ impl Sender {
             // Another probe is scheduled, but it is not sent while one is unanswered.
             let scheduled = self.timer.rtt.srtt().map(|srtt| {
                 let alone = self.board.is_single();
-                self.timer
-                    .wheel
-                    .expiry(now, probe_wait(srtt, alone, self.timer.wheel))
+                Expiry::new(now, probe_wait(srtt, alone, self.timer.wheel))
             });
             self.run_from_head(now);
-            self.timer.at = self.timer.at.max(scheduled);
+            if scheduled.map(|at| self.timer.wheel.expiry(at)) > self.timer.expires() {
+                self.timer.at = scheduled;
+            }
         }
     }
 
@@ -211,8 +223,8 @@ mod tests {
             ..TcpParams::default()
         });
         timer.start_from(at(300), at(500));
-        assert_eq!(timer.at, Some(at(1300)));
+        assert_eq!(timer.expires(), Some(at(1300)));
         timer.start_from(at(300), at(1300));
-        assert_eq!(timer.at, Some(at(1300) + Span::from_us(1)));
+        assert_eq!(timer.expires(), Some(at(1300) + Span::from_us(1)));
     }
 }
