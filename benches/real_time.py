@@ -134,7 +134,7 @@ def redtail(queue: str, rate: int) -> Try:
     """Make a run of backend live."""
     text = _SCENARIO.read_text().replace("@QUEUE@", QUEUES[queue])
     text = text.replace("@RATE@", str(rate)).replace("@LIMIT@", str(limit(rate)))
-    scenario = _native.plan(text.replace("@DURATION@", str(1 + MEASURED))).scenario(0, 0)
+    scenario = _native.plan(text.replace("@DURATION@", str(1 + MEASURED))).texts([(0, 0)])[0]
     cost = Cost()
     valid = True
     try:
