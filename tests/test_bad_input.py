@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -193,8 +192,9 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path: Path) -> None:
     kept = len(list(folder.glob("?" * 16 + "/manifest.json")))
     assert f"{kept} of 900 runs are finished and kept" in errors
     assert not list(folder.glob(".tmp-*"))
-    again = redtail.run(path, out=tmp_path / "runs", replications=kept)
-    assert again.reused >= kept - os.cpu_count()  # type: ignore[operator]
+    # Workers make batches of neighbours, so those that are kept have gaps between them.
+    again = redtail.run(path, out=tmp_path / "runs", replications=min(900, 8 * kept + 50))
+    assert again.reused == kept
 
 
 @pytest.mark.parametrize(
