@@ -37,11 +37,13 @@
 //!
 //! | | paper | ns-2 (red.cc, `enque`) |
 //! |---|---|---|
-//! | no more than one packet waits (one byte, with thresholds in bytes) | no special rule | treated as
-//! below min_th |
+//! | no more than one packet waits (one byte, with thresholds in bytes) | no special rule | as below min_th |
 //! | the buffer overflows | no effect on the law | count starts again from 0 |
 //! | count in `uniform` | packets that passed | packets that passed and the present one |
 //! | gentle slope, if max_p changes (Adaptive RED) | from the present max_p | from the initial max_p |
+//!
+//! The paper says nothing about the first two. Its text counts the packets since the last choice; its
+//! figure 2 counts one more, as ns-2 does.
 //!
 //! `linux` is `paper` with the integers of the kernel (`include/net/red.h`), which shows when the average counts
 //! packets, as in CHOKe. The average is a multiple of w_q there, but its step and p_b use its whole part:
@@ -52,9 +54,6 @@
 //! ```
 //!
 //! So the average does not fall while q is its whole part.
-//!
-//! The paper says nothing about the first two. Its text counts the packets since the last choice; its
-//! figure 2 counts one more, as ns-2 does.
 //!
 //! [`adapt`] has the schemes that change max_p or the thresholds during a run, [`ziegler`] a model that
 //! computes all parameters before the run.
@@ -211,10 +210,13 @@ impl RedLaw {
         self.average < min_th || (flavour == Flavour::Linux && self.average == min_th)
     }
 
-    /// Whether the average is below max_th.
+    /// Whether the average is below max_th, in Linux also at it: chance decides, or nothing is dropped.
     #[inline]
     pub fn is_below_max_th(&self) -> bool {
-        self.average < self.config.max_th
+        let RedConfig {
+            max_th, flavour, ..
+        } = self.config;
+        self.average < max_th || (flavour == Flavour::Linux && self.average == max_th)
     }
 
     /// Returns p_b of the latest arrival: the probability before spacing.
@@ -248,16 +250,18 @@ impl RedLaw {
         } = self.config;
         let average = self.average;
         let ns2 = flavour == Flavour::Ns2;
-        let linux = flavour == Flavour::Linux;
 
         if self.is_low() || (ns2 && self.found <= 1.0) {
             self.count = None;
             self.probability = 0.0;
             return RedDecision::Pass;
         }
-        let p_b = if average < max_th || (linux && average == max_th) {
-            let above = average - min_th;
-            max_p * if linux { above.floor() } else { above } / (max_th - min_th)
+        let p_b = if self.is_below_max_th() {
+            let above = match flavour {
+                Flavour::Linux => (average - min_th).floor(),
+                _ => average - min_th,
+            };
+            max_p * above / (max_th - min_th)
         } else {
             match gentle_end {
                 Some(end) if average < end => {

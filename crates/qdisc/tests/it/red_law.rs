@@ -436,6 +436,8 @@ fn in_linux_the_probability_grows_by_whole_packets_above_min_th_and_ends_above_m
             "{average}: {}",
             law.probability()
         );
+        // A router that drops above max_th may still mark at it.
+        assert_eq!(law.is_below_max_th(), average <= 15.0, "{average}");
     }
 }
 
