@@ -31,7 +31,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from redtail import _native
+from redtail import _engine
 from redtail.backends import live
 from redtail.errors import InvalidRun
 
@@ -134,7 +134,7 @@ def redtail(queue: str, rate: int) -> Try:
     """Make a run of backend live."""
     text = _SCENARIO.read_text().replace("@QUEUE@", QUEUES[queue])
     text = text.replace("@RATE@", str(rate)).replace("@LIMIT@", str(limit(rate)))
-    scenario = _native.plan(text.replace("@DURATION@", str(1 + MEASURED))).texts([(0, 0)])[0]
+    scenario = _engine.plan(text.replace("@DURATION@", str(1 + MEASURED))).scenario(0, 0)
     cost = Cost()
     valid = True
     try:

@@ -19,7 +19,7 @@ from redtail.outcomes import Listed, Outcomes
 from redtail.running.interrupts import Interrupts
 
 # Short runs are handed out several at a time, so many that a batch takes so many seconds. To hand a
-# batch over takes some 0.7 ms to a thread and some milliseconds to another machine.
+# batch over takes about a millisecond to a thread and some milliseconds to another machine.
 _BATCH_S = 0.05
 _REMOTE_BATCH_S = 0.5
 _LARGEST_BATCH = 200

@@ -78,10 +78,11 @@ class Nested:
         """Return the place of each of the names of some runs among those of the segment."""
         import numpy as np
 
-        found = self._places.get(tuple(names))
+        key = tuple(names)
+        found = self._places.get(key)
         if found is None:
-            places = [self.names.setdefault(name, len(self.names)) for name in names]
-            found = self._places[tuple(names)] = np.array(places, np.uint32)
+            places = [self.names.setdefault(name, len(self.names)) for name in key]
+            found = self._places[key] = np.array(places, np.uint32)
         return found
 
 
