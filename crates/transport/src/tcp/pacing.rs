@@ -32,6 +32,17 @@ const SLOW_START_RATIO: f64 = 2.0;
 
 const PS_PER_S: f64 = 1e12;
 
+/// The share of cwnd / srtt at which a window-based sender is paced: `ca_ratio` outside slow start
+/// (tcp_update_pacing_rate).
+#[inline]
+pub(super) fn window_ratio(window: Window, ca_ratio: f64) -> f64 {
+    if window.cwnd < window.ssthresh / 2.0 {
+        SLOW_START_RATIO
+    } else {
+        ca_ratio
+    }
+}
+
 /// Says when the next segment may leave.
 #[derive(Clone, Debug)]
 pub struct Pacer {
@@ -106,12 +117,14 @@ impl Pacer {
 
     /// Sets the rate of a window-based sender; the quantum is one segment.
     pub fn follow(&mut self, window: Window, srtt: Span) {
-        let ratio = if window.cwnd < window.ssthresh / 2.0 {
-            SLOW_START_RATIO
-        } else {
-            self.ca_ratio
-        };
+        let ratio = window_ratio(window, self.ca_ratio);
         self.set(ratio * window.cwnd / srtt.as_secs_f64(), 0);
+    }
+
+    /// Returns send_quantum, in bytes.
+    #[inline]
+    pub fn quantum(&self) -> u64 {
+        self.quantum
     }
 
     /// Returns the pacing rate in bytes/s, once there is one.

@@ -103,6 +103,11 @@ impl Rack {
         }
     }
 
+    /// The shortest round trip of a segment that was sent once.
+    pub(super) fn min_rtt(&self) -> Option<Span> {
+        self.min_rtt
+    }
+
     /// RFC 8985, section 6.2, steps 1 to 3.
     pub(super) fn on_delivered(&mut self, segment: Delivered, now: Time) {
         let rtt = now - segment.sent;

@@ -199,6 +199,11 @@ impl Scoreboard {
         self.rack = Some(Box::new(Rack::new(rules)));
     }
 
+    /// The shortest round trip, if losses are detected by time.
+    pub(super) fn min_rtt(&self) -> Option<Span> {
+        self.rack.as_ref().and_then(|rack| rack.min_rtt())
+    }
+
     /// The state of RACK, if losses are detected by time.
     pub(super) fn rack_mut(&mut self) -> Option<&mut Rack> {
         self.rack.as_deref_mut()

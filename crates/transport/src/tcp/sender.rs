@@ -202,7 +202,7 @@ impl Sender {
                 true => None,
                 false => Undo::new(params.frto, params.dsack, traits.uses_sack),
             },
-            linux: is_linux.then(|| Box::new(LinuxStates::new(params.frto, params.dsack))),
+            linux: is_linux.then(|| Box::new(LinuxStates::new(params))),
             pacer: params
                 .pacing
                 .then(|| Box::new(Pacer::new(params.pacing_ca_ratio, params.unpaced_segments))),

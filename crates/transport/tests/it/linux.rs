@@ -350,3 +350,48 @@ fn a_probe_that_repaired_a_loss_reduces_the_window_once_more_is_acknowledged() {
     script.writes(2).at(700).ack(12).ssthresh(10.0).cwnd(10.0);
     assert_eq!(script.counters().recoveries, 0);
 }
+
+/// Linux's sender that pushes the last segment of a burst, with this initial window.
+fn with_bursts(initial_window: u32) -> TcpParams {
+    TcpParams {
+        adaptive_acks: true,
+        initial_window,
+        ..linux()
+    }
+}
+
+#[test]
+fn the_last_segment_of_a_burst_is_pushed() {
+    // __tcp_transmit_skb: "Force a PSH flag on all (GSO) packets"; tcp_min_tso_segs is 2.
+    let mut script = SenderScript::bulk(&with_bursts(10));
+    script.sends("0 1p 2 3p 4 5p 6 7p 8 9p");
+    // One more segment than the burst leaves alone.
+    script.at(100).ack(1).sends("10 11p");
+    script.at(101).ack(3).sends("12 13p 14 15p");
+    script.at(102).sack(3, &[(4, 5)]).sends("16");
+}
+
+#[test]
+fn a_burst_is_at_most_half_the_window() {
+    // tcp_cwnd_test: "ensure we have at least 2 GSO packets in flight".
+    SenderScript::bulk(&with_bursts(3)).sends("0 1 2");
+    SenderScript::bulk(&with_bursts(4)).sends("0 1p 2 3p");
+    SenderScript::bulk(&with_bursts(5)).sends("0 1p 2 3p 4");
+}
+
+#[test]
+fn a_burst_has_a_1024th_of_what_leaves_in_a_second() {
+    // tcp_tso_autosize, with tcp_pacing_ss_ratio: 2 * 24 segments in 10 ms are 4.7 in that time, and
+    // a path of 10 ms adds 65,536 B / 2^19.
+    let first = "0 1p 2 3p 4 5p 6 7p 8 9p 10 11p 12 13p 14 15p 16 17p 18 19p";
+    let mut script = SenderScript::bulk(&with_bursts(20));
+    script.sends(first).at(10).ack(4);
+    script.sends("20 21 22 23p 24 25 26 27p");
+    // 2 * 40 segments in 1 ms are more than half the window.
+    let mut script = SenderScript::bulk(&with_bursts(20));
+    script.sends(first).at(1).ack(1).sends("20 21p").ack(20);
+    script.sends(
+        "22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41p \
+         42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59p",
+    );
+}

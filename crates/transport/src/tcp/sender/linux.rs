@@ -23,7 +23,9 @@ use redtail_core::{Span, Time};
 
 use super::{Phase, Sender};
 use crate::cc::{AckSample, CaState, CongestionEvent, CongestionKind, Window, as_f64};
-use crate::segment::Segment;
+use crate::params::TcpParams;
+use crate::segment::{Flags, Segment};
+use crate::tcp::pacing::window_ratio;
 use crate::tcp::prr::SegmentPrr;
 use crate::tcp::rto::{RttSampling, TimerRestart};
 use crate::tcp::scoreboard::Acked;
@@ -78,6 +80,57 @@ impl WindowUse {
     }
 }
 
+/// Segments that are handed to the network interface as one (`tcp_write_xmit`).
+#[derive(Clone, Copy, Debug)]
+struct Burst {
+    /// Share of cwnd / srtt outside slow start at which it is sized.
+    ca_ratio: f64,
+    /// When it began to leave.
+    at: Time,
+    /// Segments of it that have not left.
+    left: u32,
+    /// Whether it has more than one.
+    several: bool,
+}
+
+impl Burst {
+    /// Fewest segments of a burst (tcp_min_tso_segs).
+    const LEAST: u64 = 2;
+    /// Most bytes of a burst (sk_gso_max_size).
+    const MOST_BYTES: u64 = 65_536;
+    /// A burst has the bytes of a second's 1024th part (sk_pacing_shift).
+    const PARTS_OF_SECOND: f64 = 1024.0;
+    /// A path with a shorter round trip has larger bursts (2^tcp_tso_rtt_log µs for each of 32
+    /// halvings).
+    const NEAR: Span = Span::from_us(32 << 9);
+
+    fn new(ca_ratio: f64) -> Self {
+        Self {
+            ca_ratio,
+            at: Time::ZERO,
+            left: 0,
+            several: false,
+        }
+    }
+
+    /// The most segments of `mss` bytes that a burst has (tcp_tso_autosize), while `window` and
+    /// the smoothed round trip give the rate.
+    #[inline]
+    fn most(self, window: Window, mss: f64, srtt: Span, min_rtt: Span) -> u64 {
+        let rate = window_ratio(window, self.ca_ratio) * window.cwnd;
+        let parts = srtt.as_secs_f64() * Self::PARTS_OF_SECOND;
+        if rate < 3.0 * mss * parts && min_rtt >= Self::NEAR {
+            return Self::LEAST;
+        }
+        let near = match min_rtt < Self::NEAR {
+            true => Self::MOST_BYTES >> (min_rtt.as_ps() / (Self::NEAR.as_ps() / 32)),
+            false => 0,
+        };
+        let bytes = ((rate / parts) as u64 + near).min(Self::MOST_BYTES);
+        (bytes / mss as u64).max(Self::LEAST)
+    }
+}
+
 /// The additional state of a sender with the states of Linux.
 #[derive(Clone, Debug)]
 pub(super) struct LinuxStates {
@@ -101,10 +154,12 @@ pub(super) struct LinuxStates {
     duplicates: u64,
     /// The present acknowledgement reports marks that require a reduction.
     marks: bool,
+    /// Set if the last segment of a burst is pushed.
+    burst: Option<Burst>,
 }
 
 impl LinuxStates {
-    pub(super) fn new(frto: bool, dsack: bool) -> Self {
+    pub(super) fn new(params: &TcpParams) -> Self {
         Self {
             cwr: false,
             disorder: false,
@@ -113,11 +168,12 @@ impl LinuxStates {
             prr: SegmentPrr::default(),
             window_use: WindowUse::default(),
             sends: Sends::New,
-            uses_frto: frto,
+            uses_frto: params.frto,
             frto: false,
-            uses_dsack: dsack,
+            uses_dsack: params.dsack,
             duplicates: 0,
             marks: false,
+            burst: (params.adaptive_acks).then(|| Burst::new(params.pacing_ca_ratio)),
         }
     }
 
@@ -767,11 +823,11 @@ impl Sender {
 
     /// The next segment, if the window has room for it.
     #[inline(never)] // so that other senders' segments are written only once
-    pub(super) fn send_as_linux(&mut self, now: Time) -> Option<Segment> {
+    pub(super) fn send_as_linux(&mut self, room: f64, now: Time) -> Option<Segment> {
         let states = self.linux.as_mut()?;
         if states.sends == Sends::NewFirst && self.board.next() == states.high {
             if self.new_len().is_some() {
-                return self.send_new(now);
+                return self.send_in_burst(room, now);
             }
             let states = self.linux.as_mut()?;
             states.frto = false;
@@ -786,7 +842,7 @@ impl Sender {
         let segment = match lost {
             Some(index) => Some(self.resend(index, now)),
             None if holes && !self.board.sacked().is_empty() => None,
-            None => self.send_new(now),
+            None => self.send_in_burst(room, now),
         };
         let (una, next) = (self.board.una(), self.board.next());
         let states = self.linux.as_mut()?;
@@ -795,5 +851,55 @@ impl Sender {
             None => states.window_use.note(false, una, next),
         }
         segment
+    }
+
+    /// Sends new data. The last segment of a burst is pushed (`__tcp_transmit_skb`: "Force a PSH
+    /// flag on all (GSO) packets").
+    #[inline]
+    fn send_in_burst(&mut self, room: f64, now: Time) -> Option<Segment> {
+        let mut segment = self.send_new(now)?;
+        let Some(mut burst) = self.linux.as_ref()?.burst else {
+            return Some(segment);
+        };
+        if burst.left == 0 || burst.at != now {
+            let left = self.burst_len(burst, room);
+            burst = Burst {
+                at: now,
+                left,
+                several: left > 1,
+                ..burst
+            };
+        }
+        burst.left -= 1;
+        if burst.left == 0 && burst.several {
+            segment.flags = segment.flags.with(Flags::PSH);
+        }
+        self.linux.as_mut()?.burst = Some(burst);
+        Some(segment)
+    }
+
+    /// The number of segments of a burst that begins with `room` bytes left in the window: no more
+    /// than half the window (`tcp_cwnd_test`).
+    #[inline]
+    fn burst_len(&self, burst: Burst, room: f64) -> u32 {
+        let window = self.controller.window();
+        let mss = f64::from(self.mss);
+        if room < 2.0 * mss || window.cwnd < 4.0 * mss {
+            return 1;
+        }
+        let most = match &self.pacer {
+            Some(pacer) => pacer.quantum() / u64::from(self.mss),
+            None => self.timer.rtt.srtt().map_or(Burst::LEAST, |srtt| {
+                burst.most(window, mss, srtt, self.board.min_rtt().unwrap_or(srtt))
+            }),
+        };
+        if most <= 2 {
+            return most.max(1) as u32;
+        }
+        // The first segment of the burst is already outstanding.
+        let offered = u64::from(self.peer_window) + u64::from(self.mss);
+        let free = offered.saturating_sub(self.board.outstanding());
+        let fits = room.min(window.cwnd / 2.0).min(as_f64(free)) / mss;
+        most.min(fits as u64).max(1) as u32
     }
 }

@@ -48,7 +48,7 @@ impl Sender {
             return None;
         }
         if self.linux.is_some() {
-            return self.send_as_linux(now);
+            return self.send_as_linux(cwnd - as_f64(in_flight), now);
         }
         match self.phase {
             Phase::Open => {

@@ -3,7 +3,7 @@
 //!
 //! Segments have 1000 bytes of payload and are named by their place in the
 //! stream: `"3"` is bytes 3000..4000, `"r3"` the same sent again, `"3:400"` its
-//! first 400 bytes. Marks after it: `e` ECT(0), `l` ECT(1), `c` CWR, `f` FIN. `"fin"` is a
+//! first 400 bytes. Marks after it: `e` ECT(0), `l` ECT(1), `c` CWR, `p` PSH, `f` FIN. `"fin"` is a
 //! FIN alone, `"ack"` an acknowledgement alone, `"probe"` one byte as a window probe.
 
 use redtail_core::{Bytes, Ecn, Span, Time};
@@ -143,6 +143,9 @@ impl SenderScript {
         }
         if segment.flags.contains(Flags::CWR) && segment.len > 0 {
             name.push('c');
+        }
+        if segment.flags.contains(Flags::PSH) {
+            name.push('p');
         }
         if fin && segment.len > 0 {
             name.push('f');
