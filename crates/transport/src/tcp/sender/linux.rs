@@ -21,6 +21,7 @@
 
 use redtail_core::{Span, Time};
 
+use super::loss_probe::RackTimers;
 use super::{Phase, Sender};
 use crate::cc::{AckSample, CaState, CongestionEvent, CongestionKind, Window, as_f64};
 use crate::params::TcpParams;
@@ -260,11 +261,67 @@ impl Sender {
         same_window: bool,
         now: Time,
     ) {
+        let (una, in_flight) = (self.board.una(), self.board.pipe());
+        if marked == 0 && self.only_advances(segment) {
+            self.advance_as_linux(segment, now);
+        } else {
+            self.process_as_linux(segment, marked, same_window, now);
+        }
+        if self.pacer.is_some() {
+            self.tell_model(una, in_flight, marked, now);
+        }
+    }
+
+    /// Whether an acknowledgement advances, says nothing else, and finds the sender without an
+    /// episode and without an unanswered probe. Most do.
+    #[inline]
+    fn only_advances(&self, segment: &Segment) -> bool {
+        let is_open = |states: &LinuxStates| !states.cwr && !states.disorder;
+        let no_probe = |timers: &RackTimers| timers.probe.unanswered.is_none();
+        segment.ack > self.board.una()
+            && segment.sack.is_empty()
+            && self.phase == Phase::Open
+            && self.linux.as_deref().is_some_and(is_open)
+            && self.timers.as_deref().is_none_or(no_probe)
+    }
+
+    /// Processes an acknowledgement that only advances: [`process_as_linux`](Self::process_as_linux)
+    /// without what such an acknowledgement does not need.
+    #[inline]
+    fn advance_as_linux(&mut self, segment: &Segment, now: Time) {
+        let delivered = self.board.delivered();
+        self.begin_ack(segment);
+        let (acked, rtt) = self.enter_advance(segment, now);
+        if self.watched {
+            self.tell_law_in(CaState::Open, acked, now);
+        }
+        let window = self.controller.window();
+        let grows = |states: &LinuxStates| states.window_use.allows_growth(window);
+        if self.linux.as_deref().is_some_and(grows) {
+            let bytes = match self.byte_counting {
+                true => self.board.delivered() - delivered,
+                false => acked.bytes,
+            };
+            let sample = self.ack_sample(segment, bytes, 0, rtt, now);
+            self.controller.on_ack(&sample);
+        }
+        self.restart_timer(now);
+        self.finish(segment);
+    }
+
+    /// Processes any acknowledgement, except for what a model learns from it.
+    #[inline(never)] // so that the function above is short
+    fn process_as_linux(
+        &mut self,
+        segment: &Segment,
+        marked: u64,
+        same_window: bool,
+        now: Time,
+    ) {
         let Some(mut states) = self.linux.take() else {
             return;
         };
         let delivered = self.board.delivered();
-        let in_flight = self.board.pipe();
         let entered = self.enter_as_linux(&mut states, segment, marked > 0, same_window, now);
         let (acked, rtt) = match entered.advanced {
             true => self.enter_advance(segment, now),
@@ -305,9 +362,17 @@ impl Sender {
         if entered.advanced {
             self.finish(segment);
         }
-        if self.pacer.is_some() {
-            self.tell_model(entered.una, in_flight, marked, now);
+    }
+
+    /// An acknowledgement is about to update the scoreboard. Returns the timestamp that it echoes.
+    #[inline]
+    fn begin_ack(&mut self, segment: &Segment) -> Option<u32> {
+        let echo = self.timestamps.then_some(segment.ts_ecr);
+        if let Some(rack) = self.board.rack_mut() {
+            rack.begin_ack(echo);
         }
+        self.newly_lost = false;
+        echo
     }
 
     /// Enters the selective acknowledgements and the D-SACK report of an acknowledgement into the
@@ -323,11 +388,7 @@ impl Sender {
     ) -> Entered {
         let una = self.board.una();
         let was_idle = self.board.outstanding() == 0;
-        let echo = self.timestamps.then_some(segment.ts_ecr);
-        if let Some(rack) = self.board.rack_mut() {
-            rack.begin_ack(echo);
-        }
-        self.newly_lost = false;
+        let echo = self.begin_ack(segment);
         let report = self.enter_report(states, segment, now);
         let sacked = self.enter_sack(segment, now) > 0;
         let (advanced, is_old) = (segment.ack > una, segment.ack < una);
