@@ -117,7 +117,7 @@ impl Burst {
     /// The most segments of `mss` bytes that a burst has (tcp_tso_autosize), while `window` and
     /// the smoothed round trip give the rate.
     #[inline]
-    fn most(self, window: Window, mss: f64, srtt: Span, min_rtt: Span) -> u64 {
+    fn most(&self, window: Window, mss: f64, srtt: Span, min_rtt: Span) -> u64 {
         let rate = window_ratio(window, self.ca_ratio) * window.cwnd;
         let parts = srtt.as_secs_f64() * Self::PARTS_OF_SECOND;
         if rate < 3.0 * mss * parts && min_rtt >= Self::NEAR {
@@ -918,31 +918,38 @@ impl Sender {
     /// flag on all (GSO) packets").
     #[inline]
     fn send_in_burst(&mut self, room: f64, now: Time) -> Option<Segment> {
-        let mut segment = self.send_new(now)?;
-        let Some(mut burst) = self.linux.as_ref()?.burst else {
-            return Some(segment);
+        let mut segment = self.send_new(now);
+        if let Some(sent) = &mut segment
+            && self.ends_burst(room, now)
+        {
+            sent.flags = sent.flags.with(Flags::PSH);
+        }
+        segment
+    }
+
+    /// A segment leaves with `room` bytes left in the window before it. Returns whether it ends a
+    /// burst of several.
+    #[inline]
+    fn ends_burst(&mut self, room: f64, now: Time) -> bool {
+        let Some(burst) = self.linux.as_ref().and_then(|states| states.burst.as_ref()) else {
+            return false;
         };
-        if burst.left == 0 || burst.at != now {
-            let left = self.burst_len(burst, room);
-            burst = Burst {
-                at: now,
-                left,
-                several: left > 1,
-                ..burst
-            };
+        let begins = burst.left == 0 || burst.at != now;
+        let len = begins.then(|| self.burst_len(burst, room));
+        let Some(burst) = self.linux.as_mut().and_then(|states| states.burst.as_mut()) else {
+            return false;
+        };
+        if let Some(len) = len {
+            (burst.at, burst.left, burst.several) = (now, len, len > 1);
         }
         burst.left -= 1;
-        if burst.left == 0 && burst.several {
-            segment.flags = segment.flags.with(Flags::PSH);
-        }
-        self.linux.as_mut()?.burst = Some(burst);
-        Some(segment)
+        burst.left == 0 && burst.several
     }
 
     /// The number of segments of a burst that begins with `room` bytes left in the window: no more
     /// than half the window (`tcp_cwnd_test`).
     #[inline]
-    fn burst_len(&self, burst: Burst, room: f64) -> u32 {
+    fn burst_len(&self, burst: &Burst, room: f64) -> u32 {
         let window = self.controller.window();
         let mss = f64::from(self.mss);
         if room < 2.0 * mss || window.cwnd < 4.0 * mss {
