@@ -27,6 +27,8 @@ pub(super) struct RackTimers {
     /// When the reordering timer is due (RFC 8985, section 6.2, step 5).
     pub judge_at: Option<Time>,
     pub probe: TailLossProbe,
+    /// Data was sent, and the timers are still to be set for it: once for all segments that leave together.
+    pub is_behind: bool,
 }
 
 /// When a probe is due: at the earlier of two expiries.
@@ -145,8 +147,10 @@ impl Sender {
         }
     }
 
-    /// Schedules a tail loss probe (RFC 8985, section 7.2).
-    pub(super) fn arm_probe(&mut self, now: Time) {
+    /// Schedules a tail loss probe (RFC 8985, section 7.2). `timeout` is the expiry of the retransmission
+    /// timer, which the caller has just set: reading it again would wait for the write.
+    #[inline]
+    pub(super) fn arm_probe(&mut self, timeout: Option<Expiry>, now: Time) {
         let quiet = self.may_probe();
         let alone = self.board.is_single();
         let wait = |srtt: Span| probe_wait(srtt, alone, self.timer.wheel);
@@ -156,7 +160,7 @@ impl Sender {
         timers.probe.at = match self.timer.rtt.srtt() {
             Some(srtt) if quiet && timers.probe.unanswered.is_none() => Some(ProbeExpiry {
                 probe: Expiry::new(now, wait(srtt)),
-                timeout: self.timer.at,
+                timeout,
             }),
             _ => None,
         };
@@ -221,13 +225,42 @@ impl Sender {
         }
     }
 
+    /// New data was sent: it sets the timers, now or with the segments that leave together with it
+    /// ([`catch_up`](Self::catch_up)).
+    #[inline]
+    pub(super) fn set_timers_for_new(&mut self, now: Time) {
+        let Some(timers) = &mut self.timers else {
+            return;
+        };
+        // Later segments only repeat what the second does, as long as both timers run.
+        timers.is_behind = timers.probe.at.is_some() && self.timer.at.is_some();
+        if !timers.is_behind {
+            self.arm_probe(self.timer.at, now);
+        }
+    }
+
+    /// Sets the timers for the new data sent at `now`.
+    #[inline]
+    pub(super) fn catch_up(&mut self, now: Time) {
+        if self.timers.as_ref().is_some_and(|timers| timers.is_behind) {
+            self.set_timers_behind_probe(now);
+        }
+    }
+
     /// New data replaces a scheduled probe by one that is scheduled from now, or by the
     /// retransmission timer (Linux, tcp_event_new_data_sent).
     #[inline(never)]
-    pub(super) fn on_sent_behind_probe(&mut self, now: Time) {
-        if self.timers.as_ref().is_some_and(|it| it.probe.at.is_some()) {
-            self.run_from_head(now);
+    fn set_timers_behind_probe(&mut self, now: Time) {
+        if let Some(timers) = &mut self.timers {
+            timers.is_behind = false;
         }
+        let timeout = match self.board.first_sent() {
+            Some(sent) if self.timer.restart == TimerRestart::Head => {
+                Some(self.timer.start_from(sent, now))
+            }
+            _ => self.timer.at,
+        };
+        self.arm_probe(timeout, now);
     }
 }
 

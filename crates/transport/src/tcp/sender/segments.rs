@@ -36,12 +36,7 @@ impl Sender {
             self.progress.begin(now);
         }
         self.board.on_new(len, now);
-        if self.timers.is_some() {
-            if self.timer.restart == TimerRestart::Head {
-                self.on_sent_behind_probe(now);
-            }
-            self.arm_probe(now);
-        }
+        self.set_timers_for_new(now);
         if self.timed.is_none() {
             self.timed = Some((seq + u64::from(len), now));
         }
@@ -50,6 +45,7 @@ impl Sender {
     }
 
     pub(super) fn resend(&mut self, index: u64, now: Time) -> Segment {
+        self.catch_up(now);
         let (seq, len) = self.board.on_resent(index, now);
         if self.timer.restart == TimerRestart::Head && seq == self.board.una() {
             self.run_from_head(now);

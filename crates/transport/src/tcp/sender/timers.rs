@@ -46,15 +46,18 @@ impl RetransmissionTimer {
     }
 
     /// Starts the timer for a segment that was last sent at `sent`. If its timeout has passed, the
-    /// timer expires after one microsecond (Linux, tcp_rearm_rto).
-    fn start_from(&mut self, sent: Time, now: Time) {
+    /// timer expires after one microsecond (Linux, tcp_rearm_rto). Returns its expiry.
+    #[inline]
+    pub fn start_from(&mut self, sent: Time, now: Time) -> Expiry {
         let due = sent + self.rtt.rto();
         let wait = if due > now {
             due - now
         } else {
             Span::from_us(1)
         };
-        self.at = Some(Expiry::new(now, wait));
+        let expiry = Expiry::new(now, wait);
+        self.at = Some(expiry);
+        expiry
     }
 
     /// Whether it has expired.
@@ -167,12 +170,17 @@ impl Sender {
     #[inline]
     pub(super) fn restart_timer(&mut self, now: Time) {
         let outstanding = self.board.outstanding() > 0;
-        self.timer.at = outstanding.then(|| Expiry::new(now, self.timer.rtt.rto()));
-        if self.timers.is_some() {
-            if self.timer.restart == TimerRestart::Head {
+        let mut timeout = outstanding.then(|| Expiry::new(now, self.timer.rtt.rto()));
+        self.timer.at = timeout;
+        if let Some(timers) = &self.timers {
+            let behind_others = timers.judge_at.is_some()
+                || timers.probe.unanswered.is_some()
+                || timers.probe.at.is_some() && !self.may_probe();
+            if behind_others && self.timer.restart == TimerRestart::Head {
                 self.restart_behind_others(now);
+                timeout = self.timer.at;
             }
-            self.arm_probe(now);
+            self.arm_probe(timeout, now);
         }
     }
 
@@ -206,7 +214,7 @@ impl Sender {
         if let Some(sent) = self.board.first_sent()
             && self.timer.restart == TimerRestart::Head
         {
-            self.timer.start_from(sent, now);
+            let _ = self.timer.start_from(sent, now);
         }
     }
 }

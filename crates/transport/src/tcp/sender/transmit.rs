@@ -11,6 +11,16 @@ impl Sender {
     /// The next segment to put on the wire now, if any; call until `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+        let segment = self.next_segment(now);
+        if segment.is_none() {
+            self.catch_up(now);
+        }
+        segment
+    }
+
+    /// As [`poll_transmit`](Self::poll_transmit), but timers are not yet set for all that was sent.
+    #[inline]
+    fn next_segment(&mut self, now: Time) -> Option<Segment> {
         if self.connection.state != ConnectionState::Established {
             return self.send_control(now);
         }
