@@ -158,13 +158,14 @@ impl RateSampler {
     /// A segment was delivered (UpdateRateSample of the draft).
     #[inline(never)] // keeps the path of senders without a model short
     pub(super) fn on_delivered(&mut self, segment: SegmentInfo, now: Time) {
-        self.deliver(segment, now);
+        self.deliver(segment, u64::from(segment.len), now);
     }
 
-    #[inline(always)] // into the two that are called
-    fn deliver(&mut self, segment: SegmentInfo, now: Time) {
-        self.delivered += u64::from(segment.len);
-        self.newly_acked += u64::from(segment.len);
+    /// `bytes` were delivered, the last of them by `segment`, which was sent last.
+    #[inline(always)] // into the three that are called
+    fn deliver(&mut self, segment: SegmentInfo, bytes: u64, now: Time) {
+        self.delivered += bytes;
+        self.newly_acked += bytes;
         self.delivered_time = now;
         if !segment.ambiguous {
             self.timed = self.timed.max(Some(segment.sent));
@@ -189,9 +190,19 @@ impl RateSampler {
     #[inline]
     pub(super) fn on_acked(&mut self, first: SegmentInfo, known: bool, now: Time) {
         if !known {
-            self.deliver(first, now);
+            self.deliver(first, u64::from(first.len), now);
         }
         self.sent.pop_front();
+    }
+
+    /// The first outstanding segments, of which `last` is the last, are cumulatively acknowledged. They have
+    /// `bytes` bytes, were sent once and are newly delivered.
+    #[inline]
+    pub(super) fn on_run_acked(&mut self, last: SegmentInfo, bytes: u64, now: Time) {
+        self.deliver(last, bytes, now);
+        for _ in 0..=last.place {
+            self.sent.pop_front();
+        }
     }
 
     /// Releases the memory that a large window needed.

@@ -77,6 +77,9 @@ const PERSIST: u32 = 16;
 pub(super) struct Delivered {
     pub sent: Time,
     pub end: u64,
+    /// The least end of the segments that were delivered together with it and sent before it; `end`
+    /// if there are none.
+    pub lowest_end: u64,
     /// The segment had been retransmitted.
     pub resent: bool,
     /// The segment is acknowledged selectively.
@@ -108,7 +111,8 @@ impl Rack {
         self.min_rtt
     }
 
-    /// RFC 8985, section 6.2, steps 1 to 3.
+    /// RFC 8985, section 6.2, steps 1 to 3. Segments that were sent once and follow each other in the
+    /// stream can be passed together, by the last of them: it was sent last.
     pub(super) fn on_delivered(&mut self, segment: Delivered, now: Time) {
         let rtt = now - segment.sent;
         if segment.resent {
@@ -121,8 +125,8 @@ impl Rack {
             }
         } else {
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
-            self.reordering_seen |= segment.end < self.fack;
-            let end = segment.end;
+            let end = segment.lowest_end;
+            self.reordering_seen |= end < self.fack;
             self.original = Some(self.original.map_or(end, |lowest| lowest.min(end)));
         }
         self.advanced = true;

@@ -75,9 +75,11 @@ impl Record {
     }
 
     fn delivered(&self, una: u64) -> Delivered {
+        let end = self.end(una);
         Delivered {
             sent: self.sent,
-            end: self.end(una),
+            end,
+            lowest_end: end,
             resent: self.state.has(SegmentState::AMBIGUOUS),
             sacked: self.sacked,
         }
@@ -92,6 +94,12 @@ impl Record {
             sent: self.sent,
             ambiguous: self.state.has(SegmentState::AMBIGUOUS),
         }
+    }
+
+    /// Whether it was sent once and is neither selectively acknowledged nor declared lost.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        !self.sacked && self.state.0 == 0
     }
 
     #[inline]
@@ -284,7 +292,11 @@ impl Scoreboard {
             bytes: ack - una,
             sent: None,
         };
-        let mut times: Option<(Time, Time)> = None;
+        let mut times = match SAMPLES {
+            true => self.remove_plain(ack, now),
+            false => None,
+        };
+        acked.sent = times.map(|times| times.1);
         let mut repaired = false;
         while let Some(record) = self.records.front_mut() {
             let seq = record.seq(una);
@@ -330,6 +342,35 @@ impl Scoreboard {
             }
         }
         (acked, times.filter(|_| !repaired))
+    }
+
+    /// Removes the first segments if they are below `ack` and plain, which nearly all are. Returns the send
+    /// times of the oldest and the newest. They were sent in the order of the stream, so the newest stands
+    /// for all of them in what RACK and the delivery rates learn.
+    #[inline(always)] // into the one that is called
+    fn remove_plain(&mut self, ack: u64, now: Time) -> Option<(Time, Time)> {
+        let una = self.una;
+        let ends_below = |record: &Record| record.is_plain() && record.end(una) <= ack;
+        let first = *self.records.front().filter(|first| ends_below(first))?;
+        let mut last = first;
+        let mut count = 0;
+        while let Some(record) = self.records.front().filter(|it| ends_below(it)) {
+            last = *record;
+            self.records.pop_front();
+            count += 1;
+        }
+        self.first += count as u64;
+        let bytes = last.end(una) - first.seq(una);
+        self.pipe -= bytes;
+        self.delivered += bytes;
+        if let Some(rates) = &mut self.rates {
+            rates.on_run_acked(last.info(count - 1, una), bytes, now);
+        }
+        if let Some(rack) = &mut self.rack {
+            let lowest_end = first.end(una);
+            rack.on_delivered(Delivered { lowest_end, ..last.delivered(una) }, now);
+        }
+        Some((first.sent, last.sent))
     }
 
     /// The send times of the oldest and the newest segment selectively acknowledged since the last
