@@ -65,7 +65,7 @@ impl Engine<'_> {
             self.contents
                 .send(content, slot.header, to, self.now, &mut self.links);
         }
-        let deadline = slot.receiver.next_wakeup();
+        let deadline = slot.receiver.next_wakeup_before(slot.alarm.armed());
         slot.alarm.arm(
             deadline,
             Class::ReceiverTimer,

@@ -96,6 +96,25 @@ impl AckPolicy {
         }
     }
 
+    /// As [`deadline`](Self::deadline); `None` also if that is certain to be at `alarm` or later.
+    #[inline]
+    pub(super) fn deadline_before(&self, alarm: Option<Time>) -> Option<Time> {
+        match (self, alarm) {
+            (Self::Adaptive(adaptive), Some(alarm)) => adaptive.deadline_before(alarm),
+            _ => self.deadline(),
+        }
+    }
+
+    /// Whether an acknowledgement is being delayed.
+    #[inline]
+    pub(super) fn is_waiting(&self) -> bool {
+        match self {
+            Self::EverySegment => false,
+            Self::Delayed { deadline, .. } => deadline.is_some(),
+            Self::Adaptive(adaptive) => adaptive.is_waiting(),
+        }
+    }
+
     /// Whether the delayed acknowledgement is due. Its deadline is then cleared.
     pub fn take_due(&mut self, now: Time) -> bool {
         match self {

@@ -94,8 +94,8 @@ pub struct AdaptiveAcks {
     ato: Span,
     /// When data last arrived in order, by the clock of the timers.
     last: Time,
-    /// The intended time of the delayed acknowledgement, and the expiry of its timer.
-    timer: Option<(Time, Time)>,
+    /// The intended time of the delayed acknowledgement, by the clock of the timers, and the expiry of its timer.
+    timer: Option<(Time, Expiry)>,
     quick: u32,
     max_quick: u32,
     interactive: bool,
@@ -292,7 +292,7 @@ impl AdaptiveAcks {
         match self.timer {
             Some((before, _)) if before <= tick + ato / 4 => return true,
             Some((before, _)) if before <= meant => {}
-            _ => self.timer = Some((meant, self.wheel.expiry(Expiry::new(now, ato)))),
+            _ => self.timer = Some((meant, Expiry::new(now, ato))),
         }
         false
     }
@@ -326,12 +326,30 @@ impl AdaptiveAcks {
     /// When the delayed acknowledgement is due.
     #[inline]
     pub(super) fn deadline(&self) -> Option<Time> {
-        self.timer.map(|timer| timer.1)
+        self.timer.map(|(_, expiry)| self.wheel.expiry(expiry))
+    }
+
+    /// As [`deadline`](Self::deadline); `None` also if that is certain to be at `alarm` or later.
+    #[inline]
+    pub(super) fn deadline_before(&self, alarm: Time) -> Option<Time> {
+        let (_, expiry) = self.timer?;
+        (expiry.earliest() < alarm).then(|| self.wheel.expiry(expiry))
+    }
+
+    /// Whether an acknowledgement is being delayed.
+    #[inline]
+    pub(super) fn is_waiting(&self) -> bool {
+        self.timer.is_some()
     }
 
     /// Whether the delayed acknowledgement is due. Its timer is then cleared.
     pub(super) fn take_due(&mut self, now: Time) -> bool {
-        if self.timer.take_if(|timer| timer.1 <= now).is_none() {
+        let wheel = self.wheel;
+        if self
+            .timer
+            .take_if(|(_, expiry)| wheel.is_due(*expiry, now))
+            .is_none()
+        {
             return false;
         }
         if self.interactive {

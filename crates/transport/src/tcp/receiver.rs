@@ -306,7 +306,7 @@ impl Receiver {
 
     /// Processes the codepoint of arriving data. Returns how soon the data is to be acknowledged.
     fn note_marks(&mut self, segment: &Segment) -> AckUrgency {
-        let waiting = self.policy.deadline().is_some();
+        let waiting = self.policy.is_waiting();
         let urgency = self.ecn.on_data(segment, self.next, waiting);
         if self.ecn.has_early() {
             self.policy.cancel();
@@ -429,6 +429,15 @@ impl Receiver {
             self.closing().and_then(Closing::deadline),
         ];
         timers.into_iter().flatten().min()
+    }
+
+    /// As [`next_wakeup`](Self::next_wakeup); `None` also if that is certain to be at `alarm` or later.
+    #[inline]
+    pub fn next_wakeup_before(&self, alarm: Option<Time>) -> Option<Time> {
+        match self.optional {
+            None => self.policy.deadline_before(alarm),
+            Some(_) => self.next_wakeup(),
+        }
     }
 
     /// When a window update is due.
