@@ -79,11 +79,15 @@ impl Engine<'_> {
 
     pub(super) fn on_sender_timer(&mut self, index: u32) {
         let slot = &mut self.flows.senders[index as usize];
-        let released = slot.sender.next_release() == Some(self.now);
-        if slot.alarm.rings(self.now) || released {
+        if slot.alarm.rings(self.now) {
             slot.sender.on_wakeup(self.now);
-            self.sender_transmits(index);
+        } else if slot.sender.next_release() == Some(self.now) {
+            // The alarm is armed for no later than any timer.
+            slot.sender.on_release();
+        } else {
+            return;
         }
+        self.sender_transmits(index);
     }
 
     pub(super) fn on_receiver_timer(&mut self, index: u32) {

@@ -532,6 +532,7 @@ impl Bbr {
 }
 
 impl Model for Bbr {
+    #[inline(never)] // so that the code of one model is in one place
     fn on_ack(&mut self, sample: &RateSample) {
         self.delivered = sample.total_delivered;
         if let Some(srtt) = sample.srtt

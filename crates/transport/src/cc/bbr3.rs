@@ -1027,6 +1027,7 @@ fn inflight_at_loss(lost: &LostSegment) -> f64 {
 }
 
 impl Model for Bbr3 {
+    #[inline(never)] // so that the code of one model is in one place
     fn on_ack(&mut self, sample: &RateSample) {
         if let Some(srtt) = sample.srtt
             && !self.has_seen_rtt

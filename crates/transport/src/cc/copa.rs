@@ -207,6 +207,7 @@ impl Copa {
 }
 
 impl Model for Copa {
+    #[inline(never)] // so that the code of one model is in one place
     fn on_ack(&mut self, sample: &RateSample) {
         self.rounds.update(sample);
         let (Some(rtt), Some(srtt)) = (sample.rtt, sample.srtt) else {

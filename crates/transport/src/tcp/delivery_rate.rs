@@ -275,37 +275,45 @@ impl RateSampler {
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
         }
         self.marked += context.marked;
-        let mut sample = RateSample {
+        let newest = self.newest.take();
+        let then = newest.map_or_else(Sent::default, |newest| newest.then);
+        // What was counted since the newest segment was sent; zero if none was delivered.
+        let since = |now: u64, then: u32| match newest {
+            Some(_) => u64::from((now as u32).wrapping_sub(then)),
+            None => 0,
+        };
+        let delivered = since(self.delivered, then.delivered);
+        let interval = newest.map(|newest| {
+            let ack_elapsed = now.saturating_since(then.delivered_time);
+            ack_elapsed.max(newest.send_elapsed)
+        });
+        let least = self.min_rtt.unwrap_or(Span::ZERO);
+        let long_enough = |interval: &Span| *interval > Span::ZERO && *interval >= least;
+        let sample = RateSample {
             now,
-            newly_marked: context.marked,
-            total_marked: self.marked,
-            held_for: context.held_for,
             total_delivered: self.delivered,
             newly_acked: std::mem::take(&mut self.newly_acked),
             newly_lost: self.lost - self.lost_before,
+            prior_delivered: newest.map(|_| self.delivered - delivered),
+            delivered,
+            delivery_rate: interval
+                .filter(long_enough)
+                .map(|interval| as_f64(delivered) / interval.as_secs_f64()),
+            app_limited: then.app_limited(),
             rtt,
+            sent_in_flight: then.in_flight(),
+            lost: since(self.lost, then.lost),
             prior_in_flight: context.prior_in_flight,
             in_flight: context.in_flight,
             window_limited: self.window_limited_at.is_some_and(|at| context.una < at),
             srtt: context.srtt,
+            held_for: context.held_for,
+            newly_marked: context.marked,
+            marked: since(self.marked, then.marked),
+            total_marked: self.marked,
             episode: context.episode,
-            ..RateSample::default()
         };
         self.lost_before = self.lost;
-        if let Some(newest) = self.newest.take() {
-            let then = newest.then;
-            let ack_elapsed = now.saturating_since(then.delivered_time);
-            let interval = ack_elapsed.max(newest.send_elapsed);
-            sample.delivered = u64::from((self.delivered as u32).wrapping_sub(then.delivered));
-            sample.prior_delivered = Some(self.delivered - sample.delivered);
-            sample.marked = u64::from((self.marked as u32).wrapping_sub(then.marked));
-            sample.app_limited = then.app_limited();
-            sample.sent_in_flight = then.in_flight();
-            sample.lost = u64::from((self.lost as u32).wrapping_sub(then.lost));
-            if interval > Span::ZERO && self.min_rtt.is_none_or(|min| interval >= min) {
-                sample.delivery_rate = Some(as_f64(sample.delivered) / interval.as_secs_f64());
-            }
-        }
         sample
     }
 

@@ -250,10 +250,11 @@ impl Receiver {
         } else {
             AckUrgency::None
         };
-        if self.duplicate.is_some() {
+        let in_order = segment.seq <= self.next && end > self.next && self.above.is_empty();
+        let is_expected = in_order && segment.seq == self.next;
+        if !is_expected && self.duplicate.is_some() {
             self.note_duplicate(segment.seq, end);
         }
-        let in_order = segment.seq <= self.next && end > self.next && self.above.is_empty();
         let before = self.next;
         if in_order {
             self.received += end - self.next;

@@ -74,6 +74,12 @@ impl RetransmissionTimer {
 }
 
 impl Sender {
+    /// A release is due, and no timer: [`on_wakeup`](Self::on_wakeup) without what timers need.
+    #[inline]
+    pub fn on_release(&mut self) {
+        self.release();
+    }
+
     /// Handles the timers that are due. Segments that pacing held back are sent by the next
     /// [`poll_transmit`](Self::poll_transmit).
     pub fn on_wakeup(&mut self, now: Time) {
