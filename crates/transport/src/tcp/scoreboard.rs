@@ -279,9 +279,16 @@ impl Scoreboard {
         self.advance::<true>(ack, now)
     }
 
+    /// As [`on_ack_with_times`](Self::on_ack_with_times), compiled into the caller: what it returns stays in
+    /// registers.
+    #[inline(always)]
+    pub(super) fn on_ack_in_place(&mut self, ack: u64, now: Time) -> (Acked, Option<(Time, Time)>) {
+        self.advance::<true>(ack, now)
+    }
+
     /// Removes everything below `ack`. With `SAMPLES` it samples delivery rates and returns the send times, as
     /// [`on_ack_with_times`](Self::on_ack_with_times) does.
-    #[inline(always)] // into the two that are called
+    #[inline(always)] // into the three that are called
     fn advance<const SAMPLES: bool>(
         &mut self,
         ack: u64,

@@ -291,7 +291,8 @@ impl Sender {
     fn advance_as_linux(&mut self, segment: &Segment, now: Time) {
         let delivered = self.board.delivered();
         self.begin_ack(segment);
-        let (acked, rtt) = self.enter_advance(segment, now);
+        let mut acked = Acked::default();
+        let rtt = self.enter_advance(segment, &mut acked, now);
         if self.watched {
             self.tell_law_in(CaState::Open, acked, now);
         }
@@ -323,9 +324,10 @@ impl Sender {
         };
         let delivered = self.board.delivered();
         let entered = self.enter_as_linux(&mut states, segment, marked > 0, same_window, now);
-        let (acked, rtt) = match entered.advanced {
-            true => self.enter_advance(segment, now),
-            false => (Acked::default(), None),
+        let mut acked = Acked::default();
+        let rtt = match entered.advanced {
+            true => self.enter_advance(segment, &mut acked, now),
+            false => None,
         };
         if self.watched {
             self.tell_law_in(states.ca_state(self.phase), acked, now);
@@ -411,18 +413,20 @@ impl Sender {
         }
     }
 
-    /// Enters a cumulative acknowledgement that advances. Returns what it covers and its round-trip
-    /// sample.
-    #[inline]
-    fn enter_advance(&mut self, segment: &Segment, now: Time) -> (Acked, Option<Span>) {
+    /// Enters a cumulative acknowledgement that advances, and what it covers into `acked`. Returns its
+    /// round-trip sample: in registers, because it is read at once, and as a whole, which would wait for
+    /// the write of its parts.
+    #[inline(never)] // one copy for both that call it
+    fn enter_advance(&mut self, segment: &Segment, acked: &mut Acked, now: Time) -> Option<Span> {
         self.timeouts_in_row = 0;
         self.counters.stalls += u64::from(self.progress.advance(now));
         if self.sampling == RttSampling::EveryDelivery {
-            let (acked, times) = self.board.on_ack_with_times(segment.ack, now);
-            (acked, self.sample_delivery(segment, times, now))
+            let (covered, times) = self.board.on_ack_in_place(segment.ack, now);
+            *acked = covered;
+            self.sample_delivery(segment, times, now)
         } else {
-            let acked = self.board.on_ack(segment.ack, now);
-            (acked, self.sample_rtt(segment, acked, now))
+            *acked = self.board.on_ack(segment.ack, now);
+            self.sample_rtt(segment, *acked, now)
         }
     }
 

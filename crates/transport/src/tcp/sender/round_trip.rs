@@ -36,7 +36,7 @@ impl Sender {
     /// Samples the round trip of the oldest segment that this acknowledgement newly covers,
     /// cumulatively or selectively. `acked` holds the send times of the oldest and the newest
     /// segment newly covered cumulatively. Returns the round trip of the newest.
-    #[inline(never)]
+    #[inline]
     pub(super) fn sample_delivery(
         &mut self,
         segment: &Segment,
