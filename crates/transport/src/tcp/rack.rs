@@ -47,6 +47,9 @@ pub struct Rack {
     rtt: Span,
     min_rtt: Option<Span>,
     fack: u64,
+    /// RACK.fack before the present acknowledgement. What one acknowledgement delivers is not
+    /// reordered, in whatever order it is entered (`prior_fack` in tcp_ack).
+    fack_before: u64,
     reordering_seen: bool,
     /// The multiple of a quarter of the least round trip that makes the reordering window
     /// (RACK.reo_wnd_mult).
@@ -94,6 +97,7 @@ impl Rack {
             rtt: Span::ZERO,
             min_rtt: None,
             fack: 0,
+            fack_before: 0,
             reordering_seen: false,
             quarters: 1,
             persist: 0,
@@ -126,7 +130,7 @@ impl Rack {
         } else {
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
             let end = segment.lowest_end;
-            self.reordering_seen |= end < self.fack;
+            self.reordering_seen |= end < self.fack_before;
             self.original = Some(self.original.map_or(end, |lowest| lowest.min(end)));
         }
         self.advanced = true;
@@ -148,15 +152,11 @@ impl Rack {
         self.rtt
     }
 
-    /// An acknowledgement echoes this timestamp (RFC 7323, TSecr).
-    pub(super) fn on_echo(&mut self, timestamp: u32) {
-        self.answered = Some(timestamp);
-    }
-
     /// An acknowledgement is about to update the scoreboard; it echoes the timestamp `answered`.
     pub(super) fn begin_ack(&mut self, answered: Option<u32>) {
         self.answered = answered;
         self.original = None;
+        self.fack_before = self.fack;
     }
 
     /// Whether the present acknowledgement delivered a segment that was sent once and ends at or

@@ -375,7 +375,13 @@ impl Scoreboard {
         }
         if let Some(rack) = &mut self.rack {
             let lowest_end = first.end(una);
-            rack.on_delivered(Delivered { lowest_end, ..last.delivered(una) }, now);
+            rack.on_delivered(
+                Delivered {
+                    lowest_end,
+                    ..last.delivered(una)
+                },
+                now,
+            );
         }
         Some((first.sent, last.sent))
     }

@@ -395,3 +395,17 @@ fn a_burst_has_a_1024th_of_what_leaves_in_a_second() {
          42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59p",
     );
 }
+
+#[test]
+fn what_one_acknowledgement_delivers_is_not_reordered() {
+    // tcp_clean_rtx_queue: "Non-retransmitted hole got filled? That's reordering", by the highest
+    // selective acknowledgement before this acknowledgement (prior_fack). Here segment 4, whose
+    // acknowledgement was delayed, and 6, which is above the lost 5, are acknowledged at once.
+    let mut script = SenderScript::bulk(&linux());
+    script.sends("0 1 2 3 4 5 6 7 8 9").at(100).ack(4);
+    script.sends("10 11 12 13 14 15 16 17");
+    script.at(101).sack(5, &[(6, 7)]).at(102).sack(5, &[(6, 8)]);
+    // The third one begins recovery, without a wait for reordered segments.
+    script.at(103).sends("18 19 20 21 22").sack(5, &[(6, 9)]).sends("r5");
+    assert_eq!(script.counters().recoveries, 1);
+}

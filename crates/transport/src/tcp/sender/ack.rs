@@ -37,10 +37,8 @@ impl Sender {
             return self.on_ack_as_linux(segment, marked, same_window, now);
         }
         let (una, delivered) = (self.board.una(), self.board.delivered());
-        if self.timestamps
-            && let Some(rack) = self.board.rack_mut()
-        {
-            rack.on_echo(segment.ts_ecr);
+        if self.timers.is_some() {
+            self.begin_ack(segment);
         }
         if self.undo.is_some() && !segment.sack.is_empty() {
             self.on_report(segment, now);

@@ -312,13 +312,7 @@ impl Sender {
 
     /// Processes any acknowledgement, except for what a model learns from it.
     #[inline(never)] // so that the function above is short
-    fn process_as_linux(
-        &mut self,
-        segment: &Segment,
-        marked: u64,
-        same_window: bool,
-        now: Time,
-    ) {
+    fn process_as_linux(&mut self, segment: &Segment, marked: u64, same_window: bool, now: Time) {
         let Some(mut states) = self.linux.take() else {
             return;
         };
@@ -368,7 +362,7 @@ impl Sender {
 
     /// An acknowledgement is about to update the scoreboard. Returns the timestamp that it echoes.
     #[inline]
-    fn begin_ack(&mut self, segment: &Segment) -> Option<u32> {
+    pub(super) fn begin_ack(&mut self, segment: &Segment) -> Option<u32> {
         let echo = self.timestamps.then_some(segment.ts_ecr);
         if let Some(rack) = self.board.rack_mut() {
             rack.begin_ack(echo);
