@@ -367,8 +367,8 @@ fn the_last_segment_of_a_burst_is_pushed() {
     script.sends("0 1p 2 3p 4 5p 6 7p 8 9p");
     // One more segment than the burst leaves alone.
     script.at(100).ack(1).sends("10 11p");
-    script.at(101).ack(3).sends("12 13p 14 15p");
-    script.at(102).sack(3, &[(4, 5)]).sends("16");
+    script.at(110).ack(3).sends("12 13p 14 15p");
+    script.at(120).sack(3, &[(4, 5)]).sends("16");
 }
 
 #[test]
@@ -389,11 +389,28 @@ fn a_burst_has_a_1024th_of_what_leaves_in_a_second() {
     script.sends("20 21 22 23p 24 25 26 27p");
     // 2 * 40 segments in 1 ms are more than half the window.
     let mut script = SenderScript::bulk(&with_bursts(20));
-    script.sends(first).at(1).ack(1).sends("20 21p").ack(20);
-    script.sends(
-        "22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41p \
-         42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59p",
+    script.sends(first).at(1).ack(20).sends(
+        "20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39p \
+         40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59p",
     );
+}
+
+#[test]
+fn a_single_segment_waits_for_the_next_acknowledgement() {
+    // tcp_tso_should_defer: something left within a millisecond, there is room for less than a
+    // burst and for less than a third of the window, and the oldest segment left half a round trip
+    // ago.
+    let begun = || {
+        let mut script = SenderScript::bulk(&with_bursts(10));
+        script.sends("0 1p 2 3p 4 5p 6 7p 8 9p");
+        script.at(100).ack_window(1, 10.0).sends("10");
+        script
+    };
+    let mut script = begun();
+    script.at(101).ack_window(2, 10.0).sends("");
+    script.ack_window(3, 10.0).sends("11 12p");
+    // Two milliseconds later a single segment leaves.
+    begun().at(102).ack_window(2, 10.0).sends("11");
 }
 
 #[test]
@@ -406,6 +423,10 @@ fn what_one_acknowledgement_delivers_is_not_reordered() {
     script.sends("10 11 12 13 14 15 16 17");
     script.at(101).sack(5, &[(6, 7)]).at(102).sack(5, &[(6, 8)]);
     // The third one begins recovery, without a wait for reordered segments.
-    script.at(103).sends("18 19 20 21 22").sack(5, &[(6, 9)]).sends("r5");
+    script
+        .at(103)
+        .sends("18 19 20 21 22")
+        .sack(5, &[(6, 9)])
+        .sends("r5");
     assert_eq!(script.counters().recoveries, 1);
 }

@@ -912,60 +912,77 @@ impl Sender {
         segment
     }
 
-    /// Sends new data. The last segment of a burst is pushed (`__tcp_transmit_skb`: "Force a PSH
-    /// flag on all (GSO) packets").
+    /// Sends new data, in bursts whose last segment is pushed (`__tcp_transmit_skb`: "Force a PSH
+    /// flag on all (GSO) packets"). A burst may wait for the next acknowledgement.
     #[inline]
     fn send_in_burst(&mut self, room: f64, now: Time) -> Option<Segment> {
+        if let Some(states) = &self.linux
+            && let Some(burst) = &states.burst
+            && (burst.left == 0 || burst.at != now)
+        {
+            let len = self.next_burst(burst, room, now);
+            let states = self.linux.as_mut()?;
+            if len == 0 {
+                self.stream.fresh = false;
+                states.on_full_window(self.board.una(), self.board.next());
+                return None;
+            }
+            let burst = states.burst.as_mut()?;
+            (burst.at, burst.left, burst.several) = (now, len, len > 1);
+        }
         let mut segment = self.send_new(now);
         if let Some(sent) = &mut segment
-            && self.ends_burst(room, now)
+            && let Some(states) = &mut self.linux
+            && let Some(burst) = &mut states.burst
         {
-            sent.flags = sent.flags.with(Flags::PSH);
+            burst.left -= 1;
+            if burst.left == 0 && burst.several {
+                sent.flags = sent.flags.with(Flags::PSH);
+            }
         }
         segment
     }
 
-    /// A segment leaves with `room` bytes left in the window before it. Returns whether it ends a
-    /// burst of several.
-    #[inline]
-    fn ends_burst(&mut self, room: f64, now: Time) -> bool {
-        let Some(burst) = self.linux.as_ref().and_then(|states| states.burst.as_ref()) else {
-            return false;
-        };
-        let begins = burst.left == 0 || burst.at != now;
-        let len = begins.then(|| self.burst_len(burst, room));
-        let Some(burst) = self.linux.as_mut().and_then(|states| states.burst.as_mut()) else {
-            return false;
-        };
-        if let Some(len) = len {
-            (burst.at, burst.left, burst.several) = (now, len, len > 1);
-        }
-        burst.left -= 1;
-        burst.left == 0 && burst.several
-    }
-
     /// The number of segments of a burst that begins with `room` bytes left in the window: no more
-    /// than half the window (`tcp_cwnd_test`).
+    /// than half the window (`tcp_cwnd_test`); 0 if it waits for the next acknowledgement.
     #[inline]
-    fn burst_len(&self, burst: &Burst, room: f64) -> u32 {
+    fn next_burst(&self, burst: &Burst, room: f64, now: Time) -> u32 {
         let window = self.controller.window();
         let mss = f64::from(self.mss);
-        if room < 2.0 * mss || window.cwnd < 4.0 * mss {
-            return 1;
-        }
         let most = match &self.pacer {
             Some(pacer) => pacer.quantum() / u64::from(self.mss),
             None => self.timer.rtt.srtt().map_or(Burst::LEAST, |srtt| {
                 burst.most(window, mss, srtt, self.board.min_rtt().unwrap_or(srtt))
             }),
         };
-        if most <= 2 {
-            return most.max(1) as u32;
+        let offered = u64::from(self.peer_window).saturating_sub(self.board.outstanding());
+        let limit = room.min(as_f64(offered));
+        if limit < as_f64(most) * mss && self.awaits_more(limit, window, now) {
+            return 0;
         }
-        // The first segment of the burst is already outstanding.
-        let offered = u64::from(self.peer_window) + u64::from(self.mss);
-        let free = offered.saturating_sub(self.board.outstanding());
-        let fits = room.min(window.cwnd / 2.0).min(as_f64(free)) / mss;
+        if most <= Burst::LEAST {
+            let two = most == 2 && limit >= 2.0 * mss && window.cwnd >= 4.0 * mss;
+            return if two { 2 } else { 1 };
+        }
+        let fits = limit.min(window.cwnd / 2.0) / mss;
         most.min(fits as u64).max(1) as u32
+    }
+
+    /// Whether a burst of fewer segments than it may have, `limit` bytes, waits for the next
+    /// acknowledgement, which lets more leave (`tcp_tso_should_defer`). It does if less than a third of
+    /// the window is free, something left within the last millisecond, and the acknowledgement is
+    /// expected within half a round trip.
+    #[inline]
+    fn awaits_more(&self, limit: f64, window: Window, now: Time) -> bool {
+        const RECENT: Span = Span::from_ms(1);
+        const PARTS_OF_WINDOW: f64 = 3.0; // tcp_tso_win_divisor
+        now - self.last_sent <= RECENT
+            && self.phase == Phase::Open
+            && self.pacer.is_none()
+            && limit * PARTS_OF_WINDOW < window.cwnd.min(f64::from(self.peer_window))
+            && self.stream.left(self.board.next()) > u64::from(self.mss)
+            && (self.board.first_sent())
+                .zip(self.timer.rtt.srtt())
+                .is_some_and(|(sent, srtt)| now - sent >= srtt / 2)
     }
 }
