@@ -398,8 +398,8 @@ fn a_burst_has_a_1024th_of_what_leaves_in_a_second() {
 #[test]
 fn a_single_segment_waits_for_the_next_acknowledgement() {
     // tcp_tso_should_defer: something left within a millisecond, there is room for less than a
-    // burst and for less than a third of the window, and the oldest segment left half a round trip
-    // ago.
+    // burst and for less than a third of the window, and the next acknowledgement is expected
+    // within a millisecond: what is outstanding left a round trip ago.
     let begun = || {
         let mut script = SenderScript::bulk(&with_bursts(10));
         script.sends("0 1p 2 3p 4 5p 6 7p 8 9p");

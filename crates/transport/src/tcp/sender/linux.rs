@@ -969,20 +969,20 @@ impl Sender {
     }
 
     /// Whether a burst of fewer segments than it may have, `limit` bytes, waits for the next
-    /// acknowledgement, which lets more leave (`tcp_tso_should_defer`). It does if less than a third of
-    /// the window is free, something left within the last millisecond, and the acknowledgement is
-    /// expected within half a round trip.
+    /// acknowledgement, which lets more leave (`tcp_tso_should_defer`, since 2025). It does if less
+    /// than a third of the window is free, something left within the last millisecond, and the
+    /// acknowledgement is expected within a millisecond and half a round trip.
     #[inline]
     fn awaits_more(&self, limit: f64, window: Window, now: Time) -> bool {
-        const RECENT: Span = Span::from_ms(1);
+        const SOON: Span = Span::from_ms(1);
         const PARTS_OF_WINDOW: f64 = 3.0; // tcp_tso_win_divisor
-        now - self.last_sent <= RECENT
+        now - self.last_sent <= SOON
             && self.phase == Phase::Open
             && self.pacer.is_none()
             && limit * PARTS_OF_WINDOW < window.cwnd.min(f64::from(self.peer_window))
             && self.stream.left(self.board.next()) > u64::from(self.mss)
             && (self.board.first_sent())
                 .zip(self.timer.rtt.srtt())
-                .is_some_and(|(sent, srtt)| now - sent >= srtt / 2)
+                .is_some_and(|(sent, srtt)| sent + srtt <= now + SOON.min(srtt / 2))
     }
 }
