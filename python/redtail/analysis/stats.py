@@ -18,6 +18,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate, pairwise
 from random import Random
 
@@ -98,8 +99,12 @@ class Estimate:
         return dataclasses.replace(self, ci95=None, no_interval=why)
 
 
+@cache
 def t_quantile(confidence: float, degrees: int) -> float:
     """Return t such that a Student-t variable lies in ±t with probability `confidence`.
+
+    It is found by Newton's method from 0. The probability is concave in t, so each step comes closer
+    from below. The steps take time in proportion to `degrees`: a millisecond for 5,000 of them.
 
     Args:
         confidence: between 0 and 1, both excluded.
@@ -108,10 +113,34 @@ def t_quantile(confidence: float, degrees: int) -> float:
     >>> round(t_quantile(0.95, 9), 3)
     2.262
     """
-    # scipy.special loads several times faster than scipy.stats and has the same quantile.
-    from scipy.special import stdtrit
+    gammas = math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)
+    highest = math.exp(gammas) / math.sqrt(degrees * math.pi)  # the density at 0
+    t, step = 0.0, 1.0
+    # The next step would be of the order of the square of this one.
+    while step > 1e-9 * t:
+        density = highest * (1 + t * t / degrees) ** (-(degrees + 1) / 2)
+        step = (confidence - _t_within(t, degrees)) / (2 * density)
+        t += step
+    return t
 
-    return float(stdtrit(degrees, 0.5 + confidence / 2))
+
+def _t_within(t: float, degrees: int) -> float:
+    """Return the probability with which a Student-t variable lies in ±t.
+
+    Source: M. Abramowitz, I. A. Stegun, Handbook of Mathematical Functions (1964), equations 26.7.3
+    (odd degrees) and 26.7.4 (even ones); all terms of the sums are positive.
+    """
+    square = degrees / (degrees + t * t)  # of the cosine of the angle whose tangent is t / √degrees
+    sine = t / math.sqrt(degrees + t * t)
+    odd = degrees % 2
+    term = total = math.sqrt(square) if odd else 1.0
+    for k in range(3 if odd else 2, degrees - 1, 2):
+        term *= square * (k - 1) / k
+        total += term
+    if not odd:
+        return sine * total
+    arc = math.atan2(t, math.sqrt(degrees))
+    return 2 / math.pi * (arc + sine * total if degrees > 1 else arc)
 
 
 def estimate(values: Iterable[float], confidence: float = 0.95, *, skewed: bool = True) -> Estimate:
