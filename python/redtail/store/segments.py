@@ -69,7 +69,7 @@ FORMAT = 1
 _SECONDS = 1.0
 _SHARE = 0.01
 # Bounds what waits in memory.
-_MOST_RUNS = 5000
+_MOST_RUNS = 2000
 
 _HASH_DIGITS = 16
 
