@@ -160,7 +160,7 @@ class FakeNative:
             spec.update(tomllib.loads(item))
         return Plan(spec)
 
-    def run_many(self, scenarios, cancel=None, queues=None, traces=None):
+    def run_many(self, scenarios, cancel=None, queues=None, traces=None, columns=False):
         batch = Batch()
         for scenario in scenarios:
             start = time.monotonic()

@@ -230,7 +230,7 @@ PROCESS = textwrap.dedent(
     """
     import os, signal, sys
     from pathlib import Path
-    import redtail, redtail.running.runner, redtail.analysis.results, scipy.special, pyarrow.parquet
+    import redtail, redtail.running.runner, redtail.analysis.results, pyarrow.parquet
     from redtail.store import objects
     text, url, folder = redtail.Toml(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -80,6 +81,28 @@ def test_columns_are_the_same_however_they_are_made() -> None:
     (alone,) = _engine.run_many(scenarios[7:8])
     assert not isinstance(alone, RunError)
     assert alone[0].metrics == batch[7].metrics
+
+
+def test_runs_that_are_wanted_in_columns_alone_are_the_same() -> None:
+    series = EXPERIMENT + '[series]\ninterval = "1 s"\nqueues = true\n'
+    texts = [made(redtail.check(redtail.Toml(text)), 2) for text in (EXPERIMENT, series)]
+    scenarios = [*texts[0][:9], texts[1][0], *texts[0][9:]]
+    (batch,) = _engine.run_many(scenarios)
+    (alone,) = _engine.run_many(scenarios, columns=True)
+    assert not isinstance(batch, RunError) and not isinstance(alone, RunError)
+    assert alone.bottleneck_packets == batch.bottleneck_packets
+    assert alone.has_series == batch.has_series == [at == 9 for at in range(len(scenarios))]
+    assert alone[9].metrics == batch[9].metrics
+    places = [at for at in range(len(scenarios)) if at != 9]
+    flows = ['"keep_flows":' in scenarios[at] for at in places]
+    found, expected = alone.rows(places, flows), batch.rows(places, flows)
+    same = replace(found, wall_time_s=expected.wall_time_s)
+    assert plain(same) == plain(expected)
+    for wrong in ([0], [*places, 9]):
+        with pytest.raises(IndexError, match="all at once"):
+            alone.rows(wrong, [True] * len(wrong))
+    with pytest.raises(IndexError):
+        alone[0]
 
 
 def test_a_run_that_fails_is_no_outcome_and_others_are_made(fake: FakeNative) -> None:

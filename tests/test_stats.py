@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import stdtrit
 
 from redtail.analysis.stats import Estimate, estimate, exceedance, paired_difference, t_quantile
 
@@ -45,7 +46,15 @@ def test_interval_agrees_with_a_worked_example() -> None:
 
 
 def test_quantile_is_the_normal_one_for_many_degrees() -> None:
-    assert t_quantile(0.95, 10**7) == pytest.approx(1.959964, abs=1e-5)
+    assert t_quantile(0.95, 10**6) == pytest.approx(1.959964, abs=1e-5)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.9, 0.95, 0.99, 0.999, 0.9999])
+def test_quantile_agrees_with_scipy(confidence: float) -> None:
+    degrees = [*range(1, 200), *range(200, 2000, 97), 4999, 9999, 10_000]
+    known = stdtrit(np.array(degrees, float), 0.5 + confidence / 2)
+    found = [t_quantile(confidence, each) for each in degrees]
+    assert found == pytest.approx(known.tolist(), rel=1e-10)
 
 
 @pytest.mark.parametrize("n", [2, 5, 10])

@@ -363,6 +363,7 @@ def run_many(
     cancel: CancelToken | None = None,
     queues: Mapping[str, own.Located] | None = None,
     traces: Mapping[str, tables.Located] | None = None,
+    columns: bool = False,
 ) -> list[Outcomes | RunError]:
     """Run scenarios one after the other.
 
@@ -373,6 +374,7 @@ def run_many(
         cancel: stops them.
         queues: the classes that they name as queues.
         traces: the tables of connections that they name.
+        columns: whether runs without series are wanted in columns alone, all at once.
 
     Returns:
         What they measured, in their order: outcomes of one run after the other, and in the place
@@ -384,7 +386,7 @@ def run_many(
     rest = list(scenarios)
     while rest:
         with _translated(queues):
-            batch = native().run_many(rest, cancel, classes, loaded)
+            batch = native().run_many(rest, cancel, classes, loaded, columns)
         if len(batch):
             found.append(_Batch(batch))
         if batch.failure is None:

@@ -217,6 +217,7 @@ def run_many(
     cancel: CancelToken | None = None,
     queues: dict[str, type] | None = None,
     traces: list[Trace] | None = None,
+    columns: bool = False,
 ) -> Batch: ...
 def run_captured(
     scenario_json: str,

@@ -31,16 +31,8 @@ pub struct Shape {
 }
 
 impl RunColumns {
-    /// The columns of these results.
-    pub fn of<'a>(results: impl IntoIterator<Item = &'a RunResult>) -> Self {
-        let mut columns = Self::default();
-        for result in results {
-            columns.push(result);
-        }
-        columns
-    }
-
-    fn push(&mut self, result: &RunResult) {
+    /// Adds a run.
+    pub fn push(&mut self, result: &RunResult) {
         // NaN stands for what is undefined in this run.
         let defined = || result.metrics.iter().filter(|(_, value)| !value.is_nan());
         let fits = |shape: &Shape| {
@@ -155,29 +147,21 @@ impl Coded for HistogramRows {
 }
 
 impl<T: Coded> Joined<T> {
-    /// The tables of runs, each with its names; a run may have none.
-    pub fn of<'a>(tables: impl IntoIterator<Item = Option<(&'a T, &'a [String])>>) -> Self
-    where
-        T: 'a,
-    {
-        let mut joined = Self::default();
-        for table in tables {
-            let before = joined.rows.codes().len();
-            if let Some((rows, names)) = table {
-                joined.rows.append(rows);
-                if joined.names != names {
-                    let places = joined.places(names);
-                    for code in &mut joined.rows.codes()[before..] {
-                        *code = places[*code as usize];
-                    }
+    /// Adds the table of a run with its names, or that it has none.
+    pub fn push(&mut self, table: Option<(&T, &[String])>) {
+        let before = self.rows.codes().len();
+        if let Some((rows, names)) = table {
+            self.rows.append(rows);
+            if self.names != names {
+                let places = self.places(names);
+                for code in &mut self.rows.codes()[before..] {
+                    *code = places[*code as usize];
                 }
             }
-            let length = joined.rows.codes().len() - before;
-            joined
-                .lengths
-                .push(u32::try_from(length).expect("a table of a run is short"));
         }
-        joined
+        let length = self.rows.codes().len() - before;
+        self.lengths
+            .push(u32::try_from(length).expect("a table of a run is short"));
     }
 
     /// The place of each of a run's names among those of all; new ones are added.
@@ -219,7 +203,10 @@ mod tests {
             result(&[("loss", 0.2), ("mark", 0.3)]),
             result(&[("loss", 0.4)]),
         ];
-        let columns = RunColumns::of(&results);
+        let mut columns = RunColumns::default();
+        for result in &results {
+            columns.push(result);
+        }
         assert_eq!(columns.shape, [0, 1, 0]);
         assert_eq!(columns.shapes[0].metrics, ["loss"]);
         assert_eq!(columns.shapes[1].metrics, ["loss", "mark"]);
@@ -240,12 +227,15 @@ mod tests {
         let names = |list: &[&str]| list.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
         let (first, second) = (rows(&[0, 1]), rows(&[1, 0, 2]));
         let (ab, bca) = (names(&["a", "b"]), names(&["b", "c", "a"]));
-        let joined = Joined::of([
+        let mut joined = Joined::default();
+        for table in [
             Some((&first, &ab[..])),
             None,
             Some((&second, &bca[..])),
             Some((&first, &ab[..])),
-        ]);
+        ] {
+            joined.push(table);
+        }
         assert_eq!(joined.names, ["a", "b", "c"]);
         assert_eq!(joined.rows.distribution, [0, 1, 2, 1, 0, 0, 1]);
         assert_eq!(joined.lengths, [2, 0, 3, 2]);

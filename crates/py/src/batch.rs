@@ -45,10 +45,49 @@ impl Failure {
     }
 }
 
+/// The results of runs in columns.
+#[derive(Default)]
+struct Gathered {
+    /// The places of the runs among all.
+    places: Vec<usize>,
+    columns: RunColumns,
+    flows: Joined<FlowRows>,
+    histograms: Joined<HistogramRows>,
+}
+
+impl Gathered {
+    /// Adds the run at a place, with or without the table of its flows.
+    fn push(&mut self, place: usize, result: &redtail_sim::RunResult, with_flows: bool) {
+        self.places.push(place);
+        self.columns.push(result);
+        let flows = result.flows.as_ref();
+        let flows = flows.filter(|flows| with_flows && !flows.flow.is_empty());
+        self.flows
+            .push(flows.map(|flows| (flows, &result.groups[..])));
+        let found = &result.histograms;
+        let found = (!found.names.is_empty()).then_some((&found.rows, &found.names[..]));
+        self.histograms.push(found);
+    }
+}
+
+/// Whether a result has tables that are too large for a column: series, transfers, response times.
+fn has_series(result: &redtail_sim::RunResult) -> bool {
+    result.queue_series.is_some()
+        || result.flow_series.is_some()
+        || result.group_series.is_some()
+        || !result.transfers.flow.is_empty()
+        || !result.response_times.group.is_empty()
+}
+
 /// What runs have measured, in their order.
 #[pyclass(frozen)]
 pub struct Batch {
-    results: Vec<Arc<redtail_sim::RunResult>>,
+    /// `None` for a run that is in `gathered`.
+    results: Vec<Option<Arc<redtail_sim::RunResult>>>,
+    /// The runs without series, if they were asked for in columns alone.
+    gathered: Option<Gathered>,
+    has_series: Vec<bool>,
+    bottleneck_packets: Vec<u64>,
     wall_time_s: Vec<f64>,
     failure: Option<PyErr>,
 }
@@ -66,10 +105,10 @@ impl Batch {
         Some(failure.value(py).clone().into_any())
     }
 
-    /// The result of one run.
+    /// The result of one run, unless it is in columns alone.
     fn result(&self, index: usize) -> PyResult<RunResult> {
-        let found = self.results.get(index).cloned().map(RunResult);
-        found.ok_or_else(|| PyIndexError::new_err("no run has this index"))
+        let found = self.results.get(index).cloned().flatten().map(RunResult);
+        found.ok_or_else(|| PyIndexError::new_err("no run with this index has a result of its own"))
     }
 
     /// How long each run took, in seconds.
@@ -81,67 +120,86 @@ impl Batch {
     /// The packets that each run sent over the first bottleneck.
     #[getter]
     fn bottleneck_packets(&self) -> Vec<u64> {
-        let results = self.results.iter();
-        results.map(|result| result.bottleneck_packets).collect()
+        self.bottleneck_packets.clone()
     }
 
     /// Whether each run has tables that are too large for a column: series, transfers, response times.
     #[getter]
     fn has_series(&self) -> Vec<bool> {
-        self.results
-            .iter()
-            .map(|result| {
-                result.queue_series.is_some()
-                    || result.flow_series.is_some()
-                    || result.group_series.is_some()
-                    || !result.transfers.flow.is_empty()
-                    || !result.response_times.group.is_empty()
-            })
-            .collect()
+        self.has_series.clone()
     }
 
     /// What some of the runs have measured, in columns. With `flows`, one value for each of them, it has the flows
-    /// of those for which this is true.
+    /// of those for which this is true. Runs that are in columns alone are given all at once, with the flows that
+    /// their scenarios ask for.
     fn rows<'py>(
         &self,
         py: Python<'py>,
         indices: Vec<usize>,
         flows: Vec<bool>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let results = indices
-            .iter()
-            .map(|&index| self.results.get(index).map(|result| &**result))
-            .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| PyIndexError::new_err("no run has this index"))?;
-        let columns = RunColumns::of(results.iter().copied());
+        let made;
+        let gathered = match &self.gathered {
+            Some(gathered) if gathered.places == indices => gathered,
+            Some(_) => {
+                return Err(PyIndexError::new_err(
+                    "the runs in columns are given all at once",
+                ));
+            }
+            None => {
+                made = self.gather(&indices, &flows)?;
+                &made
+            }
+        };
+        let columns = &gathered.columns;
         let wall_time_s: Vec<_> = indices.iter().map(|&at| self.wall_time_s[at]).collect();
 
         let rows = PyDict::new(py);
-        let shapes = columns.shapes.into_iter();
-        let shapes: Vec<_> = shapes.map(|shape| (shape.metrics, shape.links)).collect();
+        let shapes = columns.shapes.iter();
+        let shapes: Vec<_> = shapes.map(|shape| (&shape.metrics, &shape.links)).collect();
         rows.set_item("shapes", shapes)?;
-        rows.set_item("shape", columns.shape)?;
+        rows.set_item("shape", &columns.shape)?;
         rows.set_item("numbers", py_bytes(py, &columns.numbers, f64::to_le_bytes)?)?;
-        rows.set_item("losses", columns.losses)?;
+        rows.set_item("losses", &columns.losses)?;
         rows.set_item("wall_time_s", wall_time_s)?;
-        rows.set_item("bottleneck_packets", columns.bottleneck_packets)?;
-        rows.set_item("events", columns.events)?;
+        rows.set_item("bottleneck_packets", &columns.bottleneck_packets)?;
+        rows.set_item("events", &columns.events)?;
 
         let found = PyDict::new(py);
-        let asked = results.iter().zip(flows).map(|(result, asked)| {
-            let flows = result.flows.as_ref().filter(|_| asked)?;
-            (!flows.flow.is_empty()).then_some((flows, &result.groups[..]))
-        });
-        let joined = Joined::<FlowRows>::of(asked);
-        joined_table(&found, "flows", &joined, joined.rows.columns())?;
-        let histograms = results.iter().map(|result| {
-            let found = &result.histograms;
-            (!found.names.is_empty()).then_some((&found.rows, &found.names[..]))
-        });
-        let joined = Joined::<HistogramRows>::of(histograms);
-        joined_table(&found, "histograms", &joined, joined.rows.columns())?;
+        let flows = &gathered.flows;
+        joined_table(&found, "flows", flows, flows.rows.columns())?;
+        let histograms = &gathered.histograms;
+        joined_table(&found, "histograms", histograms, histograms.rows.columns())?;
         rows.set_item("tables", found)?;
         Ok(rows)
+    }
+}
+
+impl Batch {
+    /// Adds a run.
+    fn keep(&mut self, result: redtail_sim::RunResult, with_flows: bool) {
+        let series = has_series(&result);
+        self.has_series.push(series);
+        self.bottleneck_packets.push(result.bottleneck_packets);
+        let place = self.results.len();
+        self.results.push(match &mut self.gathered {
+            Some(gathered) if !series => {
+                gathered.push(place, &result, with_flows);
+                None
+            }
+            _ => Some(Arc::new(result)),
+        });
+    }
+
+    /// Puts the results of these runs into columns; for each, `flows` says whether with its flows.
+    fn gather(&self, indices: &[usize], flows: &[bool]) -> PyResult<Gathered> {
+        let mut gathered = Gathered::default();
+        for (&index, &with_flows) in indices.iter().zip(flows) {
+            let result = self.results.get(index).and_then(Option::as_ref);
+            let result = result.ok_or_else(|| PyIndexError::new_err("no run has this index"))?;
+            gathered.push(index, result, with_flows);
+        }
+        Ok(gathered)
     }
 }
 
@@ -163,25 +221,34 @@ fn joined_table<T>(
 
 /// Runs scenarios one after the other, up to the first that has no result. They are given as canonical texts; those
 /// that differ in their replication alone are read once. The GIL is held only while a run calls the classes in
-/// `queues`, which have the names that the scenarios give them. `traces` are the tables of their groups.
+/// `queues`, which have the names that the scenarios give them. `traces` are the tables of their groups. With
+/// `columns`, runs without series are kept in columns alone: to put them there is cheapest while they are in this
+/// thread's cache, and so is to free their memory.
 #[pyfunction]
-#[pyo3(signature = (scenarios, cancel=None, queues=None, traces=None))]
+#[pyo3(signature = (scenarios, cancel=None, queues=None, traces=None, columns=false))]
 pub fn run_many(
     py: Python<'_>,
     scenarios: Vec<PyBackedStr>,
     cancel: Option<Py<CancelToken>>,
     queues: Option<Bound<'_, PyDict>>,
     traces: Option<Vec<Py<trace::Trace>>>,
+    columns: bool,
 ) -> PyResult<Batch> {
     let token = cancel.as_ref().map(|token| token.get());
     let cancel = token.map_or_else(Arc::default, |token| Arc::clone(&token.cancelled));
     let plugins = plugins(queues, &cancel)?;
     let traces = trace::traces(traces);
 
-    let mut results = Vec::with_capacity(scenarios.len());
-    let mut wall_time_s = Vec::with_capacity(scenarios.len());
+    let mut batch = Batch {
+        results: Vec::with_capacity(scenarios.len()),
+        gathered: columns.then(Gathered::default),
+        has_series: Vec::with_capacity(scenarios.len()),
+        bottleneck_packets: Vec::with_capacity(scenarios.len()),
+        wall_time_s: Vec::with_capacity(scenarios.len()),
+        failure: None,
+    };
     let mut reader = ScenarioReader::default();
-    let mut one = |text| {
+    let mut one = |text| -> Result<_, Failure> {
         let scenario = reader.read(text).map_err(Failure::Scenario)?;
         require_tables(&scenario, &traces).map_err(Failure::Python)?;
         let registered = token.map(|token| token.register(scenario.duration));
@@ -192,28 +259,27 @@ pub fn run_many(
             cancel: Some(&cancel),
             ..RunOptions::default()
         };
+        let with_flows = scenario.keep_flows.is_some();
         // Nothing that a panic leaves behind is used again.
         let ran = catch_unwind(AssertUnwindSafe(|| redtail_sim::run(&scenario, options)));
-        ran.map_err(Failure::Panic)?.map_err(Failure::Run)
+        let result = ran.map_err(Failure::Panic)?.map_err(Failure::Run)?;
+        Ok((result, with_flows))
     };
     let failure = py.detach(|| {
         scenarios.iter().find_map(|text| {
             let start = now();
             match one(text) {
-                Ok(result) => {
-                    results.push(Arc::new(result));
-                    wall_time_s.push(start.elapsed().as_secs_f64());
+                Ok((result, with_flows)) => {
+                    batch.wall_time_s.push(start.elapsed().as_secs_f64());
+                    batch.keep(result, with_flows);
                     None
                 }
                 Err(failure) => Some(failure),
             }
         })
     });
-    Ok(Batch {
-        results,
-        wall_time_s,
-        failure: failure.map(|failure| failure.raised(py)),
-    })
+    batch.failure = failure.map(|failure| failure.raised(py));
+    Ok(batch)
 }
 
 /// The time at which a run begins, of which its manifest tells how long it took.

@@ -149,7 +149,9 @@ class CaseResult:
         return {name: self._estimated(name) for name in found}
 
     def _estimated(self, name: str) -> Estimate:
-        found = estimate(self.values(name))
+        found = estimate(
+            self.column(name) if isinstance(self.runs, CaseRuns) else self.values(name)
+        )
         why = why_no_interval(name, self.sharing, found.n, self.values)
         return found if why is None else found.without_interval(why)
 

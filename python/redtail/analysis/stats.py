@@ -18,8 +18,13 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate, pairwise
 from random import Random
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _RESAMPLES = 1000
 
@@ -98,8 +103,12 @@ class Estimate:
         return dataclasses.replace(self, ci95=None, no_interval=why)
 
 
+@cache
 def t_quantile(confidence: float, degrees: int) -> float:
     """Return t such that a Student-t variable lies in ±t with probability `confidence`.
+
+    It is found by Newton's method from 0. The probability is concave in t, so each step comes
+    closer from below. The time is in proportion to `degrees`: a millisecond for 5,000 of them.
 
     Args:
         confidence: between 0 and 1, both excluded.
@@ -108,19 +117,46 @@ def t_quantile(confidence: float, degrees: int) -> float:
     >>> round(t_quantile(0.95, 9), 3)
     2.262
     """
-    # scipy.special loads several times faster than scipy.stats and has the same quantile.
-    from scipy.special import stdtrit
+    gammas = math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)
+    highest = math.exp(gammas) / math.sqrt(degrees * math.pi)  # the density at 0
+    t, step = 0.0, 1.0
+    # The next step would be of the order of the square of this one.
+    while step > 1e-9 * t:
+        density = highest * (1 + t * t / degrees) ** (-(degrees + 1) / 2)
+        step = (confidence - _t_within(t, degrees)) / (2 * density)
+        t += step
+    return t
 
-    return float(stdtrit(degrees, 0.5 + confidence / 2))
+
+def _t_within(t: float, degrees: int) -> float:
+    """Return the probability with which a Student-t variable lies in ±t.
+
+    Source: M. Abramowitz, I. A. Stegun, Handbook of Mathematical Functions (1964), equations 26.7.3
+    (odd degrees) and 26.7.4 (even ones); all terms of the sums are positive.
+    """
+    square = degrees / (degrees + t * t)  # of the cosine of the angle whose tangent is t / √degrees
+    sine = t / math.sqrt(degrees + t * t)
+    odd = degrees % 2
+    term = total = math.sqrt(square) if odd else 1.0
+    for k in range(3 if odd else 2, degrees - 1, 2):
+        term *= square * (k - 1) / k
+        total += term
+    if not odd:
+        return sine * total
+    arc = math.atan2(t, math.sqrt(degrees))
+    return 2 / math.pi * (arc + sine * total if degrees > 1 else arc)
 
 
-def estimate(values: Iterable[float], confidence: float = 0.95, *, skewed: bool = True) -> Estimate:
+def estimate(
+    values: Iterable[float] | np.ndarray[Any, Any], confidence: float = 0.95, *, skewed: bool = True
+) -> Estimate:
     """Estimate the mean of independent `values` with a Student-t interval.
 
     A NaN stands for a replication in which the metric is undefined (no loss event, say) and is
     left out; `n` says how many were used. Where more than half of the values are equal there is no
     interval, and `no_interval` says so. The interval of skewed values is wider: it is the longer
     side of the one that Hall's transformation gives; not with `skewed` false, when it is Student's.
+    An array has the same estimate as a list, and of thousands of values it takes half the time.
 
     Source: P. Hall, "On the removal of skewness by transformation", Journal of the Royal
     Statistical Society B 54 (1992) 221-228, for the transformation.
@@ -133,14 +169,21 @@ def estimate(values: Iterable[float], confidence: float = 0.95, *, skewed: bool 
     >>> estimate([0.0, 0.0, 0.0, 4.0]).no_interval
     '3 of 4 replications are 0'
     """
-    used = [value for value in values if value == value]  # NaN equals nothing
-    n = len(used)
+    # NaN equals nothing. The order does not matter: `fsum` rounds once.
+    given: Any = values
+    if hasattr(given, "tolist"):
+        used = given[given == given]
+        used.sort()
+        ordered = used.tolist()
+    else:
+        used = ordered = sorted(value for value in values if value == value)
+    n = len(ordered)
     if n == 0:
         return Estimate(math.nan, None, 0, "no replication has a value")
-    mean = math.fsum(used) / n
+    mean = math.fsum(ordered) / n
     if n == 1:
         return Estimate(mean, None, 1, "one replication")
-    value, alike = _middle(used)
+    value, alike = _middle(ordered)
     if alike > _MOST_ALIKE * n:
         which = f"all {n}" if alike == n else f"{alike} of {n}"
         return Estimate(
@@ -150,21 +193,30 @@ def estimate(values: Iterable[float], confidence: float = 0.95, *, skewed: bool 
             f"{which} replications are {'0' if value == 0 else 'equal'}",
             constant=alike == n,
         )
-    squares = math.fsum([(value - mean) ** 2 for value in used])
+    off: Any = [value - mean for value in used] if used is ordered else used - mean
+    squares = _sum_of_powers(off, 2)
     error = math.sqrt(squares / (n - 1) / n)
     if not skewed or error == 0:
         return Estimate(mean, t_quantile(confidence, n - 1) * error, n)
     deviation = math.sqrt(squares / n)
-    skewness = math.fsum([((value - mean) / deviation) ** 3 for value in used]) / n
+    scaled = [each / deviation for each in off] if used is ordered else off / deviation
+    skewness = _sum_of_powers(scaled, 3) / n
     return Estimate(mean, _t_for_skewed(skewness, n, confidence) * error, n)
 
 
-def _middle(values: list[float]) -> tuple[float, int]:
-    """Return the middle value and how many are equal to it, but for what rounding makes.
+def _sum_of_powers(values: Any, power: int) -> float:
+    """Return the sum of the squares or cubes of a list or an array, the same for both."""
+    if isinstance(values, list):
+        return math.fsum([x * x if power == 2 else x * x * x for x in values])
+    powers = values * values if power == 2 else values * values * values
+    return math.fsum(powers.tolist())
+
+
+def _middle(ordered: list[float]) -> tuple[float, int]:
+    """Return the middle of sorted values and how many are equal to it, but for what rounding makes.
 
     A value that more than half of them have is the middle one.
     """
-    ordered = sorted(values)
     digits = _digits(max(-ordered[0], ordered[-1]))
     middle = _rounded(ordered[len(ordered) // 2], digits)
 

@@ -106,6 +106,7 @@ class Batching(Backend, Protocol):
         cancel: Any = None,
         queues: Mapping[str, queues.Located] | None = None,
         traces: Mapping[str, traces.Located] | None = None,
+        columns: bool = False,
     ) -> list[Outcomes | RunError]:
         """Make runs one after the other.
 
@@ -114,6 +115,7 @@ class Batching(Backend, Protocol):
             cancel: as for `run`.
             queues: as for `run`.
             traces: as for `run`.
+            columns: whether of runs without series only `Outcomes.rows` is called, for all of them.
 
         Returns:
             What they measured, in their order: outcomes of one run after the other, and in the

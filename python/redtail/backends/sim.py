@@ -50,9 +50,10 @@ class Sim:
         cancel: Any = None,
         queues: Mapping[str, queues.Located] | None = None,
         traces: Mapping[str, traces.Located] | None = None,
+        columns: bool = False,
     ) -> list[Outcomes | RunError]:
         """Make runs one after the other."""
-        return _engine.run_many(scenarios, cancel, queues, traces)
+        return _engine.run_many(scenarios, cancel, queues, traces, columns)
 
     def run_captured(
         self,

@@ -110,12 +110,14 @@ class Needs:
         traces: the tables of connections that they name.
         code_version: the identity that the backend must have where an executor runs it.
         backend: the name of the backend that makes them.
+        columns: whether runs without series are stored in columns, those of a batch all at once.
     """
 
     queues: Mapping[str, own.Located] = field(default_factory=dict)
     traces: Mapping[str, tables.Located] = field(default_factory=dict)
     code_version: str | None = None
     backend: str = backends.DEFAULT
+    columns: bool = False
 
 
 class Pool:
@@ -380,7 +382,8 @@ def run_batch(
     if not hasattr(backend, "run_many"):
         return _one_by_one(backend, scenarios, cancel, queues or None, traces or None)
     batching = cast(Batching, backend)
-    done = batching.run_many(scenarios, cancel, queues or None, traces or None)
+    in_columns = needs.columns and needs.code_version is None
+    done = batching.run_many(scenarios, cancel, queues or None, traces or None, in_columns)
     if needs.code_version is None:
         return done
     # Plain data can be sent to the process that stores it.

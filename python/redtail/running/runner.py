@@ -331,7 +331,11 @@ class _Study:
         self.out = out
         self.code_version = backend.identity()
         self.needs = Needs(
-            plan.queues, plan.traces, self.code_version if away else None, backend.name
+            plan.queues,
+            plan.traces,
+            self.code_version if away else None,
+            backend.name,
+            plan.runs >= LARGE,
         )
         self.version = _engine.version()
         # Of each case, by replication.

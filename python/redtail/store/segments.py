@@ -26,7 +26,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from redtail.errors import RedtailWarning, StoreError
 from redtail.metrics import column as column_of
@@ -69,7 +69,7 @@ FORMAT = 1
 _SECONDS = 1.0
 _SHARE = 0.01
 # Bounds what waits in memory.
-_MOST_RUNS = 5000
+_MOST_RUNS = 2000
 
 _HASH_DIGITS = 16
 
@@ -97,6 +97,10 @@ class Run(Protocol):
     def replication(self) -> int:
         """Its number."""
         ...
+
+
+Places: TypeAlias = "tuple[list[int], np.ndarray[Any, Any], np.ndarray[Any, Any]]"
+"""Lists of metrics; for each run which of them it has; and where its first number is."""
 
 
 class DamagedError(StoreError):
@@ -186,17 +190,36 @@ class RunTable:
         start = self.start[row]
         return dict(zip(names, self.numbers[start : start + len(names)], strict=True))
 
-    def column(self, name: str, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return a metric of these runs, NaN where it is undefined."""
+    def places(self, rows: Sequence[int]) -> Places:
+        """Return where the metrics of these runs are."""
         import numpy as np
 
-        if not len(rows):
+        if not rows:
+            return [], np.empty(0, np.int64), np.empty(0, np.int64)
+        where = np.array(rows, dtype=np.int64)
+        shapes, inverse = np.unique(
+            np.frombuffer(self.shape, dtype=np.uint16)[where], return_inverse=True
+        )
+        start = np.frombuffer(self.start, dtype=np.uint64)[where].astype(np.int64)
+        return shapes.tolist(), inverse, start
+
+    def column(self, name: str, places: Places) -> np.ndarray[Any, Any]:
+        """Return a metric of runs that are at these places, NaN where it is undefined."""
+        import numpy as np
+
+        shapes, inverse, start = places
+        if not shapes:
             return np.empty(0)
-        place = np.array([shape.index(name) if name in shape else -1 for shape in self.shapes])
-        inside = place[np.frombuffer(self.shape, dtype=np.uint16)[rows]]
-        start = np.frombuffer(self.start, dtype=np.uint64)[rows].astype(np.int64)
+        inside = [
+            names.index(name) if name in names else -1
+            for names in map(self.shapes.__getitem__, shapes)
+        ]
         known = np.frombuffer(self.numbers)
-        return np.where(inside < 0, math.nan, known[np.where(inside < 0, 0, start + inside)])
+        if len(inside) == 1 and inside[0] >= 0:
+            found: np.ndarray[Any, Any] = known[start + inside[0]]
+            return found
+        at = np.array(inside, dtype=np.int64)[inverse]
+        return np.where(at < 0, math.nan, known[np.where(at < 0, 0, start + at)])
 
     def run(self, row: int) -> StoredRun:
         """Return a run as the store does; it has no more of a manifest than this needs."""
@@ -218,6 +241,7 @@ class CaseRuns(Mapping[int, StoredRun]):
         self.run_table = run_table
         self._numbers = array("L", sorted(rows))
         self._rows = array("Q", [rows[number] for number in self._numbers])
+        self._places: Places | None = None
 
     def __getitem__(self, replication: int) -> StoredRun:
         place = bisect_left(self._numbers, replication)
@@ -252,10 +276,9 @@ class CaseRuns(Mapping[int, StoredRun]):
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
         """Return a metric replication by replication, NaN where it is undefined."""
-        import numpy as np
-
-        rows = np.array(self._rows, dtype=np.int64)
-        return self.run_table.column(name, rows)
+        if self._places is None:
+            self._places = self.run_table.places(self._rows)
+        return self.run_table.column(name, self._places)
 
 
 def keys_of(runs: Mapping[int, StoredRun]) -> dict[int, str]:
@@ -474,7 +497,6 @@ class _Segment:
 
     def data(self, run_table: RunTable, code_version: str) -> bytes:
         """Return the segment as a Parquet file."""
-        import numpy as np
         import pyarrow as pa
 
         shapes = list(dict.fromkeys(run_table.shape[row] for row in self.rows))
@@ -491,9 +513,9 @@ class _Segment:
                 [number[run_table.shape[row]] for row in self.rows],
             ),
         ]
-        rows = np.array(self.rows, dtype=np.int64)
+        places = run_table.places(self.rows)
         for name in dict.fromkeys(name for shape in shapes for name in run_table.shapes[shape]):
-            columns.append((_metric_field(name), numbers(run_table.column(name, rows))))
+            columns.append((_metric_field(name), numbers(run_table.column(name, places))))
         columns.append(
             (
                 field("consecutive_losses", pa.string(), description="loss events by size, JSON"),
