@@ -60,6 +60,9 @@ pub struct Connection {
     pub routes: [u32; 2],
     /// Bytes of headers on each segment.
     pub header: u32,
+    /// Whether the client's segments reach the server at once, because their path has neither delay nor
+    /// link.
+    pub at_once: bool,
     client: Endpoint,
     server: Endpoint,
     /// The alarm for its earliest timer.
@@ -121,6 +124,7 @@ impl Connection {
             at: Opening::default(),
             routes: [0; 2],
             header: params.header.as_u64() as u32,
+            at_once: false,
             client: Endpoint::client(params),
             server: Endpoint::server(params),
             alarm: Alarm::default(),
@@ -271,10 +275,21 @@ impl Connection {
     /// When the next timer of either side or the next response is due.
     #[inline]
     pub fn next_wakeup(&self, now: Time) -> Option<Time> {
-        let ready = self.exchanges.next_ready(now);
-        let timers = earlier(self.client.next_wakeup(), self.server.next_wakeup());
-        let again = self.syn.as_deref().map(|syn| syn.again);
-        earlier(earlier(timers, ready), again)
+        let [client, server] = [Side::Client, Side::Server].map(|side| self.next_of(side, now));
+        earlier(client, server)
+    }
+
+    /// When the next timer of one side, or the next response of the server, is due.
+    #[inline]
+    pub fn next_of(&self, side: Side, now: Time) -> Option<Time> {
+        match side {
+            Side::Client => self.client.next_wakeup(),
+            Side::Server => {
+                let ready = self.exchanges.next_ready(now);
+                let again = self.syn.as_deref().map(|syn| syn.again);
+                earlier(earlier(self.server.next_wakeup(), ready), again)
+            }
+        }
     }
 
     /// Whether both sides have closed and nothing is left to do.
@@ -453,6 +468,7 @@ impl Connections {
         connection.at = opening;
         connection.opened_at = now;
         connection.routes = [host.back, host.data];
+        connection.at_once = host.back_at_once;
         self.opened += 1;
         match self.free.pop() {
             Some(place) => {
