@@ -201,7 +201,7 @@ impl Endpoint {
         {
             return Some(self.without_data(segment, now));
         }
-        match self.sender.poll_transmit(now) {
+        match self.sender.poll_if_any(now) {
             Some(segment) if segment.flags.contains(Flags::SYN) => Some(segment),
             Some(segment) => Some(self.receiver.piggyback(segment, now)),
             None => {

@@ -419,9 +419,14 @@ impl Receiver {
     /// When [`on_wakeup`](Self::on_wakeup) is due.
     #[inline]
     pub fn next_wakeup(&self) -> Option<Time> {
-        if self.optional.is_none() {
-            return self.policy.deadline();
+        match &self.optional {
+            None => self.policy.deadline(),
+            Some(_) => self.earliest_wakeup(),
         }
+    }
+
+    #[inline(never)]
+    fn earliest_wakeup(&self) -> Option<Time> {
         let timers = [
             self.policy.deadline(),
             self.window_update(),

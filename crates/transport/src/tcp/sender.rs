@@ -340,7 +340,16 @@ impl Sender {
 
     /// When [`on_wakeup`](Self::on_wakeup) is due: the earlier of
     /// [`next_timer`](Self::next_timer) and [`next_release`](Self::next_release).
+    #[inline]
     pub fn next_wakeup(&self) -> Option<Time> {
+        if self.pacer.is_none() && self.timers.is_none() {
+            return self.timer.expires(); // the only one
+        }
+        self.earliest_wakeup()
+    }
+
+    #[inline(never)]
+    fn earliest_wakeup(&self) -> Option<Time> {
         earlier(self.next_timer(), self.next_release())
     }
 
