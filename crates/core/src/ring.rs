@@ -62,15 +62,20 @@ impl<T: Copy> Ring<T> {
         self.get(self.len.checked_sub(1)?)
     }
 
-    /// Puts a value behind all others.
+    /// Puts a value behind all others. Returns it in its place.
+    ///
+    /// A processor that reads a value as a whole has to wait if a part of it was just written. So change it
+    /// in its place and not before it is put there.
     #[inline]
-    pub fn push_back(&mut self, value: T) {
+    pub fn push_back(&mut self, value: T) -> &mut T {
         if self.len == self.places.len() {
             self.grow(value);
         }
         let place = self.place(self.len);
-        self.places[place] = value;
         self.len += 1;
+        let place = &mut self.places[place];
+        *place = value;
+        place
     }
 
     /// Removes and returns the oldest value.
@@ -149,6 +154,20 @@ impl<T: Copy> Ring<T> {
         places.resize(places.capacity().next_power_of_two(), value);
         self.places = places.into_boxed_slice();
         self.head = 0;
+    }
+}
+
+impl<T: Copy + Default> Ring<T> {
+    /// Makes a place behind all others. Returns it, with an arbitrary value: for a value that is written part
+    /// by part, see [`push_back`](Self::push_back).
+    #[inline]
+    pub fn push_place(&mut self) -> &mut T {
+        if self.len == self.places.len() {
+            self.grow(T::default());
+        }
+        let place = self.place(self.len);
+        self.len += 1;
+        &mut self.places[place]
     }
 }
 

@@ -199,17 +199,15 @@ impl<'a> Engine<'a> {
     /// The packet at the head of a delay line arrives.
     #[inline]
     fn on_arrival(&mut self, line: u32) {
-        let (mut packet, target) = self.links.network.arrive(line, &mut self.links.scheduler);
+        let (packet, target) = self.links.network.arrive(line, &mut self.links.scheduler);
         if self.many_flows {
             self.links.network.prefetch(line, 8);
         }
         if let Target::Link(link) = target {
-            packet.leg += 1;
             self.links.offer(link, packet, self.now, &mut ends!(self));
             return;
         }
         if target == Target::Departure {
-            packet.leg += 1;
             self.links
                 .network
                 .send(packet, self.now, &mut self.links.scheduler);
