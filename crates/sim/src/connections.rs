@@ -138,6 +138,20 @@ impl Connection {
         }
     }
 
+    /// Becomes a copy of a template. Keeps memory.
+    fn renew(&mut self, template: &Self) {
+        self.client.renew(&template.client);
+        self.server.renew(&template.server);
+        self.exchanges.renew(&template.exchanges);
+        self.header = template.header;
+        self.alarm = Alarm::default();
+        self.passed = [Passed::default(); 2];
+        self.dropped = [0; 2];
+        self.syn = None;
+        self.marked = 0;
+        self.before = None;
+    }
+
     fn progress(&self) -> Progress {
         Progress {
             done: self.counters(),
@@ -453,7 +467,7 @@ impl Connections {
         let host = group.hosts[opening.host as usize];
         let mut connection = match self.spare.pop() {
             Some(mut spare) => {
-                *spare = group.template.clone();
+                spare.renew(&group.template);
                 spare
             }
             None => Box::new(group.template.clone()),
