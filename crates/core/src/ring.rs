@@ -187,7 +187,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_does_what_a_deque_does(
-            steps in proptest::collection::vec((0u8..8, any::<u16>(), 0usize..40), 0..300),
+            steps in proptest::collection::vec((0u8..9, any::<u16>(), 0usize..40), 0..300),
         ) {
             let mut ring = Ring::new();
             let mut model = VecDeque::new();
@@ -204,6 +204,10 @@ mod tests {
                         let index = index.min(model.len());
                         ring.insert(index, value);
                         model.insert(index, value);
+                    }
+                    7 => {
+                        *ring.push_place() = value;
+                        model.push_back(value);
                     }
                     _ => prop_assert_eq!(ring.get(index), model.get(index)),
                 }
@@ -229,7 +233,9 @@ mod tests {
                 ring.push_back(0);
                 ring.pop_front();
             }
-            values.iter().for_each(|&value| ring.push_back(value));
+            for &value in &values {
+                ring.push_back(value);
+            }
             let expected = values.partition_point(|&value| value < bound);
             prop_assert_eq!(ring.partition_point(|&value| value < bound), expected);
         }

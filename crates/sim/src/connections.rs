@@ -496,6 +496,17 @@ impl Connections {
         }
     }
 
+    /// No segment reaches a server at once from now on.
+    #[cfg(test)]
+    pub fn defer_all(&mut self) {
+        let hosts = self
+            .groups
+            .iter_mut()
+            .flatten()
+            .flat_map(|it| &mut it.hosts);
+        hosts.for_each(|host| host.back_at_once = false);
+    }
+
     /// The connection at a place.
     ///
     /// # Panics

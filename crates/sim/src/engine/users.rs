@@ -293,6 +293,7 @@ impl Engine<'_> {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
+    use redtail_network::result::RunResult;
     use redtail_qdisc::Plugins;
     use redtail_spec::{Plan, PlanOptions, Scenario};
     use redtail_traffic::Traces;
@@ -359,6 +360,41 @@ tcp = { preset = "linux", initial_rto = "20 ms", min_rto = "20 ms" }
             assert!(user.open.len() < 20, "{} at once", user.open.len());
         }
         engine.finish();
+    }
+
+    #[test]
+    fn segments_without_an_event_change_no_result() {
+        // Rates and delays are such that packets often reach different hosts at the same picosecond. Flow
+        // numbers, by which the queue tells flows apart, then depend on the order of these arrivals.
+        let text = r#"
+name = "ties"
+duration = "60 s"
+warmup = "5 s"
+[bottleneck]
+rate = "20 Mbit/s"
+delay = "20 ms"
+queue = { kind = "fq-codel" }
+[[traffic]]
+name = "web"
+kind = "web"
+model = "http1"
+users = 20
+access_rate = "100 Mbit/s"
+access_delay = ["2 ms", "10 ms"]
+"#;
+        let scenario = scenario(text);
+        let [at_once, deferred] = [false, true].map(|defer| {
+            let mut engine = engine(&scenario);
+            if defer {
+                engine.flows.connections.defer_all();
+            }
+            let ran = engine.run(&AtomicBool::new(false), None);
+            ran.expect("nobody cancels");
+            engine.finish()
+        });
+        assert!(at_once.events < deferred.events * 9 / 10);
+        let events = at_once.events;
+        assert_eq!(at_once, RunResult { events, ..deferred });
     }
 
     #[test]
