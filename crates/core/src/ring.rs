@@ -62,10 +62,9 @@ impl<T: Copy> Ring<T> {
         self.get(self.len.checked_sub(1)?)
     }
 
-    /// Puts a value behind all others. Returns it in its place.
-    ///
-    /// A processor that reads a value as a whole has to wait if a part of it was just written. So change it
-    /// in its place and not before it is put there.
+    /// Puts a value behind all others, and returns it there. What is changed in it there, and not before,
+    /// saves a wait: a value that was written in parts and is then moved as a whole is not moved before
+    /// the writes are over.
     #[inline]
     pub fn push_back(&mut self, value: T) -> &mut T {
         if self.len == self.places.len() {
@@ -73,9 +72,9 @@ impl<T: Copy> Ring<T> {
         }
         let place = self.place(self.len);
         self.len += 1;
-        let place = &mut self.places[place];
-        *place = value;
-        place
+        let there = &mut self.places[place];
+        *there = value;
+        there
     }
 
     /// Removes and returns the oldest value.
