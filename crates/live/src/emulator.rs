@@ -550,10 +550,9 @@ impl<'a> Emulator<'a> {
     /// The packet at the head of a delay line arrives. If it was handed to a host, returns the bytes
     /// that a receiver of data got (zero for a packet of the other direction).
     fn arrives(&mut self, line: u32, at: Time) -> io::Result<Option<u64>> {
-        let (mut packet, target) = self.links.network.arrive(line, &mut self.links.scheduler);
+        let (packet, target) = self.links.network.arrive(line, &mut self.links.scheduler);
         match target {
             Target::Link(link) => {
-                packet.leg += 1;
                 let router = self.routers[link as usize].clone();
                 if let Some(router) = &router {
                     router.arrives(self.buffers.get(packet.content));
@@ -566,7 +565,6 @@ impl<'a> Emulator<'a> {
                 return Ok(None);
             }
             Target::Departure => {
-                packet.leg += 1;
                 let links = &mut self.links;
                 links.network.send(packet, at, &mut links.scheduler);
                 return Ok(None);

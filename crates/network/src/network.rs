@@ -225,10 +225,16 @@ impl Legs {
         Self { table, row, counts }
     }
 
-    /// The leg that a packet is on, or the next one.
+    /// A leg of a route.
     #[inline]
-    fn leg(&self, packet: &SimPacket) -> &Leg {
-        &self.table[packet.route as usize * self.row + packet.leg as usize]
+    fn leg(&self, route: u32, leg: u8) -> &Leg {
+        &self.table[route as usize * self.row + leg as usize]
+    }
+
+    /// The leg that a packet is on.
+    #[inline]
+    fn of_packet(&self, packet: &SimPacket) -> &Leg {
+        self.leg(packet.route, packet.leg)
     }
 
     /// The legs of each route.
@@ -283,29 +289,33 @@ impl Network {
         now: Time,
         scheduler: &mut Scheduler,
     ) {
+        let &Route { dscp, jitter, .. } = &self.routes[to.route as usize];
         let (content, ecn) = content;
-        let packet = SimPacket {
-            stamp: now,
+        let packet = |stamp| SimPacket {
+            stamp,
             content,
             endpoint: to.endpoint,
             flow: to.flow,
             size,
             route: to.route,
             leg: 0,
-            class: TrafficClass::new(self.routes[to.route as usize].dscp, ecn),
+            class: TrafficClass::new(dscp, ecn),
             id: to.id,
         };
-        match self.routes[to.route as usize].jitter {
-            None => self.send(packet, now, scheduler),
-            Some(jitter) => self.hold(packet, jitter, now, scheduler),
+        if let Some(jitter) = jitter {
+            self.hold(packet(now), jitter, now, scheduler);
+            return;
         }
+        let leg = *self.legs.leg(to.route, 0);
+        let (at, line) = self.enter(leg, size, now, scheduler);
+        *line.push_place() = packet(at);
     }
 
     /// Keeps `packet` in its host for a random time. The first leg of its route is this time.
     #[cold]
     fn hold(&mut self, mut packet: SimPacket, jitter: u32, now: Time, scheduler: &mut Scheduler) {
         packet.stamp = self.jitters[jitter as usize].departure(packet.flow, now);
-        let line = self.legs.leg(&packet).line;
+        let line = self.legs.of_packet(&packet).line;
         let held = &mut self.lines[line as usize].0;
         // Behind the packets that leave at the same time, so that those of a flow stay in order.
         let place = held.partition_point(|other| other.stamp <= packet.stamp);
@@ -316,9 +326,25 @@ impl Network {
     }
 
     /// Sends `packet` into its next leg.
-    #[inline(always)] // keeps the packet in registers until it is in its line
-    pub fn send(&mut self, mut packet: SimPacket, now: Time, scheduler: &mut Scheduler) {
-        let leg = *self.legs.leg(&packet);
+    #[inline(always)]
+    pub fn send(&mut self, packet: SimPacket, now: Time, scheduler: &mut Scheduler) {
+        let next = packet.leg + 1;
+        let leg = *self.legs.leg(packet.route, next);
+        let (at, line) = self.enter(leg, packet.size, now, scheduler);
+        let packet = line.push_back(packet);
+        packet.stamp = at;
+        packet.leg = next;
+    }
+
+    /// A packet of `size` bytes enters a leg. Returns when it arrives, and the line for it.
+    #[inline(always)]
+    fn enter(
+        &mut self,
+        leg: Leg,
+        size: u32,
+        now: Time,
+        scheduler: &mut Scheduler,
+    ) -> (Time, &mut Ring<SimPacket>) {
         let mut at = now + leg.before;
         if let Some(pipe) = leg.pipe {
             let pipe = &mut self.pipes[pipe as usize];
@@ -326,7 +352,7 @@ impl Network {
                 pipe.longest_wait = pipe.longest_wait.max(pipe.busy_until - at);
                 at = pipe.busy_until;
             }
-            at += pipe.transmitter.time(packet.size);
+            at += pipe.transmitter.time(size);
             pipe.busy_until = at;
             at += leg.after;
         }
@@ -335,8 +361,7 @@ impl Network {
             scheduler.set_line(leg.line, Some(at));
         }
         debug_assert!(line.back().is_none_or(|last| last.stamp <= at));
-        packet.stamp = at;
-        line.push_back(packet);
+        (at, line)
     }
 
     /// Removes the head of `line` and schedules the next packet. Returns where the head arrived.
@@ -345,7 +370,7 @@ impl Network {
         let waiting = &mut self.lines[line as usize].0;
         let packet = waiting.pop_front().expect("a scheduled line has a head");
         scheduler.set_line(line, waiting.front().map(|head| head.stamp));
-        let target = self.legs.leg(&packet).target;
+        let target = self.legs.of_packet(&packet).target;
         (packet, target)
     }
 
@@ -353,7 +378,7 @@ impl Network {
     #[inline]
     pub fn upcoming(&self, line: u32, ahead: usize) -> Option<(&SimPacket, Target)> {
         let packet = self.lines[line as usize].0.get(ahead)?;
-        Some((packet, self.legs.leg(packet).target))
+        Some((packet, self.legs.of_packet(packet).target))
     }
 
     /// Prefetches the packet `ahead` places behind the head of `line` into the cache.

@@ -6,7 +6,7 @@ use redtail_core::{Bytes, Dscp, Ecn, FlowId, Packet, Time};
 const _: () = assert!(size_of::<SimPacket>() == 32, "queues move 32 bytes");
 
 /// A packet in the network.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct SimPacket {
     /// In a queue: when it entered. In a delay line: when it arrives.
     pub stamp: Time,
@@ -20,7 +20,7 @@ pub struct SimPacket {
     pub size: u32,
     /// The route it takes.
     pub route: u32,
-    /// Its position on the route: the leg it is on, or the next one.
+    /// Its position on the route: the leg it is on, or was on when it is at a link.
     pub leg: u8,
     /// The class and the ECN bits of its IP header.
     pub class: TrafficClass,
@@ -104,5 +104,5 @@ impl Packet for SimPacket {
 }
 
 /// Names the content of one packet in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContentId(pub u32);

@@ -24,10 +24,9 @@ impl<P: Packet> Fifo<P> {
 
     /// Appends `packet` and records in it when it entered.
     #[inline]
-    pub fn push(&mut self, mut packet: P, now: Time) {
-        packet.set_enqueued(now);
+    pub fn push(&mut self, packet: P, now: Time) {
         self.bytes += packet.size().as_u64();
-        self.packets.push_back(packet);
+        self.packets.push_back(packet).set_enqueued(now);
     }
 
     /// Removes and returns the oldest packet.

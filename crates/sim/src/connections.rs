@@ -60,6 +60,9 @@ pub struct Connection {
     pub routes: [u32; 2],
     /// Bytes of headers on each segment.
     pub header: u32,
+    /// Whether the client's segments reach the server at once, because their path has neither delay nor
+    /// link.
+    pub at_once: bool,
     client: Endpoint,
     server: Endpoint,
     /// The alarm for its earliest timer.
@@ -121,6 +124,7 @@ impl Connection {
             at: Opening::default(),
             routes: [0; 2],
             header: params.header.as_u64() as u32,
+            at_once: false,
             client: Endpoint::client(params),
             server: Endpoint::server(params),
             alarm: Alarm::default(),
@@ -132,6 +136,20 @@ impl Connection {
             marked: 0,
             before: None,
         }
+    }
+
+    /// Becomes a copy of a template. Keeps memory.
+    fn renew(&mut self, template: &Self) {
+        self.client.renew(&template.client);
+        self.server.renew(&template.server);
+        self.exchanges.renew(&template.exchanges);
+        self.header = template.header;
+        self.alarm = Alarm::default();
+        self.passed = [Passed::default(); 2];
+        self.dropped = [0; 2];
+        self.syn = None;
+        self.marked = 0;
+        self.before = None;
     }
 
     fn progress(&self) -> Progress {
@@ -271,10 +289,21 @@ impl Connection {
     /// When the next timer of either side or the next response is due.
     #[inline]
     pub fn next_wakeup(&self, now: Time) -> Option<Time> {
-        let ready = self.exchanges.next_ready(now);
-        let timers = earlier(self.client.next_wakeup(), self.server.next_wakeup());
-        let again = self.syn.as_deref().map(|syn| syn.again);
-        earlier(earlier(timers, ready), again)
+        let [client, server] = [Side::Client, Side::Server].map(|side| self.next_of(side, now));
+        earlier(client, server)
+    }
+
+    /// When the next timer of one side, or the next response of the server, is due.
+    #[inline]
+    pub fn next_of(&self, side: Side, now: Time) -> Option<Time> {
+        match side {
+            Side::Client => self.client.next_wakeup(),
+            Side::Server => {
+                let ready = self.exchanges.next_ready(now);
+                let again = self.syn.as_deref().map(|syn| syn.again);
+                earlier(earlier(self.server.next_wakeup(), ready), again)
+            }
+        }
     }
 
     /// Whether both sides have closed and nothing is left to do.
@@ -438,7 +467,7 @@ impl Connections {
         let host = group.hosts[opening.host as usize];
         let mut connection = match self.spare.pop() {
             Some(mut spare) => {
-                *spare = group.template.clone();
+                spare.renew(&group.template);
                 spare
             }
             None => Box::new(group.template.clone()),
@@ -453,6 +482,7 @@ impl Connections {
         connection.at = opening;
         connection.opened_at = now;
         connection.routes = [host.back, host.data];
+        connection.at_once = host.back_at_once;
         self.opened += 1;
         match self.free.pop() {
             Some(place) => {
@@ -464,6 +494,17 @@ impl Connections {
                 self.places.len() as u32 - 1
             }
         }
+    }
+
+    /// No segment reaches a server at once from now on.
+    #[cfg(test)]
+    pub fn defer_all(&mut self) {
+        let hosts = self
+            .groups
+            .iter_mut()
+            .flatten()
+            .flat_map(|it| &mut it.hosts);
+        hosts.for_each(|host| host.back_at_once = false);
     }
 
     /// The connection at a place.

@@ -23,6 +23,7 @@ use redtail_transport::SenderCounters;
 use self::ends::ends;
 use self::flow_rows::FlowsBefore;
 use self::measurement::Phases;
+use self::users::AtOnce;
 use crate::capture::Recorder;
 use crate::connections::Reached;
 use crate::flows::{Flows, Source};
@@ -72,6 +73,8 @@ struct Engine<'a> {
     many_flows: bool,
     /// Connections on which a user's program has acted.
     touched: Vec<u32>,
+    /// Segments from clients that the present event has sent and whose path takes no time.
+    at_once: Vec<AtOnce>,
     /// The counters of the senders of each group when the measurement began.
     done_before: Vec<SenderCounters>,
     /// The bytes that had reached the receivers of each group when the measurement began.
@@ -139,6 +142,7 @@ impl<'a> Engine<'a> {
             recorder: None,
             many_flows: many_endpoints(&flows),
             touched: Vec::new(),
+            at_once: Vec::new(),
             done_before: Vec::new(),
             reached_before: Vec::new(),
             phases: Phases::default(),
@@ -195,17 +199,15 @@ impl<'a> Engine<'a> {
     /// The packet at the head of a delay line arrives.
     #[inline]
     fn on_arrival(&mut self, line: u32) {
-        let (mut packet, target) = self.links.network.arrive(line, &mut self.links.scheduler);
+        let (packet, target) = self.links.network.arrive(line, &mut self.links.scheduler);
         if self.many_flows {
             self.links.network.prefetch(line, 8);
         }
         if let Target::Link(link) = target {
-            packet.leg += 1;
             self.links.offer(link, packet, self.now, &mut ends!(self));
             return;
         }
         if target == Target::Departure {
-            packet.leg += 1;
             self.links
                 .network
                 .send(packet, self.now, &mut self.links.scheduler);

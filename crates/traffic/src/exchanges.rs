@@ -129,6 +129,16 @@ impl Exchanges {
         }
     }
 
+    /// Becomes a copy of `fresh`, which has no exchanges. Keeps memory.
+    pub fn renew(&mut self, fresh: &Self) {
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.clear();
+        *self = Self {
+            pending,
+            ..fresh.clone()
+        };
+    }
+
     /// Whether the server's program has the connection.
     #[inline]
     pub fn is_accepted(&self) -> bool {

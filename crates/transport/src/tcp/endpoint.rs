@@ -75,6 +75,14 @@ impl Endpoint {
         self.sender.open(params.handshake);
     }
 
+    /// Becomes a copy of `fresh`, an endpoint that was not opened. Keeps memory.
+    pub fn renew(&mut self, fresh: &Self) {
+        self.sender.renew(&fresh.sender);
+        self.receiver = fresh.receiver.clone();
+        self.role = fresh.role;
+        self.acknowledges_first = fresh.acknowledges_first;
+    }
+
     /// The application writes `bytes` more.
     ///
     /// # Panics
@@ -201,7 +209,7 @@ impl Endpoint {
         {
             return Some(self.without_data(segment, now));
         }
-        match self.sender.poll_transmit(now) {
+        match self.sender.poll_if_any(now) {
             Some(segment) if segment.flags.contains(Flags::SYN) => Some(segment),
             Some(segment) => Some(self.receiver.piggyback(segment, now)),
             None => {

@@ -23,17 +23,22 @@ const PS_PER_US: u64 = 1_000_000;
 /// sender half.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    /// Next byte expected.
-    next: u64,
-    /// The ranges that arrived above it.
+    // As in the sender, what may own memory comes first.
+    /// The ranges that arrived above `next`.
     above: Ranges,
     /// Starts of ranges in `above`, the most recently changed first.
     recent: Vec<u64>,
     policy: AckPolicy,
+    ecn: Feedback,
+    /// The duplicate to report (D-SACK); `None` for a receiver that does not report duplicates.
+    duplicate: Option<Box<Option<SackBlock>>>,
+    /// State that most connections do not need.
+    optional: Option<Box<OptionalState>>,
+    /// Next byte expected.
+    next: u64,
     window: u32,
     /// Most SACK blocks in an acknowledgement; 0 without selective acknowledgements.
     sack_blocks: u8,
-    ecn: Feedback,
     /// Whether the SYN-ACK is ECN-capable if ECN is agreed on (RFC 5562). A retransmission of it is
     /// not.
     ecn_syn_ack: bool,
@@ -48,10 +53,6 @@ pub struct Receiver {
     syn_ack_due: bool,
     /// Distinct sequence numbers that have arrived: payload bytes and the FIN.
     received: u64,
-    /// The duplicate to report (D-SACK); `None` for a receiver that does not report duplicates.
-    duplicate: Option<Box<Option<SackBlock>>>,
-    /// State that most connections do not need.
-    optional: Option<Box<OptionalState>>,
     /// The first timeout of its own FIN, microseconds.
     fin_timeout: u32,
     /// Whether it is half of an endpoint, which also sends data and closes with it.
@@ -420,9 +421,14 @@ impl Receiver {
     /// When [`on_wakeup`](Self::on_wakeup) is due.
     #[inline]
     pub fn next_wakeup(&self) -> Option<Time> {
-        if self.optional.is_none() {
-            return self.policy.deadline();
+        match &self.optional {
+            None => self.policy.deadline(),
+            Some(_) => self.earliest_wakeup(),
         }
+    }
+
+    #[inline(never)]
+    fn earliest_wakeup(&self) -> Option<Time> {
         let timers = [
             self.policy.deadline(),
             self.window_update(),

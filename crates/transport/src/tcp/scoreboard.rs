@@ -166,6 +166,18 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
+    /// Becomes a copy of `fresh`, the scoreboard of a sender that has sent nothing. Keeps its memory.
+    pub(super) fn renew(&mut self, fresh: &Self) {
+        let mut records = std::mem::take(&mut self.records);
+        records.clear();
+        *self = Self {
+            records,
+            rack: fresh.rack.clone(),
+            rates: fresh.rates.clone(),
+            ..Self::default()
+        };
+    }
+
     /// The cumulative acknowledgement.
     #[inline]
     pub fn una(&self) -> u64 {

@@ -69,6 +69,23 @@ enum Phase {
 /// writes.
 #[derive(Clone, Debug)]
 pub struct Sender {
+    // What may own memory comes first: a copy of it is made in this order, and what follows is then copied
+    // at once.
+    board: Scoreboard,
+    prr: Option<Box<Prr>>,
+    /// Set if losses are detected by time. Boxed, so that other senders stay small.
+    timers: Option<Box<RackTimers>>,
+    /// Set while the peer's window prevents sending.
+    persist: Option<Box<Persist>>,
+    /// Set if spurious reductions are detected.
+    undo: Option<Box<Undo>>,
+    /// Set if losses are repaired in the states of Linux.
+    linux: Option<Box<LinuxStates>>,
+    /// Set if segments are paced.
+    pacer: Option<Box<Pacer>>,
+    controller: Controller,
+    ecn: EcnResponse,
+    timer: RetransmissionTimer,
     connection: Connection,
     phase: Phase,
     /// Retransmit the first outstanding segment now, whatever the window.
@@ -105,22 +122,7 @@ pub struct Sender {
     idle: bool,
     /// The latest timestamp of the peer (TS.Recent).
     ts_recent: u32,
-    board: Scoreboard,
-    prr: Option<Box<Prr>>,
-    /// Set if losses are detected by time. Boxed, so that other senders stay small.
-    timers: Option<Box<RackTimers>>,
-    /// Set while the peer's window prevents sending.
-    persist: Option<Box<Persist>>,
-    /// Set if spurious reductions are detected.
-    undo: Option<Box<Undo>>,
-    /// Set if losses are repaired in the states of Linux.
-    linux: Option<Box<LinuxStates>>,
-    /// Set if segments are paced.
-    pacer: Option<Box<Pacer>>,
-    controller: Controller,
     recovery: Recovery,
-    ecn: EcnResponse,
-    timer: RetransmissionTimer,
     /// The recovery point: highest data sent when the latest episode began.
     recover: Option<u64>,
     /// The end of the segment being timed, and when it was sent.
@@ -268,6 +270,16 @@ impl Sender {
         self.stream.left(self.board.next())
     }
 
+    /// Becomes a copy of `fresh`. Keeps the memory of its scoreboard.
+    pub(super) fn renew(&mut self, fresh: &Self) {
+        let mut board = std::mem::take(&mut self.board);
+        board.renew(&fresh.board);
+        *self = Self {
+            board,
+            ..fresh.clone()
+        };
+    }
+
     /// Prefetches into the cache what the next acknowledgement reads outside the sender itself.
     #[inline]
     pub fn prefetch(&self) {
@@ -340,7 +352,16 @@ impl Sender {
 
     /// When [`on_wakeup`](Self::on_wakeup) is due: the earlier of
     /// [`next_timer`](Self::next_timer) and [`next_release`](Self::next_release).
+    #[inline]
     pub fn next_wakeup(&self) -> Option<Time> {
+        if self.pacer.is_none() && self.timers.is_none() {
+            return self.timer.expires(); // the only one
+        }
+        self.earliest_wakeup()
+    }
+
+    #[inline(never)]
+    fn earliest_wakeup(&self) -> Option<Time> {
         earlier(self.next_timer(), self.next_release())
     }
 

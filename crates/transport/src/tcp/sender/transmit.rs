@@ -83,6 +83,31 @@ impl Sender {
         }
     }
 
+    /// As [`poll_transmit`](Self::poll_transmit), for a sender that often has sent everything.
+    #[inline]
+    pub(in crate::tcp) fn poll_if_any(&mut self, now: Time) -> Option<Segment> {
+        if self.is_drained() {
+            self.stream.fresh = false;
+            self.idle |= self.board.outstanding() == 0;
+            return None;
+        }
+        self.poll_transmit(now)
+    }
+
+    /// Whether everything written has been sent, the FIN included if the application has closed, and neither
+    /// losses nor a timer nor a pacer give reason to send anything.
+    #[inline]
+    fn is_drained(&self) -> bool {
+        let next = self.board.next();
+        let quiet = self.phase == Phase::Open && self.dup_acks == 0 && !self.resend_first;
+        let plain = self.timers.is_none() && self.pacer.is_none() && self.linux.is_none();
+        next >= self.stream.size
+            && !self.stream.fin_follows(next)
+            && self.connection.state == ConnectionState::Established
+            && quiet
+            && plain
+    }
+
     /// The segment that is sent however full the window is: a window probe, or the first
     /// outstanding segment again. `None` if neither is to be sent; `Some(None)` if nothing else may
     /// be sent either.
