@@ -1832,10 +1832,11 @@ class Tcp(Part):
             follows the time between segments, doubles when it runs out and is at most 200 ms and
             the round trip; pushed and short segments at once unless this side sends too; segments
             that let the receive window grow at once; and at once again for a while after a
-            duplicate, a gap longer than the retransmission timeout or a first mark
-            (net/ipv4/tcp_input.c, tcp_event_data_recv, tcp_grow_window, __tcp_ack_snd_check,
-            __tcp_ecn_check_ce; tcp_output.c, tcp_send_delayed_ack; tcp_timer.c,
-            tcp_delack_timer_handler). True or false.
+            duplicate, a gap longer than the retransmission timeout or a first mark. The sender
+            pushes the end of what is written, and with recovery `linux` the last of the segments
+            that leave together (net/ipv4/tcp_input.c, tcp_event_data_recv, tcp_grow_window,
+            __tcp_ack_snd_check, __tcp_ecn_check_ce; tcp_output.c, tcp_send_delayed_ack,
+            __tcp_transmit_skb; tcp_timer.c, tcp_delack_timer_handler). True or false.
         quick_acks: Number of segments at the start of a connection that are acknowledged at once in
             spite of `delayed_ack`; with `adaptive_acks`, number of acknowledgements that are sent
             at once there, and after a duplicate or a long gap. A whole number.
