@@ -52,6 +52,13 @@ impl Ranges {
             }
             _ => {
                 let first = self.0.partition_point(|range| range.end < new.start);
+                // Most blocks below the upper end have been reported before.
+                if let Some(range) = self.0.get(first)
+                    && range.start <= new.start
+                    && new.end <= range.end
+                {
+                    return *range;
+                }
                 let above = self.0[first..].partition_point(|range| range.start <= new.end);
                 (first, first + above)
             }
@@ -82,7 +89,9 @@ impl Ranges {
             end: position.max(new.end),
         };
         self.0[first] = merged;
-        self.0.drain(first + 1..last);
+        if last > first + 1 {
+            self.0.drain(first + 1..last);
+        }
         merged
     }
 

@@ -14,7 +14,7 @@ use super::ranges::Ranges;
 use super::slow_reader::SlowReader;
 use super::timestamps::{before, timestamp};
 use crate::params::TcpParams;
-use crate::segment::{Flags, MAX_SACK_BLOCKS, SackBlock, SackBlocks, Segment};
+use crate::segment::{EcnBytes, Flags, MAX_SACK_BLOCKS, SackBlock, SackBlocks, Segment};
 
 const PS_PER_US: u64 = 1_000_000;
 
@@ -26,8 +26,8 @@ pub struct Receiver {
     // As in the sender, what may own memory comes first.
     /// The ranges that arrived above `next`.
     above: Ranges,
-    /// Starts of ranges in `above`, the most recently changed first.
-    recent: Vec<u64>,
+    /// The ranges of `above`, the most recently changed first.
+    recent: Vec<SackBlock>,
     policy: AckPolicy,
     ecn: Feedback,
     /// The duplicate to report (D-SACK); `None` for a receiver that does not report duplicates.
@@ -407,14 +407,14 @@ impl Receiver {
         let merged = self.above.insert(block, |gap| fresh += gap.end - gap.start);
         self.received += fresh;
         self.recent
-            .retain(|&start| start < merged.start || start > merged.end);
+            .retain(|range| range.end < merged.start || range.start > merged.end);
         if let Some(reached) = self.above.take_reaching(self.next) {
             self.next = reached.end;
             if self.recent.is_empty() {
                 self.recent.shrink_to(MAX_SACK_BLOCKS);
             }
         } else {
-            self.recent.insert(0, merged.start);
+            self.recent.insert(0, merged);
         }
     }
 
@@ -491,6 +491,50 @@ impl Receiver {
         if let Some(adaptive) = self.policy.adaptive() {
             adaptive.on_ack_sent(self.next);
         }
+        let sack = match self.has_sack() {
+            true => self.take_sack(),
+            false => SackBlocks::default(),
+        };
+        let (flags, ecn_bytes) = match self.ecn.enabled() {
+            true => (Flags::ACK.with(self.ecn.ack_flags()), self.ecn.bytes()),
+            false => (Flags::ACK, EcnBytes::default()),
+        };
+        if self.optional.is_some() {
+            return self.complete_acknowledgement(flags, sack, ecn_bytes, now);
+        }
+        Segment {
+            ecn_bytes,
+            ..self.plain_segment(flags, sack, now)
+        }
+    }
+
+    /// The acknowledgement of a receiver with [`OptionalState`].
+    #[cold]
+    fn complete_acknowledgement(
+        &mut self,
+        flags: Flags,
+        sack: SackBlocks,
+        ecn_bytes: EcnBytes,
+        now: Time,
+    ) -> Segment {
+        let mut segment = Segment {
+            ecn_bytes,
+            ..self.plain_segment(flags, sack, now)
+        };
+        self.complete(&mut segment, now);
+        segment
+    }
+
+    /// Whether the next acknowledgement has selective ones.
+    #[inline]
+    fn has_sack(&self) -> bool {
+        self.sack_blocks > 0 && !self.above.is_empty()
+            || self.duplicate.as_ref().is_some_and(|slot| slot.is_some())
+    }
+
+    /// The selective acknowledgements of an acknowledgement, with the duplicate, which is reported once.
+    #[inline(never)] // the rest of an acknowledgement is short
+    fn take_sack(&mut self) -> SackBlocks {
         let mut sack = SackBlocks::default();
         if let Some(slot) = &mut self.duplicate
             && let Some(duplicate) = slot.take()
@@ -500,15 +544,7 @@ impl Receiver {
         if self.sack_blocks > 0 && !self.above.is_empty() {
             self.report(&mut sack);
         }
-        let mut segment = self.plain_segment(Flags::ACK, sack, now);
-        if self.ecn.enabled() {
-            segment.flags = segment.flags.with(self.ecn.ack_flags());
-            segment.ecn_bytes = self.ecn.bytes();
-        }
-        if self.optional.is_some() {
-            self.complete(&mut segment, now);
-        }
-        segment
+        sack
     }
 
     /// The SYN-ACK, or the acknowledgement of the data before a change of marking.
@@ -546,11 +582,8 @@ impl Receiver {
     fn report(&self, sack: &mut SackBlocks) {
         // A D-SACK report is already the first block.
         let free = self.sack_blocks - u8::from(!sack.is_empty());
-        for &start in self.recent.iter().take(usize::from(free)) {
-            let ranges = self.above.as_slice();
-            if let Ok(i) = ranges.binary_search_by_key(&start, |range| range.start) {
-                sack.push(self.next, ranges[i]);
-            }
+        for &range in self.recent.iter().take(usize::from(free)) {
+            sack.push(self.next, range);
         }
     }
 
