@@ -77,10 +77,7 @@ impl Endpoint {
 
     /// Becomes a copy of `fresh`, an endpoint that was not opened. Keeps memory.
     pub fn renew(&mut self, fresh: &Self) {
-        self.sender.renew(&fresh.sender);
-        self.receiver = fresh.receiver.clone();
-        self.role = fresh.role;
-        self.acknowledges_first = fresh.acknowledges_first;
+        copy_fields!(self, fresh; sender, receiver; role, acknowledges_first);
     }
 
     /// The application writes `bytes` more.

@@ -23,22 +23,17 @@ const PS_PER_US: u64 = 1_000_000;
 /// sender half.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    // As in the sender, what may own memory comes first.
-    /// The ranges that arrived above `next`.
+    /// Next byte expected.
+    next: u64,
+    /// The ranges that arrived above it.
     above: Ranges,
     /// The ranges of `above`, the most recently changed first.
     recent: Vec<SackBlock>,
     policy: AckPolicy,
-    ecn: Feedback,
-    /// The duplicate to report (D-SACK); `None` for a receiver that does not report duplicates.
-    duplicate: Option<Box<Option<SackBlock>>>,
-    /// State that most connections do not need.
-    optional: Option<Box<OptionalState>>,
-    /// Next byte expected.
-    next: u64,
     window: u32,
     /// Most SACK blocks in an acknowledgement; 0 without selective acknowledgements.
     sack_blocks: u8,
+    ecn: Feedback,
     /// Whether the SYN-ACK is ECN-capable if ECN is agreed on (RFC 5562). A retransmission of it is
     /// not.
     ecn_syn_ack: bool,
@@ -53,6 +48,10 @@ pub struct Receiver {
     syn_ack_due: bool,
     /// Distinct sequence numbers that have arrived: payload bytes and the FIN.
     received: u64,
+    /// The duplicate to report (D-SACK); `None` for a receiver that does not report duplicates.
+    duplicate: Option<Box<Option<SackBlock>>>,
+    /// State that most connections do not need.
+    optional: Option<Box<OptionalState>>,
     /// The first timeout of its own FIN, microseconds.
     fin_timeout: u32,
     /// Whether it is half of an endpoint, which also sends data and closes with it.
@@ -98,6 +97,16 @@ impl Receiver {
             fin_timeout: (params.initial_rto.as_ps() / PS_PER_US) as u32,
             half: false,
         }
+    }
+
+    /// Becomes a copy of `fresh`. Keeps memory.
+    pub(super) fn renew(&mut self, fresh: &Self) {
+        copy_fields!(
+            self, fresh;;
+            next, above, recent, policy, window, sack_blocks, ecn, ecn_syn_ack, timestamps,
+            ts_recent, last_ack_sent, ack_due, other_due, syn_ack_due, received, duplicate,
+            optional, fin_timeout, half,
+        );
     }
 
     /// The receiver's half of an [`Endpoint`](super::endpoint::Endpoint), whose sender

@@ -168,6 +168,7 @@ pub struct Scoreboard {
 impl Scoreboard {
     /// Becomes a copy of `fresh`, the scoreboard of a sender that has sent nothing. Keeps its memory.
     pub(super) fn renew(&mut self, fresh: &Self) {
+        debug_assert!(fresh.next == 0 && fresh.delivered == 0, "it is not fresh");
         let mut records = std::mem::take(&mut self.records);
         records.clear();
         *self = Self {

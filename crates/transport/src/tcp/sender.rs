@@ -69,23 +69,6 @@ enum Phase {
 /// writes.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    // What may own memory comes first: a copy of it is made in this order, and what follows is then copied
-    // at once.
-    board: Scoreboard,
-    prr: Option<Box<Prr>>,
-    /// Set if losses are detected by time. Boxed, so that other senders stay small.
-    timers: Option<Box<RackTimers>>,
-    /// Set while the peer's window prevents sending.
-    persist: Option<Box<Persist>>,
-    /// Set if spurious reductions are detected.
-    undo: Option<Box<Undo>>,
-    /// Set if losses are repaired in the states of Linux.
-    linux: Option<Box<LinuxStates>>,
-    /// Set if segments are paced.
-    pacer: Option<Box<Pacer>>,
-    controller: Controller,
-    ecn: EcnResponse,
-    timer: RetransmissionTimer,
     connection: Connection,
     phase: Phase,
     /// Retransmit the first outstanding segment now, whatever the window.
@@ -122,7 +105,22 @@ pub struct Sender {
     idle: bool,
     /// The latest timestamp of the peer (TS.Recent).
     ts_recent: u32,
+    board: Scoreboard,
+    prr: Option<Box<Prr>>,
+    /// Set if losses are detected by time. Boxed, so that other senders stay small.
+    timers: Option<Box<RackTimers>>,
+    /// Set while the peer's window prevents sending.
+    persist: Option<Box<Persist>>,
+    /// Set if spurious reductions are detected.
+    undo: Option<Box<Undo>>,
+    /// Set if losses are repaired in the states of Linux.
+    linux: Option<Box<LinuxStates>>,
+    /// Set if segments are paced.
+    pacer: Option<Box<Pacer>>,
+    controller: Controller,
     recovery: Recovery,
+    ecn: EcnResponse,
+    timer: RetransmissionTimer,
     /// The recovery point: highest data sent when the latest episode began.
     recover: Option<u64>,
     /// The end of the segment being timed, and when it was sent.
@@ -272,12 +270,15 @@ impl Sender {
 
     /// Becomes a copy of `fresh`. Keeps the memory of its scoreboard.
     pub(super) fn renew(&mut self, fresh: &Self) {
-        let mut board = std::mem::take(&mut self.board);
-        board.renew(&fresh.board);
-        *self = Self {
-            board,
-            ..fresh.clone()
-        };
+        copy_fields!(
+            self, fresh; board;
+            connection, phase, resend_first, timer_restarted, newly_lost, limited_transmit,
+            ecn_retransmissions, traits, watched, sampling, mss, dup_acks, dup_thresh,
+            timeouts_in_row, peer_window, peer_window_max, initial_window, timestamps, uses_prr,
+            byte_counting, idle_decay, fin_beyond_window, idle_restart, idle, ts_recent, prr,
+            timers, persist, undo, linux, pacer, controller, recovery, ecn, timer, recover, timed,
+            last_sent, stream, progress, counters,
+        );
     }
 
     /// Prefetches into the cache what the next acknowledgement reads outside the sender itself.
