@@ -272,7 +272,7 @@ impl<'a> Engine<'a> {
             }
         }
         if let Some((packet, target)) = self.links.network.upcoming(line, 4) {
-            prefetch(self.contents.get(packet.content));
+            self.contents.prefetch(packet.content);
             let endpoint = packet.endpoint as usize;
             match target {
                 Target::Receiver => {
