@@ -12,15 +12,22 @@ pub fn prefetch<T>(value: &T) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         const LINE: usize = 64;
         let start = std::ptr::from_ref(value).cast::<i8>();
-        // An unaligned value may reach into one more cache line than its size suggests.
-        let last = size_of::<T>().saturating_sub(1);
-        for offset in (0..last).step_by(LINE).chain([last]) {
+        let one = |offset: usize| {
             // SAFETY: a prefetch of any address is allowed and cannot fault; this
-            // one lies within `value`.
+            // one lies within `value`, or at it if it has no size.
             #[allow(unsafe_code)]
             unsafe {
                 _mm_prefetch(start.add(offset), _MM_HINT_T0);
             }
+        };
+        let mut offset = 0;
+        while offset < size_of::<T>() {
+            one(offset);
+            offset += LINE;
+        }
+        // A value may reach into one more cache line than its size suggests.
+        if align_of::<T>() < LINE {
+            one(size_of::<T>().saturating_sub(1));
         }
     }
     #[cfg(not(target_arch = "x86_64"))]

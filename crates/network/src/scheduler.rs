@@ -373,14 +373,23 @@ impl Scheduler {
 
 /// A component's timer, re-armed lazily: a deadline that moved back leaves the
 /// event where it is, and the component, woken too early, arms again.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Alarm(Option<Time>);
+#[derive(Clone, Copy, Debug)]
+pub struct Alarm {
+    /// When it is armed for; [`Time::MAX`] if it is off, which takes half the memory of an option.
+    at: Time,
+}
+
+impl Default for Alarm {
+    fn default() -> Self {
+        Self { at: Time::MAX }
+    }
+}
 
 impl Alarm {
     /// When it is armed for; `None` if it is off.
     #[inline]
     pub fn armed(self) -> Option<Time> {
-        self.0
+        (self.at < Time::MAX).then_some(self.at)
     }
 
     /// Ensures that there is an event no later than `deadline`.
@@ -393,9 +402,9 @@ impl Alarm {
         scheduler: &mut Scheduler,
     ) {
         if let Some(at) = deadline
-            && self.0.is_none_or(|armed| at < armed)
+            && at < self.at
         {
-            self.0 = Some(at);
+            self.at = at;
             scheduler.add(Event::new(at, class, index));
         }
     }
@@ -404,7 +413,11 @@ impl Alarm {
     /// earlier deadline replaced; the alarm is then off.
     #[inline]
     pub fn rings(&mut self, now: Time) -> bool {
-        self.0.take_if(|armed| *armed == now).is_some()
+        let rings = self.at == now;
+        if rings {
+            self.at = Time::MAX;
+        }
+        rings
     }
 }
 

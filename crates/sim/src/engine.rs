@@ -223,12 +223,14 @@ impl<'a> Engine<'a> {
         match target {
             Target::Receiver => {
                 let segment = contents.segment_on_arrival(packet.content, ecn);
-                self.flows.receivers[packet.endpoint as usize].hear(segment, self.now);
+                let slot = &mut self.flows.receivers[packet.endpoint as usize];
+                slot.hear(segment, self.now, &mut self.flows.moments);
                 self.receiver_transmits(packet.endpoint);
             }
             Target::Sender => {
                 let segment = contents.segment_on_arrival(packet.content, ecn);
-                self.flows.senders[packet.endpoint as usize].hear(segment, self.now);
+                let slot = &mut self.flows.senders[packet.endpoint as usize];
+                slot.hear(segment, self.now, &mut self.flows.moments);
                 self.sender_transmits(packet.endpoint);
             }
             Target::UdpSink => {
@@ -270,7 +272,7 @@ impl<'a> Engine<'a> {
             }
         }
         if let Some((packet, target)) = self.links.network.upcoming(line, 4) {
-            prefetch(self.contents.get(packet.content));
+            self.contents.prefetch(packet.content);
             let endpoint = packet.endpoint as usize;
             match target {
                 Target::Receiver => {

@@ -1,5 +1,7 @@
 //! The endpoints of a run: TCP senders and receivers, UDP sources and sinks.
 
+use std::collections::BTreeMap;
+
 use redtail_core::{Bytes, Span, Stream, Time};
 use redtail_spec::Scenario;
 use redtail_traffic::{CallEnd, FlowKind, Playout, Traces, TrafficParams, UdpSource, User};
@@ -14,8 +16,38 @@ use redtail_network::network::HostRoutes;
 use redtail_network::scheduler::Alarm;
 use redtail_network::statistics::Delays;
 
-/// A sending endpoint with its place in the network.
+/// When things happened that happen once to a flow, and to most flows never.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Moments {
+    /// When the SYN-ACK arrived.
+    pub established: Option<Time>,
+    /// When the first byte of a sized transfer was delivered to the application.
+    pub first_byte: Option<Time>,
+    /// When the last byte was acknowledged.
+    pub completed: Option<Time>,
+}
+
+/// The moments of the flows that have any, by flow number. They are apart from the endpoints, so that these take
+/// fewer lines of the cache.
+#[derive(Debug, Default)]
+pub struct AllMoments(BTreeMap<u32, Moments>);
+
+impl AllMoments {
+    /// The moments of a flow.
+    pub fn of(&self, flow: u32) -> Moments {
+        self.0.get(&flow).copied().unwrap_or_default()
+    }
+
+    /// The moments of a flow, to be changed.
+    #[cold]
+    pub fn change(&mut self, flow: u32) -> &mut Moments {
+        self.0.entry(flow).or_default()
+    }
+}
+
+/// A sending endpoint with its place in the network. It begins a line of the cache.
 #[derive(Debug)]
+#[repr(align(64))]
 pub struct SenderSlot {
     /// The state machine.
     pub sender: Sender,
@@ -29,10 +61,6 @@ pub struct SenderSlot {
     pub header: u32,
     /// Whether it opens with a handshake.
     pub handshake: bool,
-    /// When the SYN-ACK arrived.
-    pub established: Option<Time>,
-    /// When the last byte of a sized transfer was acknowledged.
-    pub completed: Option<Time>,
     /// Packets sent by this endpoint and those delivered to it.
     pub passed: Passed,
 }
@@ -40,17 +68,18 @@ pub struct SenderSlot {
 impl SenderSlot {
     /// A segment arrives.
     #[inline]
-    pub fn hear(&mut self, segment: &Segment, now: Time) {
+    pub fn hear(&mut self, segment: &Segment, now: Time, moments: &mut AllMoments) {
         self.passed.delivered += 1;
         self.sender.on_segment(segment, now);
-        if segment.flags.contains(Flags::SYN) && self.established.is_none() {
-            self.established = Some(now);
+        if segment.flags.contains(Flags::SYN) {
+            moments.change(self.flow).established.get_or_insert(now);
         }
     }
 }
 
-/// A receiving endpoint with its place in the network.
+/// A receiving endpoint with its place in the network. It begins a line of the cache.
 #[derive(Debug)]
+#[repr(align(64))]
 pub struct ReceiverSlot {
     /// The state machine.
     pub receiver: Receiver,
@@ -67,10 +96,6 @@ pub struct ReceiverSlot {
     pub at_once: bool,
     /// Whether the delivery of the first byte is still to be recorded.
     pub awaits_first_byte: bool,
-    /// When the first byte was delivered to the application.
-    pub first_byte: Option<Time>,
-    /// The bytes that had reached it when the measurement began.
-    pub reached_before: Reached,
     /// Packets sent by this endpoint and those delivered to it.
     pub passed: Passed,
 }
@@ -86,12 +111,12 @@ impl ReceiverSlot {
 
     /// A segment arrives.
     #[inline]
-    pub fn hear(&mut self, segment: &Segment, now: Time) {
+    pub fn hear(&mut self, segment: &Segment, now: Time, moments: &mut AllMoments) {
         self.passed.delivered += 1;
         self.receiver.on_segment(segment, now);
         if self.awaits_first_byte && self.receiver.delivered() > 0 {
             self.awaits_first_byte = false;
-            self.first_byte = Some(now);
+            moments.change(self.flow).first_byte = Some(now);
         }
     }
 }
@@ -232,6 +257,10 @@ pub struct Flows {
     pub senders: Vec<SenderSlot>,
     /// TCP receivers.
     pub receivers: Vec<ReceiverSlot>,
+    /// The bytes that had reached each receiver when the measurement began.
+    pub reached_before: Vec<Reached>,
+    /// What happens once, for each TCP flow.
+    pub moments: AllMoments,
     /// UDP sources with their sinks.
     pub udp: Vec<UdpSlot>,
     /// Calls.
@@ -398,8 +427,6 @@ impl Flows {
             flow,
             header,
             handshake: params.handshake,
-            established: None,
-            completed: None,
             passed: Passed::default(),
         });
         self.receivers.push(ReceiverSlot {
@@ -410,8 +437,6 @@ impl Flows {
             header,
             at_once: host.back_at_once,
             awaits_first_byte: size.is_some(),
-            first_byte: None,
-            reached_before: Reached::default(),
             passed: Passed::default(),
         });
         Source::Tcp(self.senders.len() as u32 - 1)

@@ -3,12 +3,12 @@
 //! Queues and delay lines move 32 bytes; a segment with its SACK blocks is written once and read
 //! once (measured in docs/performance.md).
 
-use redtail_core::{Ecn, Time};
+use redtail_core::{Ecn, Time, prefetch};
 use redtail_network::{Address, ContentId, Links};
 use redtail_traffic::CallPacket;
 use redtail_transport::Segment;
 
-const _: () = assert!(size_of::<Content>() == 64, "a content fits a cache line");
+const _: () = assert!(size_of::<Place>() == 64, "a content fits a cache line");
 
 /// Packets of one flow in one direction, for conservation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,11 +54,16 @@ impl Content {
     }
 }
 
+/// Where a content is: one line of the cache, and not parts of two.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Place(Content);
+
 /// The contents of all packets in flight. Places are reused, the latest freed first, so a steady
 /// state allocates nothing and stays in the cache.
 #[derive(Debug, Default)]
 pub struct Contents {
-    places: Vec<Content>,
+    places: Vec<Place>,
     free: Vec<ContentId>,
 }
 
@@ -74,18 +79,24 @@ impl Contents {
     #[inline]
     pub fn put(&mut self, content: Content) -> ContentId {
         if let Some(id) = self.free.pop() {
-            self.places[id.0 as usize] = content;
+            self.places[id.0 as usize] = Place(content);
             id
         } else {
-            self.places.push(content);
+            self.places.push(Place(content));
             ContentId(self.places.len() as u32 - 1)
         }
+    }
+
+    /// Prefetches the content of a packet in flight into the cache.
+    #[inline]
+    pub fn prefetch(&self, id: ContentId) {
+        prefetch(&self.places[id.0 as usize]);
     }
 
     /// The content of a packet in flight.
     #[inline]
     pub fn get(&self, id: ContentId) -> &Content {
-        &self.places[id.0 as usize]
+        &self.places[id.0 as usize].0
     }
 
     /// The segment of a TCP packet, with `ecn`, the ECN bits that the packet has on arrival.
@@ -94,7 +105,7 @@ impl Contents {
     /// When it is a UDP packet: a bug of the engine.
     #[inline]
     pub fn segment_on_arrival(&mut self, id: ContentId, ecn: Ecn) -> &Segment {
-        match &mut self.places[id.0 as usize] {
+        match &mut self.places[id.0 as usize].0 {
             Content::Segment(segment) => {
                 segment.ecn = ecn;
                 segment

@@ -26,8 +26,9 @@ impl Engine<'_> {
             self.contents
                 .send(content, size, to, self.now, &mut self.links);
         }
-        if slot.sender.is_complete() && slot.completed.is_none() {
-            slot.completed = Some(self.now);
+        if slot.sender.is_complete() {
+            let moments = self.flows.moments.change(slot.flow);
+            moments.completed.get_or_insert(self.now);
         }
         let deadline = slot.sender.next_timer_before(slot.alarm.armed());
         slot.alarm.arm(
@@ -51,7 +52,11 @@ impl Engine<'_> {
             slot.passed.sent += 1;
             if slot.at_once {
                 // A return path without delay needs no event.
-                self.flows.senders[index as usize].hear(&segment, self.now);
+                self.flows.senders[index as usize].hear(
+                    &segment,
+                    self.now,
+                    &mut self.flows.moments,
+                );
                 delivered = true;
                 continue;
             }

@@ -99,8 +99,8 @@ impl Engine<'_> {
                 let (slot, receiver) = (&flows.senders[i], &flows.receivers[i]);
                 let done = slot.sender.counters() - before.done[i];
                 Some(FlowRow {
-                    completed: slot.completed,
-                    delivered: receiver.reached().goodput_since(receiver.reached_before),
+                    completed: flows.moments.of(slot.flow).completed,
+                    delivered: receiver.reached().goodput_since(flows.reached_before[i]),
                     lost: Some(self.dropped[flow][0] - before.lost[flow]),
                     retransmissions: Some(done.retransmissions),
                     timeouts: Some(done.timeouts),

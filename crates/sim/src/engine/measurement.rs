@@ -9,6 +9,7 @@ use redtail_transport::SenderCounters;
 use super::Engine;
 use crate::connections::Reached;
 use crate::conservation;
+use crate::flows::ReceiverSlot;
 
 /// The measurements of the phases.
 #[derive(Debug, Default)]
@@ -40,9 +41,8 @@ impl Engine<'_> {
     pub(super) fn on_measure(&mut self) {
         let phases = !self.scenario.phases.is_empty();
         self.links.start_measuring(phases, self.now);
-        for slot in &mut self.flows.receivers {
-            slot.reached_before = slot.reached();
-        }
+        let receivers = self.flows.receivers.iter();
+        self.flows.reached_before = receivers.map(ReceiverSlot::reached).collect();
         for slot in &mut self.flows.senders {
             slot.sender.start_measuring();
         }

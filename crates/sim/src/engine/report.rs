@@ -120,9 +120,9 @@ impl Engine<'_> {
     fn tcp_rates(&self, group: usize, reached: Reached) -> Vec<f64> {
         let period = self.period();
         let mut rates = Vec::new();
-        for (sender, receiver) in self.flows.senders.iter().zip(&self.flows.receivers) {
-            if self.is_of(sender.flow, group) {
-                let bytes = receiver.reached().goodput_since(receiver.reached_before);
+        for (receiver, before) in self.flows.receivers.iter().zip(&self.flows.reached_before) {
+            if self.is_of(receiver.flow, group) {
+                let bytes = receiver.reached().goodput_since(*before);
                 rates.push(bits_per_second(bytes, period));
             }
         }
@@ -258,13 +258,14 @@ impl Engine<'_> {
     /// of the last byte.
     fn transfer_times(&self, group: usize) -> [Times; 3] {
         let mut times = [Times::default(); 3];
-        for (sender, receiver) in self.flows.senders.iter().zip(&self.flows.receivers) {
-            let early = sender.completed.is_some_and(|at| at < self.measure_from);
+        for sender in &self.flows.senders {
+            let moments = self.flows.moments.of(sender.flow);
+            let early = moments.completed.is_some_and(|at| at < self.measure_from);
             if self.flows.groups[sender.flow as usize] as usize != group || early {
                 continue;
             }
             let start = self.flows.starts[sender.flow as usize];
-            let ends = [sender.established, receiver.first_byte, sender.completed];
+            let ends = [moments.established, moments.first_byte, moments.completed];
             for (times, end) in times.iter_mut().zip(ends) {
                 times.add(end.map(|end| end - start));
             }
@@ -275,7 +276,7 @@ impl Engine<'_> {
     /// A row for each sized transfer, in the order of the flows.
     pub(super) fn transfers(&self) -> Transfers {
         let mut rows = Transfers::default();
-        for (sender, receiver) in self.flows.senders.iter().zip(&self.flows.receivers) {
+        for sender in &self.flows.senders {
             let group = self.flows.groups[sender.flow as usize];
             let TrafficParams::Transfer(transfer) = &self.scenario.traffic[group as usize] else {
                 continue;
@@ -285,13 +286,14 @@ impl Engine<'_> {
             let first = self.flows.groups.partition_point(|&other| other < group);
             let size = transfer.size.get(sender.flow as usize - first).as_u64();
             let done = sender.sender.counters();
+            let moments = self.flows.moments.of(sender.flow);
             rows.group.push(group);
             rows.flow.push(sender.flow);
             rows.size_bytes.push(size);
             rows.start_s.push(start.as_secs_f64());
-            rows.handshake_time_s.push(since(sender.established));
-            rows.first_byte_time_s.push(since(receiver.first_byte));
-            rows.completion_time_s.push(since(sender.completed));
+            rows.handshake_time_s.push(since(moments.established));
+            rows.first_byte_time_s.push(since(moments.first_byte));
+            rows.completion_time_s.push(since(moments.completed));
             rows.retransmissions.push(done.retransmissions);
             rows.timeouts.push(done.timeouts);
         }

@@ -17,8 +17,8 @@ pub enum AckPolicy {
     Delayed {
         /// How long an acknowledgement may be held back.
         timeout: Span,
-        /// When the delayed acknowledgement is due.
-        deadline: Option<Time>,
+        /// When the delayed acknowledgement is due; [`Time::MAX`] without one, which keeps receivers small.
+        deadline: Time,
         /// The number of segments at the start that are still acknowledged at once.
         quick: u32,
     },
@@ -33,7 +33,7 @@ impl AckPolicy {
             (false, _) => Self::EverySegment,
             (true, false) => Self::Delayed {
                 timeout: params.delayed_ack_timeout,
-                deadline: None,
+                deadline: Time::MAX,
                 quick: params.quick_acks,
             },
             (true, true) => Self::Adaptive(Box::new(AdaptiveAcks::new(params))),
@@ -66,11 +66,11 @@ impl AckPolicy {
                     *quick -= 1;
                     return true;
                 }
-                if urgent || deadline.is_some() {
-                    *deadline = None;
+                if urgent || *deadline < Time::MAX {
+                    *deadline = Time::MAX;
                     true
                 } else {
-                    *deadline = Some(now + *timeout);
+                    *deadline = now + *timeout;
                     false
                 }
             }
@@ -81,7 +81,7 @@ impl AckPolicy {
     pub fn cancel(&mut self) {
         match self {
             Self::EverySegment => {}
-            Self::Delayed { deadline, .. } => *deadline = None,
+            Self::Delayed { deadline, .. } => *deadline = Time::MAX,
             Self::Adaptive(adaptive) => adaptive.cancel(),
         }
     }
@@ -91,7 +91,7 @@ impl AckPolicy {
     pub fn deadline(&self) -> Option<Time> {
         match self {
             Self::EverySegment => None,
-            Self::Delayed { deadline, .. } => *deadline,
+            Self::Delayed { deadline, .. } => (*deadline < Time::MAX).then_some(*deadline),
             Self::Adaptive(adaptive) => adaptive.deadline(),
         }
     }
@@ -110,7 +110,7 @@ impl AckPolicy {
     pub(super) fn is_waiting(&self) -> bool {
         match self {
             Self::EverySegment => false,
-            Self::Delayed { deadline, .. } => deadline.is_some(),
+            Self::Delayed { deadline, .. } => *deadline < Time::MAX,
             Self::Adaptive(adaptive) => adaptive.is_waiting(),
         }
     }
@@ -118,8 +118,8 @@ impl AckPolicy {
     /// Whether the delayed acknowledgement is due. Its deadline is then cleared.
     pub fn take_due(&mut self, now: Time) -> bool {
         match self {
-            Self::Delayed { deadline, .. } if deadline.is_some_and(|due| due <= now) => {
-                *deadline = None;
+            Self::Delayed { deadline, .. } if *deadline <= now => {
+                *deadline = Time::MAX;
                 true
             }
             Self::Adaptive(adaptive) => adaptive.take_due(now),

@@ -14,6 +14,8 @@
 //! RTO    <- SRTT + max(G, 4 RTTVAR), between the minimum and the maximum
 //! ```
 
+use std::num::NonZeroU64;
+
 use redtail_core::{Span, Time};
 
 pub use crate::choices::{RtoFloor, RttDeviation, RttSampling, SynLoss, TimerRestart};
@@ -35,7 +37,7 @@ pub struct RttEstimator {
     max: Span,
     initial: Span,
     /// Eight times SRTT, in ticks; `None` before the first sample.
-    srtt8: Option<u64>,
+    srtt8: Option<NonZeroU64>,
     /// Four times RTTVAR, in ticks.
     rttvar4: u64,
     /// Set if the greatest deviation is used. Boxed, so that other senders stay small.
@@ -151,7 +153,7 @@ impl RttEstimator {
     /// The smoothed round-trip time, once there is a sample.
     pub fn srtt(&self) -> Option<Span> {
         self.srtt8
-            .map(|srtt8| Span::from_ps((srtt8 >> 3) * self.tick))
+            .map(|srtt8| Span::from_ps((srtt8.get() >> 3) * self.tick))
     }
 
     /// Takes the round trip of a segment that was sent once, at `sent`, and acknowledged at `now`.
@@ -170,15 +172,15 @@ impl RttEstimator {
         self.taken.least = self.taken.least.min(now - sent);
         match self.srtt8 {
             None => {
-                self.srtt8 = Some(r << 3);
+                self.srtt8 = NonZeroU64::new(r << 3);
                 self.rttvar4 = match &mut self.peak {
                     None => r << 1,
                     Some(peak) => peak.first(r, next),
                 };
             }
             Some(srtt8) => {
-                let srtt = srtt8 >> 3;
-                self.srtt8 = Some((srtt8 + r - srtt).max(1));
+                let srtt = srtt8.get() >> 3;
+                self.srtt8 = NonZeroU64::new((srtt8.get() + r - srtt).max(1));
                 self.rttvar4 = match &mut self.peak {
                     None => (self.rttvar4 + r.abs_diff(srtt) - (self.rttvar4 >> 2)).max(1),
                     Some(peak) => peak.next(r, srtt, self.rttvar4, una, next),
@@ -207,7 +209,7 @@ impl RttEstimator {
             None => self.initial,
             Some(srtt8) => {
                 let deviation = Span::from_ps(self.rttvar4 * self.tick);
-                Span::from_ps((srtt8 >> 3) * self.tick)
+                Span::from_ps((srtt8.get() >> 3) * self.tick)
                     + match self.floor {
                         RtoFloor::Timeout => deviation,
                         RtoFloor::Deviation => deviation.max(self.min),

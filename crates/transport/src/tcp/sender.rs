@@ -33,6 +33,8 @@ mod stream;
 mod timers;
 mod transmit;
 
+use std::num::NonZeroU64;
+
 use redtail_core::{Span, Stream, Time, earlier};
 
 use self::connection::{Connection, ConnectionState};
@@ -124,7 +126,7 @@ pub struct Sender {
     /// The recovery point: highest data sent when the latest episode began.
     recover: Option<u64>,
     /// The end of the segment being timed, and when it was sent.
-    timed: Option<(u64, Time)>,
+    timed: Option<(NonZeroU64, Time)>,
     /// When the SYN, or later any data, was last sent.
     last_sent: Time,
     stream: SendStream,

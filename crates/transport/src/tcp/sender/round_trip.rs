@@ -25,7 +25,7 @@ impl Sender {
             }
             RttSampling::EveryAck | RttSampling::EveryDelivery => acked.sent?,
             RttSampling::OnePerWindow => {
-                let (_, sent) = self.timed.take_if(|(end, _)| ack >= *end)?;
+                let (_, sent) = self.timed.take_if(|(end, _)| ack >= end.get())?;
                 sent
             }
         };

@@ -1,5 +1,7 @@
 //! Building the segments that carry data.
 
+use std::num::NonZeroU64;
+
 use redtail_core::{Ecn, Time};
 
 use super::Sender;
@@ -38,7 +40,8 @@ impl Sender {
         self.board.on_new(len, now);
         self.set_timers_for_new(now);
         if self.timed.is_none() {
-            self.timed = Some((seq + u64::from(len), now));
+            let end = NonZeroU64::new(seq + u64::from(len));
+            self.timed = end.map(|end| (end, now));
         }
         let ecn = self.ecn.codepoint();
         self.data_segment(seq, len, ecn, now)
@@ -65,7 +68,7 @@ impl Sender {
         self.counters.retransmissions += u64::from(seq < self.stream.size);
         if self
             .timed
-            .is_some_and(|(end, _)| end == seq + u64::from(len))
+            .is_some_and(|(end, _)| end.get() == seq + u64::from(len))
         {
             self.timed = None; // Karn
         }
