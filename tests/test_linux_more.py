@@ -210,7 +210,7 @@ def test_every_scenario_is_compared() -> None:
 OUTSIDE = {
     "cake_32": "the link idles 5 % of the time and the kernel's 1 %; loss and queue agree",
     "pfifo_fast_10": "the kernel's ring frees places in batches: 100 packets hold 79 on average",
-    "red_64_ecn_overload": "marks 13.5 and 10.5 %: which flows lose a SYN, and ECN with it, decides",
+    "red_64_ecn_overload": "marks 12.4 and 10.5 %: which flows lose a SYN and so ECN decides",
     "bbr_4_pfifo50": "loss 11.1 and 8.6 +-1.1 %: cause not found",
     "westwood_2": "queue 71 and 62 packets: cause not found",
     "vegas_2": "a second flow takes the first one's queue for the path: 16 to 41 packets, 9 here",
