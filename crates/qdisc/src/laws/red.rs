@@ -204,19 +204,20 @@ impl RedLaw {
     /// Whether the average is so low that nothing is dropped: below min_th, and in Linux also at it.
     #[inline]
     pub fn is_low(&self) -> bool {
-        let RedConfig {
-            min_th, flavour, ..
-        } = self.config;
-        self.average < min_th || (flavour == Flavour::Linux && self.average == min_th)
+        self.is_below(self.config.min_th)
     }
 
     /// Whether the average is below max_th, in Linux also at it: chance decides, or nothing is dropped.
     #[inline]
     pub fn is_below_max_th(&self) -> bool {
-        let RedConfig {
-            max_th, flavour, ..
-        } = self.config;
-        self.average < max_th || (flavour == Flavour::Linux && self.average == max_th)
+        self.is_below(self.config.max_th)
+    }
+
+    /// Whether the average is below a threshold, in Linux also at it.
+    #[inline]
+    fn is_below(&self, threshold: f64) -> bool {
+        self.average < threshold
+            || self.config.flavour == Flavour::Linux && self.average == threshold
     }
 
     /// Returns p_b of the latest arrival: the probability before spacing.

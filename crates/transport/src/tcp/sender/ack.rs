@@ -69,6 +69,17 @@ impl Sender {
         }
     }
 
+    /// An acknowledgement is about to update the scoreboard. Returns the timestamp that it echoes.
+    #[inline]
+    pub(super) fn begin_ack(&mut self, segment: &Segment) -> Option<u32> {
+        let echo = self.timestamps.then_some(segment.ts_ecr);
+        if let Some(rack) = self.board.rack_mut() {
+            rack.begin_ack(echo);
+        }
+        self.newly_lost = false;
+        echo
+    }
+
     /// An acknowledgement that does not advance while data is outstanding.
     #[inline]
     fn on_same_ack(&mut self, segment: &Segment, same_window: bool, now: Time) {

@@ -360,17 +360,6 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement is about to update the scoreboard. Returns the timestamp that it echoes.
-    #[inline]
-    pub(super) fn begin_ack(&mut self, segment: &Segment) -> Option<u32> {
-        let echo = self.timestamps.then_some(segment.ts_ecr);
-        if let Some(rack) = self.board.rack_mut() {
-            rack.begin_ack(echo);
-        }
-        self.newly_lost = false;
-        echo
-    }
-
     /// Enters the selective acknowledgements and the D-SACK report of an acknowledgement into the
     /// scoreboard. The cumulative acknowledgement follows.
     #[inline]
