@@ -14,9 +14,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::hint::select_unpredictable;
 
 use redtail_core::{Span, Time};
+use redtail_spec::LONGEST_RUN;
 
 /// The classes of events, in the order in which simultaneous ones happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,128 +72,221 @@ pub struct Lookahead {
     pub(crate) others: Span,
 }
 
-/// An event: when, of what class, and which of its class. Packed so that
-/// comparing two events is comparing two numbers.
+/// An event: when, of what class, and which of its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Event(u128);
+pub struct Event {
+    at: Time,
+    class: Class,
+    index: u32,
+}
 
 impl Event {
     /// An event of `class` for component `index` at `at`.
     #[inline]
     pub fn new(at: Time, class: Class, index: u32) -> Self {
-        Self(u128::from(at.as_ps()) << 64 | u128::from(class as u8) << 32 | u128::from(index))
+        Self { at, class, index }
     }
 
     /// The time of the event.
     #[inline]
     pub fn at(self) -> Time {
-        Time::from_ps((self.0 >> 64) as u64)
+        self.at
     }
 
     /// The class of the event.
     #[inline]
     pub fn class(self) -> Class {
-        CLASSES[(self.0 >> 32) as usize & 15]
+        self.class
     }
 
     /// The index of its component.
     #[inline]
     pub fn index(self) -> u32 {
-        self.0 as u32
+        self.index
+    }
+}
+
+/// An event in half the memory. Comparing two of them is comparing two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Packed(u128);
+
+impl Packed {
+    #[inline]
+    fn new(event: Event) -> Self {
+        let Event { at, class, index } = event;
+        Self(u128::from(at.as_ps()) << 64 | u128::from(class as u8) << 32 | u128::from(index))
+    }
+
+    #[inline]
+    fn at(self) -> Time {
+        Time::from_ps((self.0 >> 64) as u64)
+    }
+
+    #[inline]
+    fn event(self) -> Event {
+        let class = CLASSES[(self.0 >> 32) as usize & 15];
+        Event::new(self.at(), class, self.0 as u32)
     }
 }
 
 /// The next events of a fixed set of components, at most one each.
 ///
-/// A winner tree: the root is the least of all leaves. Each inner node is the lesser of its two
-/// children, or the left one in a tie.
+/// A winner tree: the root is the least of all leaves. It is made of [`Group`]s: up to 32 components are the
+/// leaves of one; of more, groups are the leaves of others.
 #[derive(Debug)]
 struct Tournament {
-    /// Node 1 is the root; node i has the children 2i and 2i + 1; the leaves
-    /// come last. A node holds a time and the leaf it comes from.
-    nodes: Vec<(u64, u32)>,
+    /// The group with the root.
+    top: Group,
+    /// The groups below it, by level: those of the components first.
+    below: Vec<Vec<Group>>,
+}
+
+/// A winner tree of up to 32 leaves. Node 1 is the root; node i has the children 2i and 2i + 1; the leaves come
+/// last. Each inner node is the lesser of its two children.
+///
+/// A node holds a time and, in its lowest bits, the leaf that it comes from: one number, so that a node costs a
+/// comparison and no branch, and of equal times that of the first leaf is the least.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+struct Group {
+    nodes: [u64; 2 * LEAVES],
+    /// A power of two.
     leaves: usize,
 }
 
-/// The time of a component without an event: the latest that is compared correctly as a signed number.
-const NEVER: u64 = i64::MAX as u64;
+/// The most leaves of a group.
+const LEAVES: usize = 1 << LEAF_BITS;
+const LEAF_BITS: u32 = 5;
+
+/// The time of a component without an event: the latest that a node can hold, 6.7 days. No run is so long.
+const NEVER: u64 = u64::MAX >> LEAF_BITS;
+const _: () = assert!(
+    LONGEST_RUN.as_ps() < NEVER,
+    "an event before the end is before NEVER"
+);
+
+impl Group {
+    /// A group of at least this many leaves.
+    fn new(leaves: usize) -> Self {
+        let leaves = leaves.clamp(2, LEAVES).next_power_of_two();
+        let nodes = [u64::MAX; 2 * LEAVES];
+        let mut group = Self { nodes, leaves };
+        for leaf in 0..leaves {
+            group.set(leaf, NEVER);
+        }
+        group
+    }
+
+    /// Sets the time of a leaf.
+    #[inline]
+    fn set(&mut self, leaf: usize, time: u64) {
+        // The remainders spare the checks of indexes.
+        let nodes = &mut self.nodes;
+        let mut node = self.leaves + leaf;
+        let mut winner = time.min(NEVER) << LEAF_BITS | leaf as u64;
+        nodes[node % (2 * LEAVES)] = winner;
+        while node > 1 {
+            winner = winner.min(nodes[(node ^ 1) % (2 * LEAVES)]);
+            node >>= 1;
+            nodes[node % (2 * LEAVES)] = winner;
+        }
+    }
+
+    /// The least time and its leaf.
+    #[inline]
+    fn first(&self) -> (u64, usize) {
+        let winner = self.nodes[1];
+        (winner >> LEAF_BITS, winner as usize % LEAVES)
+    }
+
+    /// The time of a leaf.
+    #[inline]
+    fn time(&self, leaf: usize) -> u64 {
+        self.nodes[self.leaves + leaf] >> LEAF_BITS
+    }
+}
 
 impl Tournament {
     fn new(components: usize) -> Self {
-        let leaves = components.max(2).next_power_of_two();
-        let mut nodes: Vec<(u64, u32)> = vec![(NEVER, 0); 2 * leaves];
-        for (leaf, node) in nodes[leaves..].iter_mut().enumerate() {
-            node.1 = leaf as u32;
+        let mut below = Vec::new();
+        let mut leaves = components;
+        while leaves > LEAVES {
+            leaves = leaves.div_ceil(LEAVES);
+            below.push(vec![Group::new(LEAVES); leaves]);
         }
-        Self { nodes, leaves }
+        Self {
+            top: Group::new(leaves),
+            below,
+        }
     }
 
     #[inline]
-    fn set(&mut self, leaf: u32, time: u64) {
-        let nodes = self.nodes.as_mut_slice();
-        // The number of nodes is a power of two. With the mask an index needs no check.
-        let Some(mask) = nodes.len().checked_sub(1) else {
-            return;
-        };
-        let mut node = self.leaves + leaf as usize;
-        let mut winner = (time, leaf);
-        nodes[node & mask] = winner;
-        while node > 1 {
-            let rival = nodes[(node ^ 1) & mask];
-            // The left child (even) wins a tie. A branch would be mispredicted at every other level.
-            let rival_is_left = (node & 1) as i64;
-            let lose = (rival.0 as i64) - rival_is_left < winner.0 as i64;
-            winner = (
-                select_unpredictable(lose, rival.0, winner.0),
-                select_unpredictable(lose, rival.1, winner.1),
-            );
-            node >>= 1;
-            nodes[node & mask] = winner;
+    fn set(&mut self, component: u32, time: u64) {
+        if self.below.is_empty() {
+            self.top.set(component as usize, time);
+        } else {
+            self.set_below(component as usize, time);
         }
     }
 
+    fn set_below(&mut self, mut leaf: usize, mut time: u64) {
+        for level in &mut self.below {
+            let group = &mut level[leaf / LEAVES];
+            group.set(leaf % LEAVES, time);
+            (time, _) = group.first();
+            leaf /= LEAVES;
+        }
+        self.top.set(leaf, time);
+    }
+
+    /// The least time and its component.
     #[inline]
     fn first(&self) -> (u64, u32) {
-        self.nodes[1]
+        let (time, mut leaf) = self.top.first();
+        for level in self.below.iter().rev() {
+            leaf = leaf * LEAVES + level[leaf].first().1;
+        }
+        (time, leaf as u32)
     }
 
     /// The time of a component's event; [`NEVER`] if it has none.
     #[inline]
-    fn time(&self, leaf: u32) -> u64 {
-        self.nodes[self.leaves + leaf as usize].0
+    fn time(&self, component: u32) -> u64 {
+        let component = component as usize;
+        match self.below.first() {
+            Some(level) => level[component / LEAVES].time(component % LEAVES),
+            None => self.top.time(component),
+        }
     }
 
     /// The earliest time of a component with what `further` adds to it; `until` if none is earlier.
     fn first_with(&self, further: &[u64], until: u64) -> u64 {
-        self.first_below(1, further, until)
-    }
-
-    fn first_below(&self, node: usize, further: &[u64], until: u64) -> u64 {
-        let (time, leaf) = self.nodes[node];
-        if time >= until {
-            return until; // nothing below is earlier
-        }
-        if node >= self.leaves {
-            return until.min(time.saturating_add(further[leaf as usize]));
-        }
-        let until = self.first_below(2 * node, further, until);
-        self.first_below(2 * node + 1, further, until)
+        (0..)
+            .zip(further)
+            .fold(until, |until, (component, further)| {
+                until.min(self.time(component).saturating_add(*further))
+            })
     }
 }
 
-/// Any number of events: a calendar of days, each an unsorted list, and a heap for the present day.
-/// Thousands of timers are in the lists, to which one is added by an append; the heap stays small.
+/// Any number of events: a calendar of days, each an unsorted list, which is sorted when its day begins.
+///
+/// Thousands of timers are in the lists, to which one is added by an append. What is added to the present
+/// day itself is in a heap, which stays small.
 #[derive(Debug)]
 struct Calendar {
-    /// Events up to the end of day `today`; empty only if everything is.
-    present: BinaryHeap<Reverse<Event>>,
+    /// The events of the present day that were known when it began, the earliest last.
+    present: Vec<Packed>,
+    /// Events of the present day that were added later. It and `present` are both empty only if everything
+    /// is.
+    added: BinaryHeap<Reverse<Packed>>,
     today: u64,
     /// Day d, if within a year after today, is at index d modulo the length.
-    days: Vec<Vec<Event>>,
+    days: Vec<Vec<Packed>>,
     /// Events in `days`.
     in_days: usize,
     /// Events later than that.
-    beyond: BinaryHeap<Reverse<Event>>,
+    beyond: BinaryHeap<Reverse<Packed>>,
 }
 
 /// A day has 2^33 ps, 8.6 ms; a year has 512 days, 4.4 s: most timers fit in.
@@ -203,7 +296,8 @@ const DAYS: u64 = 512;
 impl Calendar {
     fn new() -> Self {
         Self {
-            present: BinaryHeap::new(),
+            present: Vec::new(),
+            added: BinaryHeap::new(),
             today: 0,
             days: vec![Vec::new(); DAYS as usize],
             in_days: 0,
@@ -211,36 +305,67 @@ impl Calendar {
         }
     }
 
-    fn day(event: Event) -> u64 {
+    fn day(event: Packed) -> u64 {
         event.at().as_ps() >> DAY_BITS
     }
 
-    fn add(&mut self, event: Event) {
+    fn add(&mut self, event: Packed) {
         let day = Self::day(event);
-        if day <= self.today {
-            self.present.push(Reverse(event));
+        if day < self.today {
+            self.go_back(day);
+        }
+        self.put(event);
+        self.find_present();
+    }
+
+    /// Puts an event of today or later where it belongs.
+    fn put(&mut self, event: Packed) {
+        let day = Self::day(event);
+        if day == self.today {
+            self.added.push(Reverse(event));
         } else if day - self.today < DAYS {
             self.days[(day % DAYS) as usize].push(event);
             self.in_days += 1;
         } else {
             self.beyond.push(Reverse(event));
         }
-        self.find_present();
     }
 
-    fn first(&self) -> Event {
-        self.present.peek().map_or(LAST, |event| event.0)
+    /// Makes an earlier day the present one: nothing was known before `today` until now.
+    fn go_back(&mut self, day: u64) {
+        for late in self.today.max(day + DAYS - 1) + 1..self.today + DAYS {
+            let late = &mut self.days[(late % DAYS) as usize];
+            self.in_days -= late.len();
+            self.beyond.extend(late.drain(..).map(Reverse));
+        }
+        self.today = day;
+        let added = std::mem::take(&mut self.added);
+        for event in std::mem::take(&mut self.present) {
+            self.put(event);
+        }
+        for Reverse(event) in added {
+            self.put(event);
+        }
     }
 
-    fn pop(&mut self) -> Option<Event> {
-        let event = self.present.pop()?.0;
+    fn first(&self) -> Packed {
+        let known = self.present.last().copied().unwrap_or(LAST);
+        self.added.peek().map_or(known, |added| known.min(added.0))
+    }
+
+    fn pop(&mut self) -> Option<Packed> {
+        let known = self.present.last().copied().unwrap_or(LAST);
+        let event = match self.added.peek() {
+            Some(added) if added.0 < known => self.added.pop()?.0,
+            _ => self.present.pop()?,
+        };
         self.find_present();
         Some(event)
     }
 
     /// Moves on to the next day with events, if the present one has none left.
     fn find_present(&mut self) {
-        while self.present.is_empty() {
+        while self.present.is_empty() && self.added.is_empty() {
             let next_beyond = self.beyond.peek().map(|event| Self::day(event.0));
             self.today = match next_beyond {
                 None if self.in_days == 0 => return,
@@ -249,11 +374,12 @@ impl Calendar {
             };
             let day = &mut self.days[(self.today % DAYS) as usize];
             self.in_days -= day.len();
-            self.present.extend(day.drain(..).map(Reverse));
+            self.present.append(day);
             while let Some(event) = self.beyond.peek().filter(|e| Self::day(e.0) <= self.today) {
-                self.present.push(*event);
+                self.present.push(event.0);
                 self.beyond.pop();
             }
+            self.present.sort_unstable_by(|one, other| other.cmp(one));
         }
     }
 }
@@ -268,11 +394,11 @@ pub struct Scheduler {
     releases: Tournament,
     timers: Calendar,
     /// The earliest event in `timers` and `releases`; [`LAST`] or one at [`NEVER`] if there is none.
-    next_timer: Event,
+    next_timer: Packed,
 }
 
 /// An event later than all others.
-const LAST: Event = Event(u128::MAX);
+const LAST: Packed = Packed(u128::MAX);
 
 impl Scheduler {
     /// An empty schedule for a network of `links` links and `lines` delay lines.
@@ -317,15 +443,16 @@ impl Scheduler {
 
     /// The next release; at [`NEVER`] if there is none.
     #[inline]
-    fn first_release(&self) -> Event {
+    fn first_release(&self) -> Packed {
         let (time, sender) = self.releases.first();
-        Event::new(Time::from_ps(time), Class::SenderTimer, sender)
+        Packed::new(Event::new(Time::from_ps(time), Class::SenderTimer, sender))
     }
 
     /// Adds an event of any other class. There may be several for a component;
     /// the component recognises those that are out of date.
     pub fn add(&mut self, event: Event) {
         debug_assert!(!matches!(event.class(), Class::LinkFree | Class::Arrival));
+        let event = Packed::new(event);
         self.timers.add(event);
         self.next_timer = self.next_timer.min(event);
     }
@@ -333,7 +460,11 @@ impl Scheduler {
     /// The next event, which stays where it is.
     #[inline]
     pub fn first(&self) -> Option<Event> {
-        let first = self.first_wire().min(self.next_timer);
+        let wire = self.first_wire();
+        let first = match self.wire_is_first(wire) {
+            true => wire,
+            false => self.next_timer.event(),
+        };
         (first.at().as_ps() != NEVER).then_some(first)
     }
 
@@ -355,11 +486,18 @@ impl Scheduler {
         }
     }
 
+    /// Whether `wire` comes before the earliest event of timers and releases. Mostly their times tell.
+    #[inline]
+    fn wire_is_first(&self, wire: Event) -> bool {
+        wire.at() < self.next_timer.at()
+            || wire.at() == self.next_timer.at() && Packed::new(wire) < self.next_timer
+    }
+
     /// The next event. That of a link, line or release stays until it is set anew.
     #[inline]
     pub fn take_next(&mut self) -> Option<Event> {
         let wire = self.first_wire();
-        if wire < self.next_timer {
+        if self.wire_is_first(wire) {
             return (wire.at().as_ps() != NEVER).then_some(wire);
         }
         let timer = self.next_timer;
@@ -367,7 +505,7 @@ impl Scheduler {
             self.timers.pop()?;
             self.next_timer = self.timers.first().min(self.first_release());
         }
-        Some(timer)
+        Some(timer.event())
     }
 }
 
@@ -434,6 +572,29 @@ mod tests {
     const RELEASE: usize = 9;
 
     proptest! {
+        #[test]
+        fn a_tournament_of_any_size_finds_the_least_time_and_its_first_component(
+            components in prop_oneof![1usize..40, 1000usize..1100],
+            changes in proptest::collection::vec((any::<prop::sample::Index>(), 0u64..60, 0u32..60), 1..100),
+        ) {
+            let mut tournament = Tournament::new(components);
+            let mut times = vec![NEVER; components];
+            for (component, time, scale) in changes {
+                let component = component.index(components);
+                // Times that no node can hold are those of events that never happen.
+                let time = time << scale;
+                tournament.set(component as u32, time);
+                times[component] = time.min(NEVER);
+                let expected = times.iter().zip(0u32..).min().map(|(&time, component)| (time, component));
+                let (time, first) = tournament.first();
+                prop_assert_eq!(Some(time), expected.map(|(time, _)| time));
+                if time < NEVER {
+                    prop_assert_eq!(Some(first), expected.map(|(_, component)| component));
+                }
+                prop_assert_eq!(tournament.time(component as u32), times[component]);
+            }
+        }
+
         #[test]
         fn events_come_in_order_of_time_class_and_index(
             steps in proptest::collection::vec(

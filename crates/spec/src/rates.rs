@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Problem;
 use crate::node::{Node, Table, Value};
 use crate::origin::Origin;
+use crate::validate::LONGEST_RUN;
 
 /// A change of the rate of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -44,7 +45,7 @@ const MOST_LINES: usize = 10_000_000;
 const BURST_MS: u64 = 100;
 
 /// The longest that a trace may last; no run is longer.
-const LONGEST_MS: u64 = 100 * 24 * 3_600_000;
+const LONGEST_MS: u64 = LONGEST_RUN.as_ps() / 1_000_000_000;
 
 /// Opportunities to deliver, over and over.
 ///
