@@ -259,8 +259,13 @@ impl Legs {
 }
 
 /// Packets in flight that arrive in the order in which they were put in.
-#[derive(Debug, Default)]
-struct Line(Ring<SimPacket>);
+#[derive(Debug)]
+struct Line {
+    packets: Ring<SimPacket>,
+    /// Where all of them arrive; `None` if they arrive in several places. It tells what comes next sooner
+    /// than a packet's route does.
+    target: Option<Target>,
+}
 
 /// The compiled network with everything in flight.
 #[derive(Debug)]
@@ -329,7 +334,7 @@ impl Network {
     fn hold(&mut self, mut packet: SimPacket, jitter: u32, now: Time, scheduler: &mut Scheduler) {
         packet.stamp = self.jitters[jitter as usize].departure(packet.flow, now);
         let line = self.legs.of_packet(&packet).line;
-        let held = &mut self.lines[line as usize].0;
+        let held = &mut self.lines[line as usize].packets;
         // Behind the packets that leave at the same time, so that those of a flow stay in order.
         let place = held.partition_point(|other| other.stamp <= packet.stamp);
         if place == 0 {
@@ -368,7 +373,7 @@ impl Network {
             pipe.busy_until = at;
             at += leg.after;
         }
-        let line = &mut self.lines[leg.line as usize].0;
+        let line = &mut self.lines[leg.line as usize].packets;
         if line.is_empty() {
             scheduler.set_line(leg.line, Some(at));
         }
@@ -379,24 +384,27 @@ impl Network {
     /// Removes the head of `line` and schedules the next packet. Returns where the head arrived.
     #[inline]
     pub fn arrive(&mut self, line: u32, scheduler: &mut Scheduler) -> (SimPacket, Target) {
-        let waiting = &mut self.lines[line as usize].0;
-        let packet = waiting.pop_front().expect("a scheduled line has a head");
-        scheduler.set_line(line, waiting.front().map(|head| head.stamp));
-        let target = self.legs.of_packet(&packet).target;
+        let Line { packets, target } = &mut self.lines[line as usize];
+        let packet = packets.pop_front().expect("a scheduled line has a head");
+        scheduler.set_line(line, packets.front().map(|head| head.stamp));
+        let target = match *target {
+            Some(target) => target,
+            None => self.legs.of_packet(&packet).target,
+        };
         (packet, target)
     }
 
     /// The packet `ahead` places behind the head of `line`, and where it will arrive.
     #[inline]
     pub fn upcoming(&self, line: u32, ahead: usize) -> Option<(&SimPacket, Target)> {
-        let packet = self.lines[line as usize].0.get(ahead)?;
+        let packet = self.lines[line as usize].packets.get(ahead)?;
         Some((packet, self.legs.of_packet(packet).target))
     }
 
     /// Prefetches the packet `ahead` places behind the head of `line` into the cache.
     #[inline]
     pub fn prefetch(&self, line: u32, ahead: usize) {
-        if let Some(packet) = self.lines[line as usize].0.get(ahead) {
+        if let Some(packet) = self.lines[line as usize].packets.get(ahead) {
             prefetch(packet);
         }
     }
@@ -436,7 +444,7 @@ impl Network {
 
     /// Everything in flight between links.
     pub fn in_flight(&self) -> impl Iterator<Item = &SimPacket> {
-        self.lines.iter().flat_map(|line| line.0.iter())
+        self.lines.iter().flat_map(|line| line.packets.iter())
     }
 }
 
@@ -649,8 +657,11 @@ impl Compiler<'_> {
         self.network.pipes.len() as u32 - 1
     }
 
-    fn add_line(&mut self) -> u32 {
-        self.network.lines.push(Line::default());
+    fn add_line(&mut self, target: Target) -> u32 {
+        self.network.lines.push(Line {
+            packets: Ring::new(),
+            target: Some(target),
+        });
         self.network.lines.len() as u32 - 1
     }
 
@@ -659,11 +670,15 @@ impl Compiler<'_> {
     /// entry is exact.
     fn leg(&mut self, before: Span, pipe: Option<(u32, Span)>, target: Target) -> Leg {
         let line = match pipe {
-            Some(_) => self.add_line(),
+            Some(_) => self.add_line(target),
             None => match self.pure_lines.get(&before) {
-                Some(&line) => line,
+                Some(&line) => {
+                    let shared = &mut self.network.lines[line as usize].target;
+                    *shared = shared.filter(|other| *other == target);
+                    line
+                }
                 None => {
-                    let line = self.add_line();
+                    let line = self.add_line(target);
                     self.pure_lines.insert(before, line);
                     line
                 }
@@ -693,7 +708,9 @@ impl Compiler<'_> {
     /// The leg for the time that a packet spends in its host. The packets of all hosts are in one
     /// line.
     fn held_leg(&mut self) -> Leg {
-        let line = self.held.unwrap_or_else(|| self.add_line());
+        let line = self
+            .held
+            .unwrap_or_else(|| self.add_line(Target::Departure));
         self.held = Some(line);
         Leg {
             before: Span::ZERO,
