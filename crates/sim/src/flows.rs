@@ -9,12 +9,12 @@ use redtail_transport::{Flags, Receiver, Segment, Sender};
 
 use crate::connections::{Connections, Reached};
 use crate::header::{self, TcpOptions};
-use crate::packet::{Datagram, Passed};
-use redtail_network::FlowNumbers;
+use crate::packet::{Content, Contents, Datagram, Passed};
 use redtail_network::answers::Answers;
 use redtail_network::network::HostRoutes;
 use redtail_network::scheduler::Alarm;
 use redtail_network::statistics::Delays;
+use redtail_network::{Address, FlowNumbers, Links};
 
 /// When things happened that happen once to a flow, and to most flows never.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,6 +66,35 @@ pub struct SenderSlot {
 }
 
 impl SenderSlot {
+    /// Sends all segments that may leave now from the endpoint with this `index`.
+    #[inline(never)] // most senders do without
+    pub fn send_all(&mut self, index: u32, now: Time, contents: &mut Contents, links: &mut Links) {
+        while let Some(segment) = self.sender.poll_transmit(now) {
+            self.send(segment, index, now, contents, links);
+        }
+    }
+
+    /// Sends a segment from the endpoint with this `index`.
+    #[inline(always)] // into the two that call it
+    pub fn send(
+        &mut self,
+        segment: Segment,
+        index: u32,
+        now: Time,
+        contents: &mut Contents,
+        links: &mut Links,
+    ) {
+        self.passed.sent += 1;
+        let size = segment.len + self.header;
+        let to = Address {
+            flow: self.flow,
+            endpoint: index,
+            route: self.route,
+            id: self.passed.sent as u16,
+        };
+        contents.send(Content::Segment(segment), size, to, now, links);
+    }
+
     /// A segment arrives.
     #[inline]
     pub fn hear(&mut self, segment: &Segment, now: Time, moments: &mut AllMoments) {

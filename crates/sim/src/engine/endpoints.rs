@@ -13,18 +13,18 @@ impl Engine<'_> {
     #[inline]
     pub(super) fn sender_transmits(&mut self, index: u32) {
         let slot = &mut self.flows.senders[index as usize];
-        while let Some(segment) = slot.sender.poll_transmit(self.now) {
-            slot.passed.sent += 1;
-            let size = segment.len + slot.header;
-            let to = Address {
-                flow: slot.flow,
-                endpoint: index,
-                route: slot.route,
-                id: slot.passed.sent as u16,
-            };
-            let content = Content::Segment(segment);
-            self.contents
-                .send(content, size, to, self.now, &mut self.links);
+        if slot.sender.sends_only_new() {
+            while let Some(segment) = slot.sender.next_new(self.now) {
+                slot.send(
+                    segment,
+                    index,
+                    self.now,
+                    &mut self.contents,
+                    &mut self.links,
+                );
+            }
+        } else {
+            slot.send_all(index, self.now, &mut self.contents, &mut self.links);
         }
         if slot.sender.is_complete() {
             let moments = self.flows.moments.change(slot.flow);

@@ -254,8 +254,14 @@ impl Scoreboard {
     }
 
     /// New data was sent.
-    #[inline(always)] // a call costs as much as the body
     pub fn on_new(&mut self, len: u32, now: Time) {
+        self.push(len, now);
+        self.sample_new(len, now);
+    }
+
+    /// Records new data that was sent. [`sample_new`](Self::sample_new) follows.
+    #[inline(always)] // a call costs as much as the body
+    pub(super) fn push(&mut self, len: u32, now: Time) {
         let capacity = self.records.capacity();
         if self.records.len() == capacity {
             self.records
@@ -270,6 +276,11 @@ impl Scoreboard {
         });
         self.next += u64::from(len);
         self.pipe += u64::from(len);
+    }
+
+    /// The delivery rate sampler, if there is one, notes the new data that was recorded last.
+    #[inline]
+    pub(super) fn sample_new(&mut self, len: u32, now: Time) {
         if let Some(rates) = &mut self.rates {
             rates.on_new(len, self.pipe, now);
         }

@@ -80,6 +80,9 @@ pub struct Sender {
     /// The present acknowledgement revealed a new loss.
     newly_lost: bool,
     limited_transmit: bool,
+    /// Whether it has none of what most senders do without: ECN, timestamps, losses detected by time, reductions
+    /// undone or spread, pacing, a law that watches the path. What these need is then not asked for.
+    basic: bool,
     ecn_retransmissions: bool,
     /// The traits of the recovery strategy, copied because every acknowledgement reads them.
     traits: RecoveryTraits,
@@ -148,6 +151,21 @@ fn controller(params: &TcpParams) -> Controller {
     })
 }
 
+/// Whether a sender with a law that `watches` the path is [basic](Sender::basic).
+fn is_basic(params: &TcpParams, watches: bool) -> bool {
+    !(params.ecn
+        || params.timestamps
+        || params.recovery.detects_by_time()
+        || params.frto
+        || params.dsack
+        || params.prr
+        || params.pacing
+        || params.growth.is_model()
+        || params.fin_beyond_window
+        || params.rtt_sampling == RttSampling::EveryDelivery
+        || watches)
+}
+
 /// A scoreboard that records what the recovery and the growth that `params` select need.
 fn scoreboard(params: &TcpParams, traits: RecoveryTraits) -> Scoreboard {
     let mut board = Scoreboard::default();
@@ -177,6 +195,7 @@ impl Sender {
             timer_restarted: false,
             newly_lost: false,
             limited_transmit: params.limited_transmit,
+            basic: is_basic(params, controller.watches()),
             ecn_retransmissions: params.ecn_retransmissions,
             traits,
             watched: controller.watches(),
@@ -275,7 +294,7 @@ impl Sender {
         copy_fields!(
             self, fresh; board;
             connection, phase, resend_first, timer_restarted, newly_lost, limited_transmit,
-            ecn_retransmissions, traits, watched, sampling, mss, dup_acks, dup_thresh,
+            basic, ecn_retransmissions, traits, watched, sampling, mss, dup_acks, dup_thresh,
             timeouts_in_row, peer_window, peer_window_max, initial_window, timestamps, uses_prr,
             byte_counting, idle_decay, fin_beyond_window, idle_restart, idle, ts_recent, prr,
             timers, persist, undo, linux, pacer, controller, recovery, ecn, timer, recover, timed,

@@ -82,7 +82,7 @@ impl Sender {
             let len = left
                 .min(u64::from(self.peer_window))
                 .min(u64::from(self.mss)) as u32;
-            return Some(self.send_data(seq, len, now));
+            return Some(self.send_data::<false>(seq, len, now));
         }
         let persist = self.persist.as_mut()?;
         persist.on_sent(now);

@@ -17,11 +17,17 @@ impl Sender {
             self.stream.fresh = false;
             return None;
         };
-        Some(self.send_data(seq, len, now))
+        Some(self.send_data::<false>(seq, len, now))
     }
 
+    /// Sends new data. `BASIC` says that it is a [basic](Sender::basic) sender.
     #[inline(always)] // avoids a copy of the segment
-    pub(super) fn send_data(&mut self, seq: u64, len: u32, now: Time) -> Segment {
+    pub(super) fn send_data<const BASIC: bool>(
+        &mut self,
+        seq: u64,
+        len: u32,
+        now: Time,
+    ) -> Segment {
         if self.idle {
             self.end_idle(now);
         }
@@ -37,14 +43,20 @@ impl Sender {
         if self.board.outstanding() == 0 {
             self.progress.begin(now);
         }
-        self.board.on_new(len, now);
-        self.set_timers_for_new(now);
+        self.board.push(len, now);
+        if !BASIC {
+            self.board.sample_new(len, now);
+            self.set_timers_for_new(now);
+        }
         if self.timed.is_none() {
             let end = NonZeroU64::new(seq + u64::from(len));
             self.timed = end.map(|end| (end, now));
         }
-        let ecn = self.ecn.codepoint();
-        self.data_segment(seq, len, ecn, now)
+        let ecn = match BASIC {
+            true => Ecn::NotEct,
+            false => self.ecn.codepoint(),
+        };
+        self.data_segment::<BASIC>(seq, len, ecn, now)
     }
 
     pub(super) fn resend(&mut self, index: u64, now: Time) -> Segment {
@@ -78,14 +90,20 @@ impl Sender {
         } else {
             Ecn::NotEct
         };
-        self.data_segment(seq, len, ecn, now)
+        self.data_segment::<false>(seq, len, ecn, now)
     }
 
     /// Builds a segment of `len` sequence numbers from `seq`.
     #[inline(always)]
-    fn data_segment(&mut self, seq: u64, len: u32, ecn: Ecn, now: Time) -> Segment {
+    fn data_segment<const BASIC: bool>(
+        &mut self,
+        seq: u64,
+        len: u32,
+        ecn: Ecn,
+        now: Time,
+    ) -> Segment {
         self.last_sent = now;
-        if let Some(pacer) = &mut self.pacer {
+        if !BASIC && let Some(pacer) = &mut self.pacer {
             pacer.on_sent(len, now);
         }
         if self.timer.at.is_none() {
@@ -97,15 +115,22 @@ impl Sender {
         } else {
             (len, ecn, Flags::NONE)
         };
-        let flags = self.ecn.data_flags(ecn != Ecn::NotEct);
-        Segment {
+        let segment = Segment {
             seq,
             len,
+            flags: Flags::ACK.with(fin),
+            ..Segment::default()
+        };
+        if BASIC {
+            return segment;
+        }
+        let flags = self.ecn.data_flags(ecn != Ecn::NotEct);
+        Segment {
             ts_val: if self.timestamps { timestamp(now) } else { 0 },
             ts_ecr: self.ts_recent,
-            flags: Flags::ACK.with(flags).with(fin),
+            flags: segment.flags.with(flags),
             ecn,
-            ..Segment::default()
+            ..segment
         }
     }
 

@@ -11,11 +11,43 @@ impl Sender {
     /// The next segment to put on the wire now, if any; call until `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+        if self.sends_only_new() {
+            return self.poll_new(now);
+        }
         let segment = self.next_segment(now);
         if segment.is_none() {
             self.catch_up(now);
         }
         segment
+    }
+
+    /// Whether it is a basic sender with an open connection and without an episode: it sends new data, as
+    /// the windows allow.
+    #[inline]
+    pub fn sends_only_new(&self) -> bool {
+        self.basic
+            && self.phase == Phase::Open
+            && self.connection.state == ConnectionState::Established
+            && !self.resend_first
+    }
+
+    /// [`poll_transmit`](Self::poll_transmit) of a sender that [sends only new data](Self::sends_only_new).
+    #[inline(always)] // the segment is written once, to where the caller puts it
+    pub fn next_new(&mut self, now: Time) -> Option<Segment> {
+        let in_flight = self.in_flight_in_open();
+        let cwnd = self.controller.window().cwnd;
+        let room = in_flight == 0 || as_f64(in_flight + u64::from(self.mss)) <= cwnd;
+        if !room || self.dup_acks > 0 && !self.limited_transmit {
+            return None;
+        }
+        let seq = self.board.next();
+        let len = self.next_len(now)?;
+        Some(self.send_data::<true>(seq, len, now))
+    }
+
+    #[inline(never)]
+    fn poll_new(&mut self, now: Time) -> Option<Segment> {
+        self.next_new(now)
     }
 
     /// As [`poll_transmit`](Self::poll_transmit), but timers are not yet set for all that was sent.
@@ -243,16 +275,20 @@ impl Sender {
     #[inline]
     pub fn in_flight(&self) -> u64 {
         match self.phase {
-            Phase::Open if self.traits.pipe_is_exact => self.board.pipe(),
-            Phase::Open => self
-                .board
-                .outstanding()
-                .saturating_sub(self.limited_transmit()),
+            Phase::Open => self.in_flight_in_open(),
             Phase::Recovery => each!(&self.recovery, r => r.in_flight(&self.board)),
             Phase::Loss if self.traits.limited_transmit_after_timeout && self.dup_acks <= 2 => {
                 self.board.pipe().saturating_sub(self.limited_transmit())
             }
             Phase::Loss => self.board.pipe(),
+        }
+    }
+
+    #[inline]
+    fn in_flight_in_open(&self) -> u64 {
+        match self.traits.pipe_is_exact {
+            true => self.board.pipe(),
+            false => (self.board.outstanding()).saturating_sub(self.limited_transmit()),
         }
     }
 
