@@ -339,6 +339,22 @@ impl Controller {
         }
     }
 
+    /// As [`on_ack`](Self::on_ack) for an acknowledgement of `acked` bytes without marks, if the window is beyond
+    /// slow start and grows as Reno's, which needs to know no more of it. Returns whether it is.
+    #[inline]
+    pub(crate) fn avoids_as_reno(&mut self, acked: u64) -> bool {
+        let Window { cwnd, ssthresh } = self.window;
+        let Law::Reno(reno) = &self.law else {
+            return false;
+        };
+        let avoids = cwnd >= ssthresh;
+        if avoids {
+            // It grows, so it stays beyond ssthresh.
+            self.window.cwnd = reno.after(cwnd, acked, self.mss);
+        }
+        avoids
+    }
+
     /// Grows by congestion avoidance.
     #[inline]
     fn avoid(&mut self, sample: &AckSample) {

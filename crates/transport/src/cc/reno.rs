@@ -23,6 +23,19 @@ pub struct Reno {
     pub byte_counting: bool,
 }
 
+impl Reno {
+    /// The window after an acknowledgement of `acked` bytes.
+    #[inline]
+    pub(super) fn after(&self, cwnd: f64, acked: u64, mss: f64) -> f64 {
+        let counted = if self.byte_counting {
+            as_f64(acked)
+        } else {
+            mss
+        };
+        cwnd + mss * counted / cwnd
+    }
+}
+
 impl GrowthLaw for Reno {
     fn start(config: &ControllerConfig) -> Self {
         Self {
@@ -32,12 +45,7 @@ impl GrowthLaw for Reno {
 
     #[inline]
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
-        let counted = if self.byte_counting {
-            as_f64(sample.acked)
-        } else {
-            mss
-        };
-        cwnd + mss * counted / cwnd
+        self.after(cwnd, sample.acked, mss)
     }
 
     #[inline]

@@ -289,10 +289,72 @@ impl Scoreboard {
     /// Everything below `ack` has arrived.
     #[inline]
     pub fn on_ack(&mut self, ack: u64, now: Time) -> Acked {
-        if self.rates.is_some() {
+        if self.rates.is_some() || self.rack.is_some() {
             return self.on_ack_with_times(ack, now).0;
         }
-        self.advance::<false>(ack, now).0
+        self.on_ack_untimed(ack)
+    }
+
+    /// As [`on_ack`](Self::on_ack), without delivery rates and loss detection by time.
+    #[inline(always)] // a call costs as much as the body for one segment
+    pub(super) fn on_ack_untimed(&mut self, ack: u64) -> Acked {
+        let bytes = ack - self.una;
+        // The records are contiguous from `una`, so their lengths tell where each is.
+        let (mut left, mut in_pipe, mut delivered) = (bytes, 0, 0);
+        let (mut sent, mut repaired) = (None, false);
+        while left > 0
+            && let Some(record) = self.records.front()
+            && u64::from(record.len) <= left
+        {
+            let len = u64::from(record.len);
+            left -= len;
+            if record.is_plain() {
+                in_pipe += len;
+                delivered += len;
+            } else {
+                in_pipe += record.in_pipe();
+                delivered += len * u64::from(!record.sacked);
+                repaired |= record.state.has(SegmentState::AMBIGUOUS);
+            }
+            sent = (!repaired && !record.sacked).then_some(record.sent);
+            self.records.pop_front();
+            self.first += 1;
+        }
+        self.pipe -= in_pipe;
+        self.delivered += delivered;
+        if left > 0 {
+            self.trim_first(left);
+        }
+        self.settle(ack);
+        Acked { bytes, sent }
+    }
+
+    /// Removes the first `bytes` of the first segment, of which only a part is acknowledged. This is possible if
+    /// the peer trims it.
+    #[cold]
+    fn trim_first(&mut self, bytes: u64) {
+        if let Some(record) = self.records.front_mut() {
+            let before = record.in_pipe();
+            record.seq_low = record.seq_low.wrapping_add(bytes as u32);
+            record.len -= bytes as u16;
+            self.pipe -= before - record.in_pipe();
+        }
+    }
+
+    /// Everything below `ack` was removed from the records.
+    #[inline(always)] // into the two that call it
+    fn settle(&mut self, ack: u64) {
+        self.una = ack;
+        self.sacked.remove_below(ack);
+        // Release the memory that the overshoot of slow start needed: with thousands of flows it
+        // would be most of a run's memory.
+        let capacity = self.records.capacity();
+        if self.records.len().max(MIN_SHRINK_CAPACITY / 4) < capacity / 4 {
+            self.records.shrink_to(capacity / 2);
+            if let Some(rates) = &mut self.rates {
+                rates.shrink();
+            }
+        }
     }
 
     /// As [`on_ack`](Self::on_ack). Besides it returns the send times of the oldest and the newest segment that
@@ -300,50 +362,30 @@ impl Scoreboard {
     /// segment that it removes was retransmitted.
     #[inline(never)] // so that senders without a model or times are not burdened
     pub fn on_ack_with_times(&mut self, ack: u64, now: Time) -> (Acked, Option<(Time, Time)>) {
-        self.advance::<true>(ack, now)
+        self.on_ack_in_place(ack, now)
     }
 
     /// As [`on_ack_with_times`](Self::on_ack_with_times), compiled into the caller: what it returns stays in
     /// registers.
     #[inline(always)]
     pub(super) fn on_ack_in_place(&mut self, ack: u64, now: Time) -> (Acked, Option<(Time, Time)>) {
-        self.advance::<true>(ack, now)
-    }
-
-    /// Removes everything below `ack`. With `SAMPLES` it samples delivery rates and returns the send times, as
-    /// [`on_ack_with_times`](Self::on_ack_with_times) does.
-    #[inline(always)] // into the three that are called
-    fn advance<const SAMPLES: bool>(
-        &mut self,
-        ack: u64,
-        now: Time,
-    ) -> (Acked, Option<(Time, Time)>) {
         let una = self.una;
+        let mut times = self.remove_plain(ack, now);
         let mut acked = Acked {
             bytes: ack - una,
-            sent: None,
+            sent: times.map(|times| times.1),
         };
-        let mut times = match SAMPLES {
-            true => self.remove_plain(ack, now),
-            false => None,
-        };
-        acked.sent = times.map(|times| times.1);
         let mut repaired = false;
-        while let Some(record) = self.records.front_mut() {
+        while let Some(record) = self.records.front() {
             let seq = record.seq(una);
             if seq + u64::from(record.len) > ack {
                 if seq < ack {
-                    // Only part of the segment is acknowledged, which is possible if the peer trims
-                    // it.
-                    let before = record.in_pipe();
-                    record.seq_low = ack as u32;
-                    record.len -= (ack - seq) as u16;
-                    self.pipe -= before - record.in_pipe();
+                    self.trim_first(ack - seq);
                 }
                 break;
             }
             self.pipe -= record.in_pipe();
-            if SAMPLES && let Some(rates) = &mut self.rates {
+            if let Some(rates) = &mut self.rates {
                 rates.on_acked(record.info(0, una), record.sacked, now);
             }
             if !record.sacked {
@@ -351,27 +393,15 @@ impl Scoreboard {
                 if let Some(rack) = &mut self.rack {
                     rack.on_delivered(record.delivered(una), now);
                 }
-                if SAMPLES {
-                    let oldest = times.map_or(record.sent, |times| times.0);
-                    times = Some((oldest, record.sent));
-                }
+                let oldest = times.map_or(record.sent, |times| times.0);
+                times = Some((oldest, record.sent));
             }
             repaired |= record.state.has(SegmentState::AMBIGUOUS);
             acked.sent = (!repaired && !record.sacked).then_some(record.sent);
             self.records.pop_front();
             self.first += 1;
         }
-        self.una = ack;
-        self.sacked.remove_below(ack);
-        // Release the memory that the overshoot of slow start needed: with thousands of flows it
-        // would be most of a run's memory.
-        let capacity = self.records.capacity();
-        if capacity > MIN_SHRINK_CAPACITY && self.records.len() < capacity / 4 {
-            self.records.shrink_to(capacity / 2);
-            if let Some(rates) = &mut self.rates {
-                rates.shrink();
-            }
-        }
+        self.settle(ack);
         (acked, times.filter(|_| !repaired))
     }
 

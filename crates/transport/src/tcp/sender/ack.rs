@@ -13,8 +13,56 @@ use crate::tcp::scoreboard::Acked;
 use crate::tcp::timestamps::before;
 
 impl Sender {
-    #[inline]
     pub(super) fn on_ack(&mut self, segment: &Segment, now: Time) {
+        if self.sends_only_new() && self.only_advances(segment) {
+            self.advance(segment, now);
+        } else {
+            self.process_ack(segment, now);
+        }
+    }
+
+    /// Whether an acknowledgement advances and says nothing else, and no data is selectively acknowledged.
+    #[inline]
+    fn only_advances(&self, segment: &Segment) -> bool {
+        segment.flags.contains(Flags::ACK)
+            && !segment.flags.contains(Flags::SYN)
+            && (self.board.una() + 1..=self.board.next()).contains(&segment.ack)
+            && segment.sack.is_empty()
+            && self.board.sacked().is_empty()
+    }
+
+    /// Processes an acknowledgement that [only advances](Self::only_advances), for a sender that [sends only
+    /// new data](Self::sends_only_new): [`process_ack`](Self::process_ack) without what it does not need then.
+    #[inline(always)] // into the one that calls it
+    fn advance(&mut self, segment: &Segment, now: Time) {
+        self.peer_window = segment.window;
+        self.newly_lost = false;
+        self.timeouts_in_row = 0;
+        self.dup_acks = 0;
+        self.counters.stalls += u64::from(self.progress.advance(now));
+        let grows = self.window_is_full();
+        let delivered = self.board.delivered();
+        let acked = self.board.on_ack_untimed(segment.ack);
+        let rtt = self.sample_rtt(segment, acked, now);
+        if grows {
+            let bytes = match self.byte_counting {
+                true => self.board.delivered() - delivered,
+                false => acked.bytes,
+            };
+            if !self.controller.avoids_as_reno(bytes) {
+                let sample = self.ack_sample(segment, bytes, 0, rtt, now);
+                self.controller.on_ack(&sample);
+            }
+        }
+        self.restart_timeout(now);
+        if !self.finish(segment) && self.traits.pipe_is_exact && self.board.first_is_lost() {
+            self.maybe_enter_recovery(now);
+        }
+    }
+
+    /// Processes any acknowledgement.
+    #[inline(never)] // so that the function above is short
+    fn process_ack(&mut self, segment: &Segment, now: Time) {
         // An acknowledgement of data never sent is dropped (RFC 9293, section 3.10.7.4). So is a
         // repeated SYN-ACK, which is no duplicate acknowledgement (RFC 5681, section 2).
         if !segment.flags.contains(Flags::ACK)

@@ -262,7 +262,7 @@ impl Sender {
         now: Time,
     ) {
         let (una, in_flight) = (self.board.una(), self.board.pipe());
-        if marked == 0 && self.only_advances(segment) {
+        if marked == 0 && self.only_advances_as_linux(segment) {
             self.advance_as_linux(segment, now);
         } else {
             self.process_as_linux(segment, marked, same_window, now);
@@ -275,7 +275,7 @@ impl Sender {
     /// Whether an acknowledgement advances, says nothing else, and finds the sender without an
     /// episode and without an unanswered probe. Most do.
     #[inline]
-    fn only_advances(&self, segment: &Segment) -> bool {
+    fn only_advances_as_linux(&self, segment: &Segment) -> bool {
         let is_open = |states: &LinuxStates| !states.cwr && !states.disorder;
         let no_probe = |timers: &RackTimers| timers.probe.unanswered.is_none();
         segment.ack > self.board.una()

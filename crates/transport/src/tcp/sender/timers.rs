@@ -173,11 +173,19 @@ impl Sender {
         }
     }
 
+    /// Restarts the retransmission timer, or stops it if nothing is outstanding. Returns its expiry.
+    #[inline]
+    pub(super) fn restart_timeout(&mut self, now: Time) -> Option<Expiry> {
+        let outstanding = self.board.outstanding() > 0;
+        let timeout = outstanding.then(|| Expiry::new(now, self.timer.rtt.rto()));
+        self.timer.at = timeout;
+        timeout
+    }
+
+    /// Restarts the timers after an acknowledgement.
     #[inline]
     pub(super) fn restart_timer(&mut self, now: Time) {
-        let outstanding = self.board.outstanding() > 0;
-        let mut timeout = outstanding.then(|| Expiry::new(now, self.timer.rtt.rto()));
-        self.timer.at = timeout;
+        let mut timeout = self.restart_timeout(now);
         if let Some(timers) = &self.timers {
             let behind_others = timers.judge_at.is_some()
                 || timers.probe.unanswered.is_some()
