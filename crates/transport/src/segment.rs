@@ -61,6 +61,12 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
+    /// Whether any bit of `other` is set.
+    #[inline]
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
     /// These bits and those of `other`.
     #[inline]
     #[must_use]

@@ -48,27 +48,27 @@ impl Engine<'_> {
     pub(super) fn receiver_transmits(&mut self, index: u32) {
         let slot = &mut self.flows.receivers[index as usize];
         let mut delivered = false;
-        while let Some(segment) = slot.receiver.poll_transmit(self.now) {
-            slot.passed.sent += 1;
-            if slot.at_once {
-                // A return path without delay needs no event.
-                self.flows.senders[index as usize].hear(
-                    &segment,
-                    self.now,
-                    &mut self.flows.moments,
-                );
+        if slot.at_once {
+            // A return path without delay needs no event.
+            let sender = &mut self.flows.senders[index as usize];
+            while let Some(segment) = slot.receiver.poll_transmit(self.now) {
+                slot.passed.sent += 1;
+                sender.hear(&segment, self.now, &mut self.flows.moments);
                 delivered = true;
-                continue;
             }
-            let to = Address {
-                flow: slot.flow,
-                endpoint: index,
-                route: slot.route,
-                id: slot.passed.sent as u16,
-            };
-            let content = Content::Segment(segment);
-            self.contents
-                .send(content, slot.header, to, self.now, &mut self.links);
+        } else {
+            while let Some(segment) = slot.receiver.poll_transmit(self.now) {
+                slot.passed.sent += 1;
+                let to = Address {
+                    flow: slot.flow,
+                    endpoint: index,
+                    route: slot.route,
+                    id: slot.passed.sent as u16,
+                };
+                let content = Content::Segment(segment);
+                self.contents
+                    .send(content, slot.header, to, self.now, &mut self.links);
+            }
         }
         let deadline = slot.receiver.next_wakeup_before(slot.alarm.armed());
         slot.alarm.arm(

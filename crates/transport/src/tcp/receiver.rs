@@ -30,6 +30,9 @@ pub struct Receiver {
     /// The ranges of `above`, the most recently changed first.
     recent: Vec<SackBlock>,
     policy: AckPolicy,
+    /// Whether it has neither ECN, timestamps, reports of duplicates nor the adaptive policy, so that a segment
+    /// in order needs less.
+    basic: bool,
     window: u32,
     /// Most SACK blocks in an acknowledgement; 0 without selective acknowledgements.
     sack_blocks: u8,
@@ -75,6 +78,7 @@ impl Receiver {
             above: Ranges::default(),
             recent: Vec::new(),
             policy: AckPolicy::new(params),
+            basic: !(params.ecn || params.timestamps || params.dsack || params.adaptive_acks),
             window: params.announced(params.receive_window.as_u64()) as u32,
             sack_blocks: params.sack_blocks(),
             ecn: Feedback::new(params),
@@ -103,7 +107,7 @@ impl Receiver {
     pub(super) fn renew(&mut self, fresh: &Self) {
         copy_fields!(
             self, fresh;;
-            next, above, recent, policy, window, sack_blocks, ecn, ecn_syn_ack, timestamps,
+            next, above, recent, policy, basic, window, sack_blocks, ecn, ecn_syn_ack, timestamps,
             ts_recent, last_ack_sent, ack_due, other_due, syn_ack_due, received, duplicate,
             optional, fin_timeout, half,
         );
@@ -229,6 +233,27 @@ impl Receiver {
     /// A segment from the peer.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, now: Time) {
+        let is_control = segment.flags.intersects(Flags::SYN.with(Flags::FIN));
+        if self.is_plain() && segment.seq == self.next && segment.len > 0 && !is_control {
+            let len = u64::from(segment.len);
+            self.received += len;
+            self.next += len;
+            self.ack_due |= self.policy.on_data(now, false);
+        } else {
+            self.process_segment(segment, now);
+        }
+    }
+
+    /// Whether it is a basic receiver of a peer that has not closed, whose application reads at once, and
+    /// nothing arrived out of order.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.basic && self.optional.is_none() && self.above.is_empty()
+    }
+
+    /// Processes any segment.
+    #[inline(never)] // so that the function above is short
+    fn process_segment(&mut self, segment: &Segment, now: Time) {
         if self.timestamps
             && segment.seq <= self.last_ack_sent
             && !before(segment.ts_val, self.ts_recent)
@@ -495,6 +520,20 @@ impl Receiver {
     /// An ordinary acknowledgement of what has arrived.
     #[inline]
     fn acknowledgement(&mut self, now: Time) -> Segment {
+        if self.is_plain() {
+            self.ack_due = false;
+            return Segment {
+                ack: self.next,
+                window: self.window,
+                flags: Flags::ACK,
+                ..Segment::default()
+            };
+        }
+        self.acknowledgement_with_options(now)
+    }
+
+    #[inline(never)] // so that the function above is short
+    fn acknowledgement_with_options(&mut self, now: Time) -> Segment {
         self.ack_due = false;
         self.last_ack_sent = self.next;
         if let Some(adaptive) = self.policy.adaptive() {

@@ -300,33 +300,48 @@ impl Scoreboard {
     pub(super) fn on_ack_untimed(&mut self, ack: u64) -> Acked {
         let bytes = ack - self.una;
         // The records are contiguous from `una`, so their lengths tell where each is.
-        let (mut left, mut in_pipe, mut delivered) = (bytes, 0, 0);
-        let (mut sent, mut repaired) = (None, false);
+        let (mut left, mut sent) = (bytes, None);
+        while left > 0
+            && let Some(record) = self.records.front()
+            && record.is_plain()
+            && u64::from(record.len) <= left
+        {
+            left -= u64::from(record.len);
+            sent = Some(record.sent);
+            self.records.pop_front();
+            self.first += 1;
+        }
+        self.pipe -= bytes - left;
+        self.delivered += bytes - left;
+        if left > 0 {
+            sent = self.remove_others(left, sent);
+        }
+        self.settle(ack);
+        Acked { bytes, sent }
+    }
+
+    /// Removes the next `left` bytes, when the plain segments before them were removed, the last of which was
+    /// sent at `sent`. Returns when the last of all was sent, as [`Acked::sent`] has it.
+    #[inline(never)] // so that the function above is short
+    fn remove_others(&mut self, mut left: u64, mut sent: Option<Time>) -> Option<Time> {
+        let mut repaired = false;
         while left > 0
             && let Some(record) = self.records.front()
             && u64::from(record.len) <= left
         {
             let len = u64::from(record.len);
             left -= len;
-            if record.is_plain() {
-                in_pipe += len;
-                delivered += len;
-            } else {
-                in_pipe += record.in_pipe();
-                delivered += len * u64::from(!record.sacked);
-                repaired |= record.state.has(SegmentState::AMBIGUOUS);
-            }
+            self.pipe -= record.in_pipe();
+            self.delivered += len * u64::from(!record.sacked);
+            repaired |= record.state.has(SegmentState::AMBIGUOUS);
             sent = (!repaired && !record.sacked).then_some(record.sent);
             self.records.pop_front();
             self.first += 1;
         }
-        self.pipe -= in_pipe;
-        self.delivered += delivered;
         if left > 0 {
             self.trim_first(left);
         }
-        self.settle(ack);
-        Acked { bytes, sent }
+        sent
     }
 
     /// Removes the first `bytes` of the first segment, of which only a part is acknowledged. This is possible if

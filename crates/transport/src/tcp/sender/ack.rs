@@ -40,11 +40,12 @@ impl Sender {
         self.timeouts_in_row = 0;
         self.dup_acks = 0;
         self.counters.stalls += u64::from(self.progress.advance(now));
-        let grows = self.window_is_full();
         let delivered = self.board.delivered();
         let acked = self.board.on_ack_untimed(segment.ack);
         let rtt = self.sample_rtt(segment, acked, now);
-        if grows {
+        // Whether the congestion window limited sending until now (`window_is_full`).
+        let before = self.board.outstanding() + acked.bytes;
+        if as_f64(before + u64::from(self.mss)) > self.controller.window().cwnd {
             let bytes = match self.byte_counting {
                 true => self.board.delivered() - delivered,
                 false => acked.bytes,
