@@ -27,7 +27,7 @@ pub struct Receiver {
     next: u64,
     /// The ranges that arrived above it.
     above: Ranges,
-    /// The ranges of `above`, the most recently changed first.
+    /// The ranges of `above`, the most recently changed first; empty without selective acknowledgements.
     recent: Vec<SackBlock>,
     policy: AckPolicy,
     /// Whether it has neither ECN, timestamps, reports of duplicates nor the adaptive policy, so that a segment
@@ -440,15 +440,18 @@ impl Receiver {
         let mut fresh = 0;
         let merged = self.above.insert(block, |gap| fresh += gap.end - gap.start);
         self.received += fresh;
-        self.recent
-            .retain(|range| range.end < merged.start || range.start > merged.end);
-        if let Some(reached) = self.above.take_reaching(self.next) {
+        let reached = self.above.take_reaching(self.next);
+        if let Some(reached) = reached {
             self.next = reached.end;
-            if self.recent.is_empty() {
+        }
+        if self.sack_blocks > 0 {
+            self.recent
+                .retain(|range| range.end < merged.start || range.start > merged.end);
+            if reached.is_none() {
+                self.recent.insert(0, merged);
+            } else if self.recent.is_empty() {
                 self.recent.shrink_to(MAX_SACK_BLOCKS);
             }
-        } else {
-            self.recent.insert(0, merged);
         }
     }
 
@@ -518,9 +521,10 @@ impl Receiver {
     }
 
     /// An ordinary acknowledgement of what has arrived.
-    #[inline]
+    #[inline(never)] // written once, to where the caller wants it
     fn acknowledgement(&mut self, now: Time) -> Segment {
-        if self.is_plain() {
+        let selective = self.sack_blocks > 0 && !self.above.is_empty();
+        if self.basic && self.optional.is_none() && !selective {
             self.ack_due = false;
             return Segment {
                 ack: self.next,

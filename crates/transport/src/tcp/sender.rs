@@ -56,7 +56,6 @@ use super::timer_wheel::Expiry;
 use super::undo::Undo;
 use crate::cc::{Controller, ControllerConfig, IdleDecay};
 use crate::params::TcpParams;
-use crate::segment::Segment;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -424,16 +423,6 @@ impl Sender {
             }
         }
         self.next_timer()
-    }
-
-    /// A segment from the peer.
-    #[inline]
-    pub fn on_segment(&mut self, segment: &Segment, now: Time) {
-        if self.connection.state == ConnectionState::Established {
-            self.on_ack(segment, now);
-        } else {
-            self.on_control(segment, now);
-        }
     }
 
     /// Checks the invariants that hold after every step; for tests.

@@ -2,7 +2,7 @@
 
 use redtail_core::{Span, Time};
 
-use super::{Phase, Sender};
+use super::{ConnectionState, Phase, Sender};
 use crate::cc::{AckSample, CaState, CongestionEvent, CongestionKind, PathSample, as_f64};
 use crate::segment::{Flags, Segment};
 use crate::tcp::ecn::Arrival;
@@ -13,11 +13,15 @@ use crate::tcp::scoreboard::Acked;
 use crate::tcp::timestamps::before;
 
 impl Sender {
-    pub(super) fn on_ack(&mut self, segment: &Segment, now: Time) {
+    /// A segment from the peer.
+    #[inline(never)] // one copy of what is short
+    pub fn on_segment(&mut self, segment: &Segment, now: Time) {
         if self.sends_only_new() && self.only_advances(segment) {
             self.advance(segment, now);
+        } else if self.connection.state == ConnectionState::Established {
+            self.on_ack(segment, now);
         } else {
-            self.process_ack(segment, now);
+            self.on_control(segment, now);
         }
     }
 
@@ -26,19 +30,17 @@ impl Sender {
     fn only_advances(&self, segment: &Segment) -> bool {
         segment.flags.contains(Flags::ACK)
             && !segment.flags.contains(Flags::SYN)
-            && (self.board.una() + 1..=self.board.next()).contains(&segment.ack)
+            && (1..=self.board.outstanding()).contains(&segment.ack.wrapping_sub(self.board.una()))
             && segment.sack.is_empty()
             && self.board.sacked().is_empty()
     }
 
     /// Processes an acknowledgement that [only advances](Self::only_advances), for a sender that [sends only
-    /// new data](Self::sends_only_new): [`process_ack`](Self::process_ack) without what it does not need then.
+    /// new data](Self::sends_only_new): [`on_ack`](Self::on_ack) without what it does not need then.
     #[inline(always)] // into the one that calls it
     fn advance(&mut self, segment: &Segment, now: Time) {
         self.peer_window = segment.window;
-        self.newly_lost = false;
         self.timeouts_in_row = 0;
-        self.dup_acks = 0;
         self.counters.stalls += u64::from(self.progress.advance(now));
         let delivered = self.board.delivered();
         let acked = self.board.on_ack_untimed(segment.ack);
@@ -63,7 +65,7 @@ impl Sender {
 
     /// Processes any acknowledgement.
     #[inline(never)] // so that the function above is short
-    fn process_ack(&mut self, segment: &Segment, now: Time) {
+    fn on_ack(&mut self, segment: &Segment, now: Time) {
         // An acknowledgement of data never sent is dropped (RFC 9293, section 3.10.7.4). So is a
         // repeated SYN-ACK, which is no duplicate acknowledgement (RFC 5681, section 2).
         if !segment.flags.contains(Flags::ACK)

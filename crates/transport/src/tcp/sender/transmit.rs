@@ -14,6 +14,11 @@ impl Sender {
         if self.sends_only_new() {
             return self.poll_new(now);
         }
+        self.poll_otherwise(now)
+    }
+
+    #[inline(never)]
+    fn poll_otherwise(&mut self, now: Time) -> Option<Segment> {
         let segment = self.next_segment(now);
         if segment.is_none() {
             self.catch_up(now);
@@ -21,23 +26,26 @@ impl Sender {
         segment
     }
 
-    /// Whether it is a basic sender with an open connection and without an episode: it sends new data, as
-    /// the windows allow.
+    /// Whether it is a basic sender with an open connection, without an episode and without duplicate
+    /// acknowledgements: it sends new data, as the windows allow.
     #[inline]
     pub fn sends_only_new(&self) -> bool {
         self.basic
             && self.phase == Phase::Open
             && self.connection.state == ConnectionState::Established
             && !self.resend_first
+            && self.dup_acks == 0
     }
 
     /// [`poll_transmit`](Self::poll_transmit) of a sender that [sends only new data](Self::sends_only_new).
     #[inline(always)] // the segment is written once, to where the caller puts it
     pub fn next_new(&mut self, now: Time) -> Option<Segment> {
-        let in_flight = self.in_flight_in_open();
+        let in_flight = match self.traits.pipe_is_exact {
+            true => self.board.pipe(),
+            false => self.board.outstanding(),
+        };
         let cwnd = self.controller.window().cwnd;
-        let room = in_flight == 0 || as_f64(in_flight + u64::from(self.mss)) <= cwnd;
-        if !room || self.dup_acks > 0 && !self.limited_transmit {
+        if in_flight > 0 && as_f64(in_flight + u64::from(self.mss)) > cwnd {
             return None;
         }
         let seq = self.board.next();
@@ -239,10 +247,11 @@ impl Sender {
             return self.stream.fin_follows(seq).then_some(0);
         }
         let len = left.min(u64::from(self.mss)) as u32;
-        let usable = u64::from(self.peer_window).saturating_sub(self.board.outstanding());
-        if u64::from(len) <= usable {
+        let outstanding = self.board.outstanding();
+        if outstanding + u64::from(len) <= u64::from(self.peer_window) {
             return Some(len);
         }
+        let usable = u64::from(self.peer_window).saturating_sub(outstanding);
         // Less than a segment is sent if it is at least half of the largest window (RFC 9293,
         // section 3.8.6.2.1, rule 3).
         (usable > 0 && usable >= u64::from(self.peer_window_max / 2)).then_some(usable as u32)
@@ -275,20 +284,16 @@ impl Sender {
     #[inline]
     pub fn in_flight(&self) -> u64 {
         match self.phase {
-            Phase::Open => self.in_flight_in_open(),
+            Phase::Open if self.traits.pipe_is_exact => self.board.pipe(),
+            Phase::Open => self
+                .board
+                .outstanding()
+                .saturating_sub(self.limited_transmit()),
             Phase::Recovery => each!(&self.recovery, r => r.in_flight(&self.board)),
             Phase::Loss if self.traits.limited_transmit_after_timeout && self.dup_acks <= 2 => {
                 self.board.pipe().saturating_sub(self.limited_transmit())
             }
             Phase::Loss => self.board.pipe(),
-        }
-    }
-
-    #[inline]
-    fn in_flight_in_open(&self) -> u64 {
-        match self.traits.pipe_is_exact {
-            true => self.board.pipe(),
-            false => (self.board.outstanding()).saturating_sub(self.limited_transmit()),
         }
     }
 
