@@ -166,6 +166,15 @@ impl Receiver {
     #[inline]
     pub(super) fn piggyback(&mut self, data: Segment, now: Time) -> Segment {
         self.policy.cancel();
+        if self.acknowledges_plainly() {
+            self.ack_due = false;
+            return Segment {
+                ack: self.next,
+                window: self.window,
+                flags: data.flags.with(Flags::ACK),
+                ..data
+            };
+        }
         let own = self.acknowledgement(now);
         if data.len > 0
             && let Some(adaptive) = self.policy.adaptive()
@@ -520,11 +529,17 @@ impl Receiver {
         Some(self.acknowledgement(now))
     }
 
+    /// Whether its acknowledgements have no options, no echoes and a constant window.
+    #[inline]
+    fn acknowledges_plainly(&self) -> bool {
+        let selective = self.sack_blocks > 0 && !self.above.is_empty();
+        self.basic && self.optional.is_none() && !selective
+    }
+
     /// An ordinary acknowledgement of what has arrived.
     #[inline(never)] // written once, to where the caller wants it
     fn acknowledgement(&mut self, now: Time) -> Segment {
-        let selective = self.sack_blocks > 0 && !self.above.is_empty();
-        if self.basic && self.optional.is_none() && !selective {
+        if self.acknowledges_plainly() {
             self.ack_due = false;
             return Segment {
                 ack: self.next,

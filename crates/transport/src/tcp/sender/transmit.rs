@@ -30,11 +30,12 @@ impl Sender {
     /// acknowledgements: it sends new data, as the windows allow.
     #[inline]
     pub fn sends_only_new(&self) -> bool {
+        // Not `&&`: together they are easier to predict than each.
         self.basic
-            && self.phase == Phase::Open
-            && self.connection.state == ConnectionState::Established
-            && !self.resend_first
-            && self.dup_acks == 0
+            & (self.phase == Phase::Open)
+            & (self.connection.state == ConnectionState::Established)
+            & !self.resend_first
+            & (self.dup_acks == 0)
     }
 
     /// [`poll_transmit`](Self::poll_transmit) of a sender that [sends only new data](Self::sends_only_new).
@@ -126,26 +127,15 @@ impl Sender {
     /// As [`poll_transmit`](Self::poll_transmit), for a sender that often has sent everything.
     #[inline]
     pub(in crate::tcp) fn poll_if_any(&mut self, now: Time) -> Option<Segment> {
-        if self.is_drained() {
-            self.stream.fresh = false;
+        if !self.sends_only_new() {
+            return self.poll_otherwise(now);
+        }
+        let next = self.board.next();
+        if next >= self.stream.size && !self.stream.fin_follows(next) {
             self.idle |= self.board.outstanding() == 0;
             return None;
         }
-        self.poll_transmit(now)
-    }
-
-    /// Whether everything written has been sent, the FIN included if the application has closed, and neither
-    /// losses nor a timer nor a pacer give reason to send anything.
-    #[inline]
-    fn is_drained(&self) -> bool {
-        let next = self.board.next();
-        let quiet = self.phase == Phase::Open && self.dup_acks == 0 && !self.resend_first;
-        let plain = self.timers.is_none() && self.pacer.is_none() && self.linux.is_none();
-        next >= self.stream.size
-            && !self.stream.fin_follows(next)
-            && self.connection.state == ConnectionState::Established
-            && quiet
-            && plain
+        self.poll_new(now)
     }
 
     /// The segment that is sent however full the window is: a window probe, or the first
