@@ -9,7 +9,7 @@ use redtail_transport::{Flags, Receiver, Segment, Sender};
 
 use crate::connections::{Connections, Reached};
 use crate::header::{self, TcpOptions};
-use crate::packet::{Content, Contents, Datagram, Passed};
+use crate::packet::{Contents, Datagram, Passed};
 use redtail_network::answers::Answers;
 use redtail_network::network::HostRoutes;
 use redtail_network::scheduler::Alarm;
@@ -92,7 +92,7 @@ impl SenderSlot {
             route: self.route,
             id: self.passed.sent as u16,
         };
-        contents.send(Content::Segment(segment), size, to, now, links);
+        contents.send_segment(segment, size, to, now, links);
     }
 
     /// A segment arrives.

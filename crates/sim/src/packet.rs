@@ -75,6 +75,21 @@ impl Contents {
         links.emit((self.put(content), ecn), size, to, now);
     }
 
+    /// As [`send`](Self::send), for a segment, whose ECN bits are known without a look at the content: the
+    /// segment is copied as a whole.
+    #[inline(always)]
+    pub fn send_segment(
+        &mut self,
+        segment: Segment,
+        size: u32,
+        to: Address,
+        now: Time,
+        links: &mut Links,
+    ) {
+        let ecn = segment.ecn;
+        links.emit((self.put(Content::Segment(segment)), ecn), size, to, now);
+    }
+
     /// Stores a content.
     #[inline]
     pub fn put(&mut self, content: Content) -> ContentId {

@@ -65,9 +65,8 @@ impl Engine<'_> {
                     route: slot.route,
                     id: slot.passed.sent as u16,
                 };
-                let content = Content::Segment(segment);
                 self.contents
-                    .send(content, slot.header, to, self.now, &mut self.links);
+                    .send_segment(segment, slot.header, to, self.now, &mut self.links);
             }
         }
         let deadline = slot.receiver.next_wakeup_before(slot.alarm.armed());

@@ -229,13 +229,12 @@ impl Engine<'_> {
                 id: connection.passed(side).sent as u16,
             };
             let size = segment.len + connection.header;
-            let content = Content::Segment(segment);
             if connection.at_once && side == Side::Client {
-                let content = self.contents.put(content);
+                let content = self.contents.put(Content::Segment(segment));
                 self.at_once.push(AtOnce { to, size, content });
             } else {
                 self.contents
-                    .send(content, size, to, self.now, &mut self.links);
+                    .send_segment(segment, size, to, self.now, &mut self.links);
             }
             connection.write_ahead(self.now);
         }

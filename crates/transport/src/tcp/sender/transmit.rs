@@ -30,12 +30,11 @@ impl Sender {
     /// acknowledgements: it sends new data, as the windows allow.
     #[inline]
     pub fn sends_only_new(&self) -> bool {
-        // Not `&&`: together they are easier to predict than each.
         self.basic
-            & (self.phase == Phase::Open)
-            & (self.connection.state == ConnectionState::Established)
-            & !self.resend_first
-            & (self.dup_acks == 0)
+            && self.phase == Phase::Open
+            && self.connection.state == ConnectionState::Established
+            && !self.resend_first
+            && self.dup_acks == 0
     }
 
     /// [`poll_transmit`](Self::poll_transmit) of a sender that [sends only new data](Self::sends_only_new).
