@@ -66,14 +66,6 @@ pub struct SenderSlot {
 }
 
 impl SenderSlot {
-    /// Sends all segments that may leave now from the endpoint with this `index`.
-    #[inline(never)] // most senders do without
-    pub fn send_all(&mut self, index: u32, now: Time, contents: &mut Contents, links: &mut Links) {
-        while let Some(segment) = self.sender.poll_transmit(now) {
-            self.send(segment, index, now, contents, links);
-        }
-    }
-
     /// Sends a segment from the endpoint with this `index`.
     #[inline(always)] // into the two that call it
     pub fn send(
@@ -96,7 +88,7 @@ impl SenderSlot {
     }
 
     /// A segment arrives.
-    #[inline]
+    #[inline(always)] // into the two that call it
     pub fn hear(&mut self, segment: &Segment, now: Time, moments: &mut AllMoments) {
         self.passed.delivered += 1;
         self.sender.on_segment(segment, now);

@@ -24,7 +24,15 @@ impl Engine<'_> {
                 );
             }
         } else {
-            slot.send_all(index, self.now, &mut self.contents, &mut self.links);
+            while let Some(segment) = slot.sender.poll_transmit(self.now) {
+                slot.send(
+                    segment,
+                    index,
+                    self.now,
+                    &mut self.contents,
+                    &mut self.links,
+                );
+            }
         }
         if slot.sender.is_complete() {
             let moments = self.flows.moments.change(slot.flow);

@@ -537,21 +537,26 @@ impl Receiver {
     }
 
     /// An ordinary acknowledgement of what has arrived.
-    #[inline(never)] // written once, to where the caller wants it
+    #[inline]
     fn acknowledgement(&mut self, now: Time) -> Segment {
-        if self.acknowledges_plainly() {
-            self.ack_due = false;
-            return Segment {
-                ack: self.next,
-                window: self.window,
-                flags: Flags::ACK,
-                ..Segment::default()
-            };
+        match self.acknowledges_plainly() {
+            true => self.plain_acknowledgement(),
+            false => self.acknowledgement_with_options(now),
         }
-        self.acknowledgement_with_options(now)
     }
 
-    #[inline(never)] // so that the function above is short
+    #[inline(never)] // it is written once, to where the caller wants it
+    fn plain_acknowledgement(&mut self) -> Segment {
+        self.ack_due = false;
+        Segment {
+            ack: self.next,
+            window: self.window,
+            flags: Flags::ACK,
+            ..Segment::default()
+        }
+    }
+
+    #[inline(never)] // as above
     fn acknowledgement_with_options(&mut self, now: Time) -> Segment {
         self.ack_due = false;
         self.last_ack_sent = self.next;

@@ -14,7 +14,7 @@ use crate::tcp::timestamps::before;
 
 impl Sender {
     /// A segment from the peer.
-    #[inline(never)] // one copy of what is short
+    #[inline]
     pub fn on_segment(&mut self, segment: &Segment, now: Time) {
         if self.sends_only_new() && self.only_advances(segment) {
             self.advance(segment, now);
@@ -37,7 +37,7 @@ impl Sender {
 
     /// Processes an acknowledgement that [only advances](Self::only_advances), for a sender that [sends only
     /// new data](Self::sends_only_new): [`on_ack`](Self::on_ack) without what it does not need then.
-    #[inline(always)] // into the one that calls it
+    #[inline(never)] // one copy of the most frequent path
     fn advance(&mut self, segment: &Segment, now: Time) {
         self.peer_window = segment.window;
         self.timeouts_in_row = 0;
