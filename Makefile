@@ -27,7 +27,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 .PHONY: help setup profile dev demo test check check-rust check-minimum deny test-rust test-queue check-python check-types \
 	check-fresh test-python test-linux test-determinism test-portable test-lowest test-newest \
 	check-workflows check-release coverage coverage-rust validate fuzz fuzz-corpus attack docs \
-	wheel build-wheel test-wheel sdist test-sdist container bench bench-peers check-instructions compare-ns3 \
+	wheel build-wheel test-wheel sdist test-sdist container bench bench-profile bench-peers check-instructions compare-ns3 \
 	generate lock format clean
 
 help: ## show this list
@@ -84,24 +84,34 @@ endef
 $(VENV)/.release: $(VENV)/.runtime $(RUST_SOURCES)
 	@echo "Building the native module (a few minutes the first time)"
 	$(call BUILD_NATIVE,release)
-	@touch $@ $(VENV)/.native
+	@: > $@
+	@touch $(VENV)/.native
 
-# The runs of benches/train.py say which code is used often. PYTHONPATH has the module that counts, before the one
-# of the environment, and the tests, of which the runs are.
-PROFILE := $(abspath target/profile)
-PROFILED := CARGO_TARGET_DIR=$(PROFILE) RUSTFLAGS=
+# The runs of benches/train.py say which code is used often: a module that counts makes them and writes a profile, the
+# first argument. The others are maturin's arguments and variables for the build with this profile: names of functions
+# depend on them, and a profile says nothing about functions of other names. PYTHONPATH has the module that counts,
+# before the one of the environment, and the tests, of which the runs are.
+PROFILES := $(abspath target/profile)
+define TRAIN
+	@rustup component add llvm-tools || \
+		{ echo "A profile needs rustup and its component llvm-tools; make build-wheel PROFILE= builds without one"; exit 1; }
+	@rm -rf $(PROFILES)/wheel $(PROFILES)/site
+	$(3) CARGO_TARGET_DIR=$(PROFILES) RUSTFLAGS="$(RUSTFLAGS) -Cprofile-generate=$(PROFILES)/raw" \
+		$(BIN)/maturin build --release --locked --quiet --out $(PROFILES)/wheel $(2)
+	@$(PY) -m pip install --quiet --no-deps --target $(PROFILES)/site $(PROFILES)/wheel/*.whl
+	@rm -rf $(PROFILES)/raw
+	PYTHONPATH=$(PROFILES)/site:tests $(PY) benches/train.py
+	"$$(rustc --print target-libdir)/../bin/llvm-profdata" merge -o $(1) $(PROFILES)/raw
+endef
 
-profile: $(VENV)/.runtime ## setup with a profile of redtail's runs: 12 to 17 % faster, built twice (needs rustup)
-	@rustup component add llvm-tools
-	@rm -rf $(PROFILE)/wheel $(PROFILE)/site
-	$(PROFILED)-Cprofile-generate=$(PROFILE)/raw $(BIN)/maturin build --release --locked --quiet --out $(PROFILE)/wheel
-	$(PY) -m pip install --quiet --no-deps --target $(PROFILE)/site $(PROFILE)/wheel/*.whl
-	@rm -rf $(PROFILE)/raw
-	PYTHONPATH=$(PROFILE)/site:tests $(PY) benches/train.py
-	$$(rustc --print sysroot)/lib/rustlib/*/bin/llvm-profdata merge -o $(PROFILE)/redtail.profdata $(PROFILE)/raw
-	$(PROFILED)-Cprofile-use=$(PROFILE)/redtail.profdata $(BIN)/maturin develop --release --locked --quiet
+# The stamp .release then names the profile, for benches/bench.py.
+profile: $(VENV)/.runtime ## setup with a profile of redtail's runs: faster, built twice (needs rustup)
+	$(call TRAIN,$(PROFILES)/develop.profdata)
+	CARGO_TARGET_DIR=$(PROFILES) RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(PROFILES)/develop.profdata" \
+		$(BIN)/maturin develop --release --locked --quiet
 	$(if $(filter Linux-x86_64,$(HOST)),$(call BUILD_GUEST,build,release,release))
-	@touch $(VENV)/.release $(VENV)/.native
+	@echo $(PROFILES)/develop.profdata > $(VENV)/.release
+	@touch $(VENV)/.native
 
 $(VENV)/.native: $(VENV)/.runtime $(RUST_SOURCES)
 	@echo "Building the native module for development"
@@ -289,6 +299,9 @@ attack: dev ## damaged files, killed campaigns, figures that must agree (SECONDS
 bench: setup ## time and memory per packet, on this machine
 	$(PY) benches/bench.py
 
+bench-profile: profile ## the same of a build with a profile, as wheels have it
+	$(PY) benches/bench.py
+
 bench-peers: setup ## the same scenarios in ns-2, ns-3 and htsim (HTSIM=its folder sim), where they are installed
 	$(PY) benches/bench.py --peers
 
@@ -310,6 +323,11 @@ docs: $(VENV)/.native $(VENV)/.docs ## the documentation site, in target/site; b
 MANYLINUX ?= manylinux_2_28
 ZIG := $(and $(filter Linux-%,$(HOST)),$(MANYLINUX))
 ZIG_TARGET := $(shell uname -m)-unknown-linux-gnu
+# A profile is made by another build of the same sources (TRAIN). PROFILE= (nothing) builds without one.
+PROFILE ?= $(if $(filter Windows_NT,$(OS)),,yes)
+# Zig's linker refuses modules that count. With this variable they are linked by that of this computer, and all else
+# is as for Zig's, names of functions too.
+ZIG_LINKER := CARGO_TARGET_$(shell echo $(ZIG_TARGET) | tr a-z- A-Z_)_LINKER
 
 $(VENV)/.wheel: requirements-wheel.lock | $(VENV)/.runtime
 	@echo "Installing what wheels for Linux are built with, at locked versions"
@@ -325,10 +343,13 @@ build-wheel: export PATH := $(abspath $(BIN)):$(PATH)
 endif
 build-wheel: $(VENV)/.runtime $(if $(ZIG),$(VENV)/.wheel) ## the wheel alone
 	@rm -f dist/redtail-*.whl
+	$(if $(PROFILE),$(call TRAIN,$(PROFILES)/wheel.profdata,$(if \
+		$(ZIG),--zig --compatibility linux) $(WHEEL_FLAGS),$(if $(ZIG),$(ZIG_LINKER)=cc)))
 	$(if $(filter Linux-x86_64,$(HOST)),$(if $(ZIG),$(call BUILD_GUEST,zigbuild --target \
 		$(ZIG_TARGET).$(subst _,.,$(MANYLINUX:manylinux_%=%)),release,$(ZIG_TARGET)/release),$(call \
 		BUILD_GUEST,build,release,release)))
-	$(BIN)/maturin build --release --locked --out dist $(if $(ZIG),--zig --compatibility $(MANYLINUX)) $(WHEEL_FLAGS)
+	$(if $(PROFILE),RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(PROFILES)/wheel.profdata") \
+		$(BIN)/maturin build --release --locked --out dist $(if $(ZIG),--zig --compatibility $(MANYLINUX)) $(WHEEL_FLAGS)
 
 test-wheel: ## install the wheel of dist into an empty environment without Rust, and use it there
 	$(PYTHON) tests/wheel.py

@@ -3,11 +3,11 @@
 Of runs it tells time, events and memory per packet, and how replications scale; of campaigns,
 what they cost outside the simulation, and how long their results take to open; of runs in real
 time, up to which rate they are punctual (`real_time.py`); and how long redtail takes to start,
-beside Python alone. Run it as ``make bench``; with
-``--peers`` (``make bench-peers``) the first two rows are also run in ns-2 and ns-3, the Web case in
-ns-2 and row h in htsim, where they are installed. Machines are noisy, so every row is measured
-several times in turn with the others and the least is quoted beside the median; compare ratios
-within one call, not absolute numbers between calls.
+beside Python alone. Run it as ``make bench``, or as ``make bench-profile`` to measure the build
+that wheels have, with a profile; with ``--peers`` (``make bench-peers``) the first two rows are
+also run in ns-2 and ns-3, the Web case in ns-2 and row h in htsim, where they are installed.
+Machines are noisy, so every row is measured several times in turn with the others and the least is
+quoted beside the median; compare ratios within one call, not absolute numbers between calls.
 """
 
 from __future__ import annotations
@@ -197,18 +197,38 @@ class Cell:
 Queues = dict[str, dict[tuple[int, int], Cell]]
 
 
+def trained() -> Path | None:
+    """The profile of redtail's runs with which `make profile` built the module; None without."""
+    stamp = Path(sys.prefix) / ".release"
+    named = stamp.read_text().strip() if stamp.exists() else ""
+    return Path(named) if named else None
+
+
 def build(
-    package: str, name: str, *, profile: str = "bench", together_with: str | None = None
+    package: str,
+    name: str,
+    *,
+    profile: str = "bench",
+    together_with: str | None = None,
+    trained: Path | None = None,
 ) -> Path:
     """Build an optimised measuring program and return its path.
 
     Named `together_with` it, another package gives shared dependencies the features that it needs,
-    so that what was compiled for that package is used.
+    so that what was compiled for that package is used. The profile `trained` of a module fits only
+    then: the names of functions depend on the features.
     """
+    environment = dict(os.environ)
+    if trained is not None:
+        flags = os.environ.get("RUSTFLAGS", "")
+        environment["RUSTFLAGS"] = f"{flags} -Cprofile-use={trained}"
+        environment["CARGO_TARGET_DIR"] = str(trained.parent)
     command = ["cargo", "bench", "--locked", "--profile", profile, "-p", package, "--bench", name]
     command += ["-p", together_with] if together_with else []
     command += ["--no-run", "--message-format", "json"]
-    done = subprocess.run(command, cwd=_ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        command, cwd=_ROOT, check=True, stdout=subprocess.PIPE, text=True, env=environment
+    )
     for line in done.stdout.splitlines():
         message = json.loads(line)
         if message.get("executable") and message["target"]["name"] == name:
@@ -236,10 +256,15 @@ def measure_rows(program: Path, scenarios: dict[str, Path], repeats: int) -> dic
     return rows
 
 
+def build_rows() -> Path:
+    """Build the program that measures rows, with the profile that the module has."""
+    return build("redtail-sim", "packet_cost", together_with="redtail-py", trained=trained())
+
+
 def measure_written(scenarios: Callable[[Path], dict[str, Path]], repeats: int) -> dict[str, Row]:
     """Measure the rows whose scenarios a function writes to a folder."""
     with TemporaryDirectory() as folder:
-        return measure_rows(build("redtail-sim", "packet_cost"), scenarios(Path(folder)), repeats)
+        return measure_rows(build_rows(), scenarios(Path(folder)), repeats)
 
 
 def measure_scaling(repeats: int) -> float:
@@ -486,11 +511,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parts = options.only or set(PARTS) - {"peers"}
     if options.peers:
         parts.add("peers")
-    tables: dict[str, Any] = {}
+    profile = trained()
+    if not options.json:
+        built = "without a profile" if profile is None else f"with the profile {profile.name}"
+        print(f"native module and program of the rows: built {built}\n")
+    tables: dict[str, Any] = {"profile": profile is not None}
     rows: dict[str, Row] = {}
     if parts & {"rows", "scale", "peers"}:  # with which the others are compared
         named = {name: _HERE / "scenarios" / file for name, (_, file) in ROWS.items()}
-        rows = measure_rows(build("redtail-sim", "packet_cost"), named, options.repeats)
+        rows = measure_rows(build_rows(), named, options.repeats)
         scaling = measure_scaling(3)
         tables |= {"rows": _plain(rows), "scaling": scaling}
         if not options.json:

@@ -2,8 +2,8 @@
 
 The compiler takes code that these runs do not reach as cold. So they have each queue discipline,
 each TCP preset and each kind of traffic, as `make attack` begins with them, and the guarded rows of
-`make bench`. Run it with the module that writes profiles (``make profile``). It makes the same runs
-every time.
+`make bench`. ``make profile`` and ``make wheel`` run it with the module that writes profiles. It
+makes the same runs every time.
 """
 
 from __future__ import annotations
