@@ -96,7 +96,7 @@ define TRAIN
 	@rustup component add llvm-tools || \
 		{ echo "A profile needs rustup and its component llvm-tools; make build-wheel PROFILE= builds without one"; exit 1; }
 	@rm -rf $(PROFILES)/wheel $(PROFILES)/site
-	$(3) CARGO_TARGET_DIR=$(PROFILES) RUSTFLAGS="$(RUSTFLAGS) -Cprofile-generate=$(PROFILES)/raw" \
+	$(3) CARGO_TARGET_DIR=$(PROFILES) CARGO_BUILD_RUSTFLAGS="-Cprofile-generate=$(PROFILES)/raw" \
 		$(BIN)/maturin build --release --locked --quiet --out $(PROFILES)/wheel $(2)
 	@$(PY) -m pip install --quiet --no-deps --target $(PROFILES)/site $(PROFILES)/wheel/*.whl
 	@rm -rf $(PROFILES)/raw
@@ -107,7 +107,7 @@ endef
 # The stamp .release then names the profile, for benches/bench.py.
 profile: $(VENV)/.runtime ## setup with a profile of redtail's runs: 12 to 17 % faster, built twice (needs rustup)
 	$(call TRAIN,$(PROFILES)/develop.profdata)
-	CARGO_TARGET_DIR=$(PROFILES) RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(PROFILES)/develop.profdata" \
+	CARGO_TARGET_DIR=$(PROFILES) CARGO_BUILD_RUSTFLAGS="-Cprofile-use=$(PROFILES)/develop.profdata" \
 		$(BIN)/maturin develop --release --locked --quiet
 	$(if $(filter Linux-x86_64,$(HOST)),$(call BUILD_GUEST,build,release,release))
 	@echo $(PROFILES)/develop.profdata > $(VENV)/.release
@@ -348,7 +348,7 @@ build-wheel: $(VENV)/.runtime $(if $(ZIG),$(VENV)/.wheel) ## the wheel alone
 	$(if $(filter Linux-x86_64,$(HOST)),$(if $(ZIG),$(call BUILD_GUEST,zigbuild --target \
 		$(ZIG_TARGET).$(subst _,.,$(MANYLINUX:manylinux_%=%)),release,$(ZIG_TARGET)/release),$(call \
 		BUILD_GUEST,build,release,release)))
-	$(if $(PROFILE),RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(PROFILES)/wheel.profdata") \
+	$(if $(PROFILE),CARGO_BUILD_RUSTFLAGS="-Cprofile-use=$(PROFILES)/wheel.profdata") \
 		$(BIN)/maturin build --release --locked --out dist $(if $(ZIG),--zig --compatibility $(MANYLINUX)) $(WHEEL_FLAGS)
 
 test-wheel: ## install the wheel of dist into an empty environment without Rust, and use it there

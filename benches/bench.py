@@ -220,8 +220,7 @@ def build(
     """
     environment = dict(os.environ)
     if trained is not None:
-        flags = os.environ.get("RUSTFLAGS", "")
-        environment["RUSTFLAGS"] = f"{flags} -Cprofile-use={trained}"
+        environment["CARGO_BUILD_RUSTFLAGS"] = f"-Cprofile-use={trained}"
         environment["CARGO_TARGET_DIR"] = str(trained.parent)
     command = ["cargo", "bench", "--locked", "--profile", profile, "-p", package, "--bench", name]
     command += ["-p", together_with] if together_with else []
