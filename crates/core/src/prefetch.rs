@@ -7,6 +7,13 @@
 /// the cache, and prefetching them hides the latency of memory (measured in docs/performance.md).
 #[inline]
 pub fn prefetch<T>(value: &T) {
+    prefetch_start(value, size_of::<T>());
+}
+
+/// As [`prefetch`], but only the first `bytes` of `value`.
+#[inline]
+pub fn prefetch_start<T>(value: &T, bytes: usize) {
+    let bytes = bytes.min(size_of::<T>());
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -21,15 +28,15 @@ pub fn prefetch<T>(value: &T) {
             }
         };
         let mut offset = 0;
-        while offset < size_of::<T>() {
+        while offset < bytes {
             one(offset);
             offset += LINE;
         }
         // A value may reach into one more cache line than its size suggests.
         if align_of::<T>() < LINE {
-            one(size_of::<T>().saturating_sub(1));
+            one(bytes.saturating_sub(1));
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
+    let _ = (value, bytes);
 }

@@ -278,9 +278,9 @@ impl<'a> Engine<'a> {
                 Target::Receiver => {
                     prefetch(&self.flows.receivers[endpoint]);
                     // The answer often arrives soon.
-                    prefetch(&self.flows.senders[endpoint]);
+                    self.flows.senders[endpoint].prefetch();
                 }
-                Target::Sender => prefetch(&self.flows.senders[endpoint]),
+                Target::Sender => self.flows.senders[endpoint].prefetch(),
                 Target::Client | Target::Server => {
                     self.flows.connections.prefetch_place(packet.endpoint);
                 }

@@ -1,11 +1,12 @@
 //! The endpoints of a run: TCP senders and receivers, UDP sources and sinks.
 
 use std::collections::BTreeMap;
+use std::mem::offset_of;
 
-use redtail_core::{Bytes, Span, Stream, Time};
+use redtail_core::{Bytes, Span, Stream, Time, prefetch_start};
 use redtail_spec::Scenario;
 use redtail_traffic::{CallEnd, FlowKind, Playout, Traces, TrafficParams, UdpSource, User};
-use redtail_transport::{Flags, Receiver, Segment, Sender};
+use redtail_transport::{Flags, Receiver, Segment, Sender, TcpParams};
 
 use crate::connections::{Connections, Reached};
 use crate::header::{self, TcpOptions};
@@ -47,10 +48,10 @@ impl AllMoments {
 
 /// A sending endpoint with its place in the network. It begins a line of the cache.
 #[derive(Debug)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub struct SenderSlot {
-    /// The state machine.
-    pub sender: Sender,
+    /// Packets sent by this endpoint and those delivered to it.
+    pub passed: Passed,
     /// Its timer.
     pub alarm: Alarm,
     /// Route of its data.
@@ -61,8 +62,8 @@ pub struct SenderSlot {
     pub header: u32,
     /// Whether it opens with a handshake.
     pub handshake: bool,
-    /// Packets sent by this endpoint and those delivered to it.
-    pub passed: Passed,
+    /// The state machine. It comes last, because what is rarely used is at its end.
+    pub sender: Sender,
 }
 
 impl SenderSlot {
@@ -85,6 +86,12 @@ impl SenderSlot {
             id: self.passed.sent as u16,
         };
         contents.send_segment(segment, size, to, now, links);
+    }
+
+    /// Prefetches into the cache what an ordinary packet uses.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch_start(self, offset_of!(Self, sender) + Sender::ORDINARY);
     }
 
     /// A segment arrives.
@@ -138,6 +145,30 @@ impl ReceiverSlot {
         if self.awaits_first_byte && self.receiver.delivered() > 0 {
             self.awaits_first_byte = false;
             moments.change(self.flow).first_byte = Some(now);
+        }
+    }
+}
+
+/// The endpoints of a TCP flow of a group before it has sent anything. Those of all its flows are copies, which share
+/// what they have in common.
+struct FreshFlow {
+    sender: Sender,
+    receiver: Receiver,
+    /// Bytes of headers on each segment.
+    header: u32,
+    handshake: bool,
+    /// Whether the sender draws random numbers.
+    draws: bool,
+}
+
+impl FreshFlow {
+    fn new(params: &TcpParams) -> Self {
+        Self {
+            sender: Sender::new(params, None),
+            receiver: Receiver::new(params),
+            header: params.header.as_u64() as u32,
+            handshake: params.handshake,
+            draws: params.growth.is_model(),
         }
     }
 }
@@ -338,6 +369,7 @@ impl Flows {
                 .answers
                 .push(Answers::of(group, scenario, group_index));
             let make_user = group.make_users(traces);
+            let fresh = group.tcp().map(|tcp| FreshFlow::new(&tcp.params));
             for i in 0..access.flows as usize {
                 let host = hosts[i % hosts.len()];
                 let mut stream = Stream::named(
@@ -357,7 +389,8 @@ impl Flows {
                             let name = format!("tcp.{}.{i}", access.name);
                             Stream::named(scenario.seed, scenario.replication, &name)
                         };
-                        flows.add_tcp(group, size.map(Bytes::as_u64), host, flow, stream)
+                        let fresh = fresh.as_ref().expect("a TCP group has TCP parameters");
+                        flows.add_tcp(fresh, size.map(Bytes::as_u64), host, flow, stream)
                     }
                     FlowKind::Udp => flows.add_udp(group, stream, host, flow),
                     FlowKind::Call => {
@@ -429,16 +462,14 @@ impl Flows {
 
     fn add_tcp(
         &mut self,
-        group: &TrafficParams,
+        fresh: &FreshFlow,
         size: Option<u64>,
         host: HostRoutes,
         flow: u32,
         stream: impl FnOnce() -> Stream,
     ) -> Source {
-        let params = &group.tcp().expect("a TCP group has TCP parameters").params;
-        let header = params.header.as_u64() as u32;
-        let mut sender = Sender::new(params, size);
-        if params.growth.is_model() {
+        let mut sender = fresh.sender.with_size(size);
+        if fresh.draws {
             sender = sender.with_stream(stream());
         }
         self.senders.push(SenderSlot {
@@ -446,16 +477,16 @@ impl Flows {
             alarm: Alarm::default(),
             route: host.data,
             flow,
-            header,
-            handshake: params.handshake,
+            header: fresh.header,
+            handshake: fresh.handshake,
             passed: Passed::default(),
         });
         self.receivers.push(ReceiverSlot {
-            receiver: Receiver::new(params),
+            receiver: fresh.receiver.clone(),
             alarm: Alarm::default(),
             route: host.back,
             flow,
-            header,
+            header: fresh.header,
             at_once: host.back_at_once,
             awaits_first_byte: size.is_some(),
             passed: Passed::default(),

@@ -28,6 +28,7 @@ pub mod feedback;
 
 use redtail_core::{Ecn, Span, Time};
 
+use super::maybe_offset::MaybeOffset;
 use crate::cc::prague::LEAST_ROUND;
 pub use crate::choices::{AlphaStart, EcnCodepoint, EcnFeedback, EcnReduction};
 use crate::params::TcpParams;
@@ -95,7 +96,7 @@ pub enum EcnResponse {
     /// Echoed marks, answered once per window.
     Echo {
         /// Highest data sent when the window was last reduced; `None` before.
-        reduced_at: Option<u64>,
+        reduced_at: MaybeOffset,
         /// CWR has not been sent yet.
         cwr: bool,
         /// Reduce by less than for a loss (ABE).
@@ -113,7 +114,7 @@ pub struct Counted {
     feedback: EcnFeedback,
     reduction: EcnReduction,
     codepoint: Ecn,
-    reduced_at: Option<u64>,
+    reduced_at: MaybeOffset,
     cwr: bool,
     /// When the window was last reduced.
     reduced: Option<Time>,
@@ -149,7 +150,7 @@ impl EcnResponse {
         match params.ecn_feedback {
             _ if !params.ecn => Self::None,
             EcnFeedback::Echo => Self::Echo {
-                reduced_at: None,
+                reduced_at: MaybeOffset::NONE,
                 cwr: false,
                 abe: reduction == EcnReduction::Abe,
                 syn_ack_marked: false,
@@ -161,7 +162,7 @@ impl EcnResponse {
                     EcnCodepoint::Ect0 => Ecn::Ect0,
                     EcnCodepoint::Ect1 => Ecn::Ect1,
                 },
-                reduced_at: None,
+                reduced_at: MaybeOffset::NONE,
                 cwr: false,
                 reduced: None,
                 syn_ack: Ecn::NotEct,
@@ -233,7 +234,7 @@ impl EcnResponse {
                 0b000 | 0b111 => Self::None,
                 // A peer of RFC 3168, which only echoes marks (section 3.1.2).
                 0b001 => Self::Echo {
-                    reduced_at: None,
+                    reduced_at: MaybeOffset::NONE,
                     cwr: false,
                     abe: counted.reduction == EcnReduction::Abe,
                     syn_ack_marked: false,
@@ -276,7 +277,7 @@ impl EcnResponse {
                 (&mut counted.reduced_at, &mut counted.cwr)
             }
         };
-        *reduced_at = None;
+        *reduced_at = MaybeOffset::NONE;
         *cwr = false;
     }
 
@@ -302,7 +303,7 @@ impl EcnResponse {
                 // Reduce only if data sent after the last reduction is acknowledged.
                 Marks {
                     bytes: arrival.acked().max(1),
-                    reduce: reduced_at.is_none_or(|at| arrival.segment.ack > at),
+                    reduce: reduced_at.get().is_none_or(|at| arrival.segment.ack > at),
                 }
             }
             Self::Counted(counted) => counted.on_ack(arrival),
@@ -349,14 +350,14 @@ impl EcnResponse {
     /// Whether the window that includes byte `una` was already reduced as much as for a loss.
     pub fn covers(&self, una: u64) -> bool {
         let reduced_at = match self {
-            Self::None => None,
+            Self::None => MaybeOffset::NONE,
             Self::Echo { reduced_at, .. } => *reduced_at,
             // A reduction in proportion to marks does not replace the reduction for a loss (RFC
             // 8257, section 3.5).
-            Self::Counted(counted) if counted.reduction.is_scalable() => None,
+            Self::Counted(counted) if counted.reduction.is_scalable() => MaybeOffset::NONE,
             Self::Counted(counted) => counted.reduced_at,
         };
-        reduced_at.is_some_and(|at| una <= at)
+        reduced_at.get().is_some_and(|at| una <= at)
     }
 
     /// The window was reduced, for any reason, with data sent up to `highest`.
@@ -371,7 +372,7 @@ impl EcnResponse {
                 (&mut counted.reduced_at, &mut counted.cwr)
             }
         };
-        *reduced_at = Some(highest);
+        *reduced_at = MaybeOffset::at(highest);
         *cwr = true;
     }
 
@@ -433,7 +434,10 @@ impl Counted {
             (_, EcnReduction::Prague) => before / 2.0,
             _ => self.alpha / 2.0,
         };
-        let covered = self.reduced_at.is_some_and(|at| arrival.segment.ack <= at);
+        let covered = self
+            .reduced_at
+            .get()
+            .is_some_and(|at| arrival.segment.ack <= at);
         // A virtual round trip may be longer than the real one.
         let early = self
             .reduced

@@ -9,6 +9,9 @@ use crate::segment::SackBlock;
 #[derive(Clone, Debug, Default)]
 pub struct Ranges(Vec<SackBlock>);
 
+/// The empty set.
+pub(super) static NONE: Ranges = Ranges(Vec::new());
+
 impl Ranges {
     /// The ranges, lowest first.
     #[inline]
@@ -25,6 +28,12 @@ impl Ranges {
     /// Bytes in the set.
     pub fn bytes(&self) -> u64 {
         self.0.iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// The start of the lowest range.
+    #[inline]
+    pub fn lowest(&self) -> Option<u64> {
+        self.0.first().map(|range| range.start)
     }
 
     /// The end of the highest range.

@@ -18,6 +18,9 @@ use std::num::NonZeroU64;
 
 use redtail_core::{Span, Time};
 
+use super::shared::Shared;
+use super::timer_wheel::TimerWheel;
+
 pub use crate::choices::{RtoFloor, RttDeviation, RttSampling, SynLoss, TimerRestart};
 use crate::params::TcpParams;
 
@@ -30,16 +33,8 @@ use crate::params::TcpParams;
 /// exact clock ticks in picoseconds.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
-    /// Picoseconds in a tick.
-    tick: u64,
-    min: Span,
-    floor: RtoFloor,
-    max: Span,
-    initial: Span,
-    /// Eight times SRTT, in ticks; `None` before the first sample.
-    srtt8: Option<NonZeroU64>,
-    /// Four times RTTVAR, in ticks.
-    rttvar4: u64,
+    params: Shared<TimerParams>,
+    estimate: Estimate,
     /// Set if the greatest deviation is used. Boxed, so that other senders stay small.
     peak: Option<Box<Peak>>,
     backoff: u32,
@@ -47,6 +42,49 @@ pub struct RttEstimator {
     /// change it.
     rto: Span,
     taken: Taken,
+}
+
+/// The parameters of a retransmission timer and its estimator. The senders of a group share them, so that these are
+/// small.
+#[derive(Debug)]
+pub(super) struct TimerParams {
+    /// Picoseconds in a tick of the clock that measures round trips.
+    tick: u64,
+    min: Span,
+    max: Span,
+    /// The timeout before the first sample.
+    initial: Span,
+    floor: RtoFloor,
+    pub(super) restart: TimerRestart,
+    /// The clock of the timer.
+    pub(super) wheel: TimerWheel,
+}
+
+impl TimerParams {
+    fn new(params: &TcpParams) -> Self {
+        Self {
+            tick: params.clock_granularity.as_ps().max(1),
+            min: params.min_rto,
+            max: params.max_rto,
+            initial: params.initial_rto,
+            floor: params.rto_floor,
+            restart: params.timer_restart,
+            wheel: TimerWheel::new(params.timer_tick),
+        }
+    }
+}
+
+/// What is known of the round trip.
+#[derive(Clone, Copy, Debug)]
+enum Estimate {
+    /// There is no sample yet: the timeout is `initial`.
+    None { initial: Span },
+    Known {
+        /// Eight times SRTT, in ticks.
+        srtt8: NonZeroU64,
+        /// Four times RTTVAR, in ticks.
+        rttvar4: u64,
+    },
 }
 
 /// The round-trip samples that were taken since the measurement began.
@@ -113,13 +151,10 @@ impl RttEstimator {
     pub fn new(params: &TcpParams) -> Self {
         let tick = params.clock_granularity.as_ps().max(1);
         let mut estimator = Self {
-            tick,
-            min: params.min_rto,
-            floor: params.rto_floor,
-            max: params.max_rto,
-            initial: params.initial_rto,
-            srtt8: None,
-            rttvar4: 0,
+            params: Shared::new(TimerParams::new(params)),
+            estimate: Estimate::None {
+                initial: params.initial_rto,
+            },
             peak: (params.rtt_deviation == RttDeviation::Peak).then(|| {
                 let least4 = match params.rto_floor {
                     RtoFloor::Timeout => 0,
@@ -138,6 +173,17 @@ impl RttEstimator {
         estimator
     }
 
+    /// Becomes a copy of `fresh`.
+    pub(super) fn renew(&mut self, fresh: &Self) {
+        copy_fields!(self, fresh; params; estimate, peak, backoff, rto, taken);
+    }
+
+    /// What the senders of a group share.
+    #[inline]
+    pub(super) fn params(&self) -> &TimerParams {
+        &self.params
+    }
+
     /// Mean and least of the samples since the measurement began, without the rounding of the
     /// clock; `None` without any.
     pub fn round_trips(&self) -> Option<(Span, Span)> {
@@ -152,8 +198,12 @@ impl RttEstimator {
 
     /// The smoothed round-trip time, once there is a sample.
     pub fn srtt(&self) -> Option<Span> {
-        self.srtt8
-            .map(|srtt8| Span::from_ps((srtt8.get() >> 3) * self.tick))
+        match self.estimate {
+            Estimate::None { .. } => None,
+            Estimate::Known { srtt8, .. } => {
+                Some(Span::from_ps((srtt8.get() >> 3) * self.params.tick))
+            }
+        }
     }
 
     /// Takes the round trip of a segment that was sent once, at `sent`, and acknowledged at `now`.
@@ -162,7 +212,7 @@ impl RttEstimator {
     #[inline]
     pub fn sample(&mut self, sent: Time, now: Time, una: u64, next: u64) {
         // In whole ticks of the clock, at least one.
-        let ticks = |time: Time| match self.tick {
+        let ticks = |time: Time| match self.params.tick {
             1 => time.as_ps(), // an exact clock needs no division
             tick => time.as_ps() / tick,
         };
@@ -170,23 +220,27 @@ impl RttEstimator {
         self.taken.count += 1;
         self.taken.sum += (now - sent).as_ps() >> 10;
         self.taken.least = self.taken.least.min(now - sent);
-        match self.srtt8 {
-            None => {
-                self.srtt8 = NonZeroU64::new(r << 3);
-                self.rttvar4 = match &mut self.peak {
+        let (srtt8, rttvar4) = match self.estimate {
+            Estimate::None { .. } => {
+                let rttvar4 = match &mut self.peak {
                     None => r << 1,
                     Some(peak) => peak.first(r, next),
                 };
+                (r << 3, rttvar4)
             }
-            Some(srtt8) => {
+            Estimate::Known { srtt8, rttvar4 } => {
                 let srtt = srtt8.get() >> 3;
-                self.srtt8 = NonZeroU64::new((srtt8.get() + r - srtt).max(1));
-                self.rttvar4 = match &mut self.peak {
-                    None => (self.rttvar4 + r.abs_diff(srtt) - (self.rttvar4 >> 2)).max(1),
-                    Some(peak) => peak.next(r, srtt, self.rttvar4, una, next),
+                let rttvar4 = match &mut self.peak {
+                    None => (rttvar4 + r.abs_diff(srtt) - (rttvar4 >> 2)).max(1),
+                    Some(peak) => peak.next(r, srtt, rttvar4, una, next),
                 };
+                (srtt8.get() + r - srtt, rttvar4)
             }
-        }
+        };
+        self.estimate = Estimate::Known {
+            srtt8: NonZeroU64::new(srtt8).unwrap_or(NonZeroU64::MIN),
+            rttvar4,
+        };
         self.backoff = 0;
         self.update_rto();
     }
@@ -205,21 +259,28 @@ impl RttEstimator {
     /// The timeout doubled `times` times, up to the maximum.
     #[inline]
     pub fn backed_off(&self, times: u32) -> Span {
-        let base = match self.srtt8 {
-            None => self.initial,
-            Some(srtt8) => {
-                let deviation = Span::from_ps(self.rttvar4 * self.tick);
-                Span::from_ps((srtt8.get() >> 3) * self.tick)
-                    + match self.floor {
+        let &TimerParams {
+            tick,
+            min,
+            max,
+            floor,
+            ..
+        } = &*self.params;
+        let base = match self.estimate {
+            Estimate::None { initial } => initial,
+            Estimate::Known { srtt8, rttvar4 } => {
+                let deviation = Span::from_ps(rttvar4 * tick);
+                Span::from_ps((srtt8.get() >> 3) * tick)
+                    + match floor {
                         RtoFloor::Timeout => deviation,
-                        RtoFloor::Deviation => deviation.max(self.min),
+                        RtoFloor::Deviation => deviation.max(min),
                     }
             }
         };
-        let base = base.max(self.min).min(self.max);
+        let base = base.max(min).min(max);
         // 2^16 times any timeout is beyond any maximum.
         base.checked_mul(1 << times.min(16))
-            .map_or(self.max, |rto| rto.min(self.max))
+            .map_or(max, |rto| rto.min(max))
     }
 
     /// Doubles the timeout until the next sample (RFC 6298, rule 5.5).
@@ -237,9 +298,10 @@ impl RttEstimator {
     /// Sets the timeout to at least `floor` when data transmission begins after a lost SYN (RFC
     /// 6298, rule 5.7).
     pub fn restart_with(&mut self, floor: Span) {
-        self.srtt8 = None;
+        self.estimate = Estimate::None {
+            initial: self.params.initial.max(floor),
+        };
         self.backoff = 0;
-        self.initial = self.initial.max(floor);
         self.update_rto();
     }
 }

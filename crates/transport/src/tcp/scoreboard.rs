@@ -10,7 +10,7 @@ use redtail_core::{Span, Time, prefetch};
 
 use super::delivery_rate::{RateSampler, SegmentInfo};
 use super::rack::{Delivered, Rack, Rules};
-use super::ranges::Ranges;
+use super::ranges::{self, Ranges};
 use crate::segment::SackBlock;
 
 /// A segment that has been sent and not been cumulatively acknowledged. It takes 16 bytes, because
@@ -137,8 +137,9 @@ const MIN_SHRINK_CAPACITY: usize = 16;
 /// segments are removed.
 type Index = u64;
 
-/// The outstanding segments.
-#[derive(Clone, Debug, Default)]
+/// The outstanding segments. What an ordinary acknowledgement or segment uses is stored first.
+#[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Scoreboard {
     records: VecDeque<Record>,
     /// Index of the first record.
@@ -148,21 +149,49 @@ pub struct Scoreboard {
     /// large window is rarely in the cache.
     next: u64,
     pipe: u64,
-    sacked: Ranges,
-    /// Every byte below is acknowledged, selectively acknowledged or declared lost.
-    lost_below: u64,
     /// Bytes known to have been delivered, in order or not, since the start.
     delivered: u64,
     /// The state of RACK, if losses are detected by time.
     rack: Option<Box<Rack>>,
     /// The delivery rate sampler, if a model needs one.
     rates: Option<Box<RateSampler>>,
-    /// The send times of the oldest and the newest segment selectively acknowledged since
-    /// [`take_sacked_times`](Self::take_sacked_times) was last called. Retransmitted segments are
-    /// left out.
-    sacked_times: Option<(Time, Time)>,
+    /// Offset of the lowest selectively acknowledged byte; `u64::MAX` if there is none.
+    sacked_from: u64,
+    /// Every byte below is acknowledged, selectively acknowledged or declared lost.
+    lost_below: u64,
     /// No record below this one needs retransmission (HighRxt of RFC 6675, as an index).
     next_retransmission: Index,
+    /// Set once data was selectively acknowledged. Boxed, so that other senders stay small.
+    sacks: Option<Box<Sacks>>,
+}
+
+/// The selective acknowledgements.
+#[derive(Clone, Debug, Default)]
+struct Sacks {
+    ranges: Ranges,
+    /// The send times of the oldest and the newest segment selectively acknowledged since
+    /// [`take_sacked_times`](Scoreboard::take_sacked_times) was last called. Retransmitted segments
+    /// are left out.
+    times: Option<(Time, Time)>,
+}
+
+impl Default for Scoreboard {
+    fn default() -> Self {
+        Self {
+            records: VecDeque::new(),
+            first: 0,
+            una: 0,
+            next: 0,
+            pipe: 0,
+            delivered: 0,
+            rack: None,
+            rates: None,
+            sacked_from: u64::MAX,
+            lost_below: 0,
+            next_retransmission: 0,
+            sacks: None,
+        }
+    }
 }
 
 impl Scoreboard {
@@ -171,10 +200,16 @@ impl Scoreboard {
         debug_assert!(fresh.next == 0 && fresh.delivered == 0, "it is not fresh");
         let mut records = std::mem::take(&mut self.records);
         records.clear();
+        let mut sacks = self.sacks.take();
+        if let Some(sacks) = &mut sacks {
+            sacks.ranges.clear();
+            sacks.times = None;
+        }
         *self = Self {
             records,
             rack: fresh.rack.clone(),
             rates: fresh.rates.clone(),
+            sacks,
             ..Self::default()
         };
     }
@@ -250,7 +285,15 @@ impl Scoreboard {
     /// The selectively acknowledged ranges.
     #[inline]
     pub fn sacked(&self) -> &Ranges {
-        &self.sacked
+        self.sacks
+            .as_ref()
+            .map_or(&ranges::NONE, |sacks| &sacks.ranges)
+    }
+
+    /// Whether any outstanding data is selectively acknowledged.
+    #[inline]
+    pub fn has_sacked(&self) -> bool {
+        self.sacked_from < u64::MAX
     }
 
     /// New data was sent.
@@ -360,7 +403,9 @@ impl Scoreboard {
     #[inline(always)] // into the two that call it
     fn settle(&mut self, ack: u64) {
         self.una = ack;
-        self.sacked.remove_below(ack);
+        if self.sacked_from < ack {
+            self.forget_sacked_below(ack);
+        }
         // Release the memory that the overshoot of slow start needed: with thousands of flows it
         // would be most of a run's memory.
         let capacity = self.records.capacity();
@@ -458,7 +503,7 @@ impl Scoreboard {
     /// The send times of the oldest and the newest segment selectively acknowledged since the last
     /// call. Retransmitted segments are left out.
     pub fn take_sacked_times(&mut self) -> Option<(Time, Time)> {
-        self.sacked_times.take()
+        self.sacks.as_mut()?.times.take()
     }
 
     /// When the first outstanding segment was last sent.
@@ -484,20 +529,32 @@ impl Scoreboard {
 
     /// Processes selective acknowledgements. Returns the number of newly acknowledged bytes.
     pub fn on_sack(&mut self, blocks: impl Iterator<Item = SackBlock>, now: Time) -> u64 {
-        let mut sacked = std::mem::take(&mut self.sacked);
+        let mut sacks = self.sacks.take().unwrap_or_default();
+        let Sacks { ranges, times } = &mut *sacks;
         let mut bytes = 0;
         let next = self.next;
         for block in blocks {
             if block.start < self.una || block.end > next || block.start >= block.end {
                 continue; // old, or of data never sent
             }
-            sacked.insert(block, |gap| bytes += self.mark_sacked(gap, now));
+            ranges.insert(block, |gap| bytes += self.mark_sacked(gap, times, now));
         }
-        self.sacked = sacked;
+        self.sacked_from = ranges.lowest().unwrap_or(u64::MAX);
+        self.sacks = Some(sacks);
         bytes
     }
 
-    fn mark_sacked(&mut self, gap: SackBlock, now: Time) -> u64 {
+    /// The data below `ack`, some of which was selectively acknowledged, is no longer outstanding.
+    #[inline(never)] // most acknowledgements come while nothing is selectively acknowledged
+    fn forget_sacked_below(&mut self, ack: u64) {
+        if let Some(sacks) = &mut self.sacks {
+            sacks.ranges.remove_below(ack);
+            self.sacked_from = sacks.ranges.lowest().unwrap_or(u64::MAX);
+        }
+    }
+
+    /// Marks the segments of `gap` and widens `times` by theirs.
+    fn mark_sacked(&mut self, gap: SackBlock, times: &mut Option<(Time, Time)>, now: Time) -> u64 {
         let mut bytes = 0;
         let una = self.una;
         let start = self.place_of(gap.start);
@@ -509,8 +566,8 @@ impl Scoreboard {
             record.sacked = true;
             bytes += u64::from(record.len);
             if !record.state.has(SegmentState::AMBIGUOUS) {
-                let oldest = self.sacked_times.map_or(record.sent, |times| times.0);
-                self.sacked_times = Some((oldest.min(record.sent), record.sent));
+                let oldest = times.map_or(record.sent, |times| times.0);
+                *times = Some((oldest.min(record.sent), record.sent));
             }
             if let Some(rack) = &mut self.rack {
                 rack.on_delivered(record.delivered(una), now);
@@ -530,16 +587,16 @@ impl Scoreboard {
     pub fn detect_losses(&mut self, dup_thresh: u32, mss: u32, data_end: u64) -> bool {
         let enough = u64::from(dup_thresh - 1) * u64::from(mss);
         let mut bytes = 0;
-        let frontier = self
-            .sacked
-            .as_slice()
-            .iter()
-            .rev()
-            .zip(1..)
-            .find_map(|(range, ranges)| {
-                bytes += range.end.min(data_end).saturating_sub(range.start);
-                (ranges >= dup_thresh || bytes > enough).then_some(range.start)
-            });
+        let frontier =
+            self.sacked()
+                .as_slice()
+                .iter()
+                .rev()
+                .zip(1..)
+                .find_map(|(range, ranges)| {
+                    bytes += range.end.min(data_end).saturating_sub(range.start);
+                    (ranges >= dup_thresh || bytes > enough).then_some(range.start)
+                });
         frontier.is_some_and(|frontier| self.declare_lost_below(frontier))
     }
 
@@ -653,7 +710,7 @@ impl Scoreboard {
         if !sacked(place + 1) {
             return place + 1;
         }
-        let end = self.sacked.end_of(self.records[place].end(una));
+        let end = self.sacked().end_of(self.records[place].end(una));
         let after = self.place_of(end);
         // A segment that the range covers in part is not acknowledged.
         after - usize::from(!sacked(after - 1))
@@ -808,10 +865,13 @@ impl Scoreboard {
 
     /// Forgets all selective acknowledgements.
     pub fn forget_sacked(&mut self) {
-        if self.sacked.is_empty() {
+        if !self.has_sacked() {
             return;
         }
-        self.sacked.clear();
+        self.sacked_from = u64::MAX;
+        if let Some(sacks) = &mut self.sacks {
+            sacks.ranges.clear();
+        }
         for record in self.records.iter_mut().filter(|record| record.sacked) {
             record.sacked = false;
             self.pipe += record.in_pipe();
@@ -832,7 +892,7 @@ impl Scoreboard {
     /// The lowest segment at or above the retransmission pointer, below the highest selectively
     /// acknowledged byte, that is not acknowledged and not retransmitted.
     pub fn next_hole(&mut self) -> Option<Index> {
-        let highest = self.sacked.highest()?;
+        let highest = self.sacked().highest()?;
         self.next_where(highest, |record| {
             !record.state.has(SegmentState::RETRANSMITTED)
         })

@@ -33,11 +33,13 @@ mod stream;
 mod timers;
 mod transmit;
 
+use std::mem::offset_of;
 use std::num::NonZeroU64;
 
 use redtail_core::{Span, Stream, Time, earlier};
 
 use self::connection::{Connection, ConnectionState};
+use self::counters::Counts;
 pub use self::counters::{SenderCounters, SenderSnapshot};
 use self::linux::LinuxStates;
 use self::loss_probe::RackTimers;
@@ -45,6 +47,7 @@ use self::persist::Persist;
 use self::stream::SendStream;
 use self::timers::RetransmissionTimer;
 use super::ecn::EcnResponse;
+use super::maybe_offset::MaybeOffset;
 use super::pacing::Pacer;
 use super::progress::Progress;
 use super::prr::Prr;
@@ -68,9 +71,21 @@ enum Phase {
 
 /// A TCP sender: endless, with a given amount of data, or with the data that its application
 /// writes.
+///
+/// The fields are in the order in which they are stored: first what an ordinary acknowledgement or segment uses, and
+/// from `persist` on the rest. With thousands of flows a packet costs by the cache lines that it touches
+/// (docs/performance.md).
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Sender {
     connection: Connection,
+    mss: u32,
+    dup_acks: u32,
+    /// Consecutive timeouts without a new acknowledgement.
+    timeouts_in_row: u32,
+    peer_window: u32,
+    /// The latest timestamp of the peer (TS.Recent).
+    ts_recent: u32,
     phase: Phase,
     /// Retransmit the first outstanding segment now, whatever the window.
     resend_first: bool,
@@ -88,16 +103,6 @@ pub struct Sender {
     /// Whether the growth law needs every acknowledgement.
     watched: bool,
     sampling: RttSampling,
-    mss: u32,
-    dup_acks: u32,
-    dup_thresh: u32,
-    /// Consecutive timeouts without a new acknowledgement.
-    timeouts_in_row: u32,
-    peer_window: u32,
-    /// The largest window that the peer can announce.
-    peer_window_max: u32,
-    /// In segments, for the restart after an idle time.
-    initial_window: u32,
     timestamps: bool,
     uses_prr: bool,
     byte_counting: bool,
@@ -107,33 +112,36 @@ pub struct Sender {
     idle_restart: bool,
     /// Nothing is outstanding and nothing can be sent: there is no data, or no window.
     idle: bool,
-    /// The latest timestamp of the peer (TS.Recent).
-    ts_recent: u32,
-    board: Scoreboard,
     prr: Option<Box<Prr>>,
     /// Set if losses are detected by time. Boxed, so that other senders stay small.
     timers: Option<Box<RackTimers>>,
-    /// Set while the peer's window prevents sending.
-    persist: Option<Box<Persist>>,
     /// Set if spurious reductions are detected.
     undo: Option<Box<Undo>>,
     /// Set if losses are repaired in the states of Linux.
     linux: Option<Box<LinuxStates>>,
     /// Set if segments are paced.
     pacer: Option<Box<Pacer>>,
-    controller: Controller,
-    recovery: Recovery,
     ecn: EcnResponse,
-    timer: RetransmissionTimer,
-    /// The recovery point: highest data sent when the latest episode began.
-    recover: Option<u64>,
+    stream: SendStream,
     /// The end of the segment being timed, and when it was sent.
     timed: Option<(NonZeroU64, Time)>,
     /// When the SYN, or later any data, was last sent.
     last_sent: Time,
-    stream: SendStream,
     progress: Progress,
-    counters: SenderCounters,
+    /// The recovery point: highest data sent when the latest episode began.
+    recover: MaybeOffset,
+    recovery: Recovery,
+    controller: Controller,
+    timer: RetransmissionTimer,
+    board: Scoreboard,
+    counters: Counts,
+    /// Set while the peer's window prevents sending.
+    persist: Option<Box<Persist>>,
+    dup_thresh: u32,
+    /// The largest window that the peer can announce.
+    peer_window_max: u32,
+    /// In segments, for the restart after an idle time.
+    initial_window: u32,
 }
 
 /// The controller that `params` select.
@@ -178,6 +186,9 @@ fn scoreboard(params: &TcpParams, traits: RecoveryTraits) -> Scoreboard {
 }
 
 impl Sender {
+    /// The bytes of a sender that an ordinary acknowledgement or segment uses are the first ones, so many.
+    pub const ORDINARY: usize = offset_of!(Self, counters) + size_of::<u64>();
+
     /// A sender of `size` bytes that closes after them; an endless sender without `size`. It does
     /// nothing until [`open`](Self::open). `params` must have passed their check.
     pub fn new(params: &TcpParams, size: Option<u64>) -> Self {
@@ -230,7 +241,7 @@ impl Sender {
             recovery,
             ecn: EcnResponse::new(params),
             timer: RetransmissionTimer::new(params),
-            recover: None,
+            recover: MaybeOffset::NONE,
             timed: None,
             last_sent: Time::ZERO,
             stream: SendStream {
@@ -238,9 +249,21 @@ impl Sender {
                 ..SendStream::new(size, params.adaptive_acks)
             },
             progress: Progress::default(),
-            counters: SenderCounters::default(),
+            counters: Counts::default(),
         };
         sender.update_pacing();
+        sender
+    }
+
+    /// A copy of this sender, which has sent nothing, for `size` bytes as in [`new`](Self::new). The copies share what
+    /// they have in common.
+    #[must_use]
+    pub fn with_size(&self, size: Option<u64>) -> Self {
+        let mut sender = self.clone();
+        sender.stream = SendStream {
+            fresh: self.stream.fresh,
+            ..SendStream::new(size, self.stream.pushes)
+        };
         sender
     }
 
@@ -291,12 +314,12 @@ impl Sender {
     /// Becomes a copy of `fresh`. Keeps the memory of its scoreboard.
     pub(super) fn renew(&mut self, fresh: &Self) {
         copy_fields!(
-            self, fresh; board;
+            self, fresh; board, timer;
             connection, phase, resend_first, timer_restarted, newly_lost, limited_transmit,
             basic, ecn_retransmissions, traits, watched, sampling, mss, dup_acks, dup_thresh,
             timeouts_in_row, peer_window, peer_window_max, initial_window, timestamps, uses_prr,
             byte_counting, idle_decay, fin_beyond_window, idle_restart, idle, ts_recent, prr,
-            timers, persist, undo, linux, pacer, controller, recovery, ecn, timer, recover, timed,
+            timers, persist, undo, linux, pacer, controller, recovery, ecn, recover, timed,
             last_sent, stream, progress, counters,
         );
     }
@@ -328,7 +351,7 @@ impl Sender {
 
     /// The counters so far.
     pub fn counters(&self) -> SenderCounters {
-        self.counters
+        self.counters.totals()
     }
 
     /// The longest time for which a SYN or data waited for an acknowledgement that advances, since
@@ -405,7 +428,7 @@ impl Sender {
         match &self.timers {
             None => timeout,
             Some(timers) => {
-                let probe = timers.probe.at.map(|at| at.expires(self.timer.wheel));
+                let probe = timers.probe.at.map(|at| at.expires(self.timer.wheel()));
                 earlier(earlier(timeout, timers.judge_at), probe)
             }
         }

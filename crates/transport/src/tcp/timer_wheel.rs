@@ -19,6 +19,8 @@
 //! ms (the rounding up, and one tick), up to 2 s by up to 36 ms, up to 16 s by up to 260 ms. All
 //! clocks tick at the same times, as those of the sockets of one machine do.
 
+use std::num::NonZeroU64;
+
 use redtail_core::{Span, Time};
 
 /// Timeouts of fewer ticks are in the first level (LVL_SIZE - 1 of Linux).
@@ -36,7 +38,8 @@ const ALLOWANCE: Span = Span::from_ms(2);
 /// [`TimerWheel::expiry`]: most timers are set anew before anybody asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Expiry {
-    set: Time,
+    /// When it was set plus `wait`, in picoseconds, at least 1.
+    earliest: NonZeroU64,
     wait: Span,
 }
 
@@ -44,8 +47,9 @@ impl Expiry {
     /// The expiry of a timer that is set at `now` for `timeout`.
     #[inline]
     pub(super) fn new(now: Time, timeout: Span) -> Self {
+        let earliest = NonZeroU64::new((now + timeout).as_ps());
         Self {
-            set: now,
+            earliest: earliest.unwrap_or(NonZeroU64::MIN),
             wait: timeout,
         }
     }
@@ -53,7 +57,7 @@ impl Expiry {
     /// A time that is not later than it.
     #[inline]
     pub(super) fn earliest(self) -> Time {
-        self.set + self.wait
+        Time::from_ps(self.earliest.get())
     }
 }
 
@@ -107,7 +111,7 @@ impl TimerWheel {
         let timeout = expiry.wait.as_ps();
         let whole = self.ticks(timeout);
         let wait = whole + u64::from(whole * self.tick < timeout);
-        let expires = self.ticks(expiry.set.as_ps()) + wait;
+        let expires = self.ticks((expiry.earliest() - expiry.wait).as_ps()) + wait;
         // The least level with wait < FIRST_LEVEL << (SHIFT * level), from the number of bits of the quotient.
         let bits = u64::BITS - (wait / FIRST_LEVEL).leading_zeros();
         let shift = SHIFT * bits.div_ceil(SHIFT).min(LEVELS - 1);

@@ -32,7 +32,7 @@ impl Sender {
             && !segment.flags.contains(Flags::SYN)
             && (1..=self.board.outstanding()).contains(&segment.ack.wrapping_sub(self.board.una()))
             && segment.sack.is_empty()
-            && self.board.sacked().is_empty()
+            && !self.board.has_sacked()
     }
 
     /// Processes an acknowledgement that [only advances](Self::only_advances), for a sender that [sends only
@@ -41,7 +41,7 @@ impl Sender {
     fn advance(&mut self, segment: &Segment, now: Time) {
         self.peer_window = segment.window;
         self.timeouts_in_row = 0;
-        self.counters.stalls += u64::from(self.progress.advance(now));
+        self.counters.stalls.count_if(self.progress.advance(now));
         let delivered = self.board.delivered();
         let acked = self.board.on_ack_untimed(segment.ack);
         let rtt = self.sample_rtt(segment, acked, now);
@@ -103,7 +103,7 @@ impl Sender {
             self.on_same_ack(segment, same_window, now);
             self.check_timeout(una, delivered, marked > 0);
         }
-        if self.timers.is_some() && !self.board.sacked().is_empty() {
+        if self.timers.is_some() && self.board.has_sacked() {
             self.judge(now);
         }
         if let Some(prr) = &mut self.prr {
@@ -137,7 +137,7 @@ impl Sender {
         // A segment that changes the window or carries a FIN is no duplicate acknowledgement (RFC
         // 5681, section 2).
         let same_window = same_window && !segment.flags.contains(Flags::FIN);
-        self.counters.duplicate_acks += u64::from(same_window);
+        self.counters.duplicate_acks.count_if(same_window);
         let newly_sacked = self.enter_sack(segment, now);
         if self.watched {
             self.tell_law(Acked::default(), now);
@@ -162,9 +162,9 @@ impl Sender {
             RttSampling::EveryDelivery => self.board.on_ack_with_times(segment.ack, now),
             _ => (self.board.on_ack(segment.ack, now), None),
         };
-        self.counters.stalls += u64::from(self.progress.advance(now));
+        self.counters.stalls.count_if(self.progress.advance(now));
         self.timeouts_in_row = 0;
-        let finished = self.recover.is_none_or(|recover| segment.ack >= recover);
+        let finished = self.recover.is_reached_by(segment.ack);
         let in_recovery = self.phase == Phase::Recovery;
         let partial = in_recovery && !finished && !self.traits.ends_on_partial_ack;
         if !segment.sack.is_empty() {
@@ -255,7 +255,7 @@ impl Sender {
             return marks.bytes;
         }
         if marks.reduce && self.phase != Phase::Recovery {
-            self.counters.ecn_reductions += 1;
+            self.counters.ecn_reductions.count();
             self.forbid_undo();
             self.ecn.on_reduction(next, now);
             self.controller.on_congestion(&CongestionEvent {
@@ -344,7 +344,7 @@ impl Sender {
             Phase::Recovery => CaState::Recovery,
             Phase::Loss => CaState::Loss,
             Phase::Open if self.prr.is_some() => CaState::Reduction,
-            Phase::Open if !self.board.sacked().is_empty() => CaState::Disorder,
+            Phase::Open if self.board.has_sacked() => CaState::Disorder,
             Phase::Open => CaState::Open,
         };
         self.tell_law_in(state, acked, now);

@@ -45,8 +45,8 @@ pub(super) struct Connection {
     /// Whether the SYN-ACK is acknowledged without data even if there is data to send.
     bare_ack: bool,
     syn_loss: SynLoss,
-    /// The number of retransmissions of the SYN.
-    syn_retransmissions: u32,
+    /// The number of retransmissions of the SYN, of which there are few: the timeout doubles each time.
+    syn_retransmissions: u16,
 }
 
 impl Connection {
@@ -87,7 +87,7 @@ impl Connection {
         let waiting = self.state == ConnectionState::SynSent;
         if waiting {
             self.state = ConnectionState::SynDue;
-            self.syn_retransmissions += 1;
+            self.syn_retransmissions = self.syn_retransmissions.saturating_add(1);
         }
         waiting
     }
@@ -175,10 +175,10 @@ impl Sender {
         self.ts_recent = segment.ts_val;
         self.ecn.on_syn_ack(segment.flags, segment.ecn);
         self.timer.at = None;
-        self.counters.stalls += u64::from(self.progress.advance(now));
+        self.counters.stalls.count_if(self.progress.advance(now));
         self.on_handshake(
             self.last_sent,
-            self.connection.syn_retransmissions,
+            u32::from(self.connection.syn_retransmissions),
             segment.ts_ecr,
             now,
         );

@@ -28,6 +28,63 @@ pub struct SenderCounters {
     pub stalls: u64,
 }
 
+/// The counters as a sender keeps them: in 32 bits where they count what is rare.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(super) struct Counts {
+    pub data_segments: u64,
+    pub retransmissions: Rare,
+    pub duplicate_acks: Rare,
+    pub recoveries: Rare,
+    pub timeouts: Rare,
+    pub ecn_reductions: Rare,
+    pub spurious_timeouts: Rare,
+    pub spurious_fast_retransmits: Rare,
+    pub stalls: Rare,
+}
+
+impl Counts {
+    pub fn totals(&self) -> SenderCounters {
+        SenderCounters {
+            data_segments: self.data_segments,
+            retransmissions: self.retransmissions.get(),
+            recoveries: self.recoveries.get(),
+            timeouts: self.timeouts.get(),
+            ecn_reductions: self.ecn_reductions.get(),
+            duplicate_acks: self.duplicate_acks.get(),
+            spurious_timeouts: self.spurious_timeouts.get(),
+            spurious_fast_retransmits: self.spurious_fast_retransmits.get(),
+            stalls: self.stalls.get(),
+        }
+    }
+}
+
+/// A counter of less than 2^32 events.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rare(u32);
+
+impl Rare {
+    pub fn get(self) -> u64 {
+        u64::from(self.0)
+    }
+
+    /// Counts one event.
+    ///
+    /// # Panics
+    /// When there are 2^32 of them: no run is that long.
+    pub fn count(&mut self) {
+        self.0 = self.0.checked_add(1).expect("a flow has fewer of them");
+    }
+
+    /// Counts an event if it `happened`; otherwise the counter is not touched.
+    #[inline]
+    pub fn count_if(&mut self, happened: bool) {
+        if happened {
+            self.count();
+        }
+    }
+}
+
 impl AddAssign for SenderCounters {
     fn add_assign(&mut self, other: Self) {
         self.data_segments += other.data_segments;

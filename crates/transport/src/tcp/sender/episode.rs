@@ -4,6 +4,7 @@ use redtail_core::Time;
 
 use super::{Phase, Sender};
 use crate::cc::{CongestionEvent, CongestionKind};
+use crate::tcp::maybe_offset::MaybeOffset;
 use crate::tcp::prr::Prr;
 use crate::tcp::recovery::{LossRecovery, Recovery, each};
 use crate::tcp::rto::TimerRestart;
@@ -26,6 +27,7 @@ impl Sender {
             each!(&self.recovery, r => r.detects_loss(&self.board, dup_acks, self.dup_thresh));
         let allowed = self
             .recover
+            .get()
             .is_none_or(|recover| self.traits.may_enter(una, recover));
         if !(detected && allowed) || self.board.outstanding() == 0 {
             return;
@@ -36,14 +38,14 @@ impl Sender {
         } else {
             (Phase::Recovery, CongestionKind::Loss)
         };
-        self.counters.recoveries += 1;
+        self.counters.recoveries.count();
         if self.ecn.covers(una) {
             self.forbid_undo();
         } else {
             self.allow_undo(starts_over);
         }
         self.phase = phase;
-        self.recover = Some(self.board.next());
+        self.recover = MaybeOffset::at(self.board.next());
         self.timer_restarted = false;
         self.timed = None;
         self.resend_first = true;
@@ -62,7 +64,7 @@ impl Sender {
         self.end_probing(now);
         // The retransmission restarts the timer, as RFC 6675, section 6, allows. RFC 6298 restarts
         // it on new acknowledgements only, as does ns-3.
-        if self.timer.restart == TimerRestart::Acks {
+        if self.timer.restart() == TimerRestart::Acks {
             self.restart_timer(now);
         }
     }
@@ -87,7 +89,7 @@ impl Sender {
         self.controller.set_cwnd(after);
         self.controller.on_episode_end(false, now);
         if self.traits.forgets_recovery_point {
-            self.recover = None;
+            self.recover = MaybeOffset::NONE;
         }
     }
 
@@ -108,10 +110,10 @@ impl Sender {
         let judged = self.board.detect_losses_by_time(now, certain, srtt);
         self.newly_lost |= judged.lost;
         if let Some(timers) = &mut self.timers {
-            let wait = |at: Time| at - now + self.timer.wheel.allowance();
+            let wait = |at: Time| at - now + self.timer.wheel().allowance();
             timers.judge_at = judged
                 .next_check
-                .map(|at| self.timer.wheel.expiry(Expiry::new(now, wait(at))));
+                .map(|at| self.timer.wheel().expiry(Expiry::new(now, wait(at))));
         }
         judged.retransmission
     }

@@ -350,7 +350,7 @@ impl Sender {
         }
         self.linux = Some(states);
         let has_entered = self.phase == Phase::Recovery && !was_in_recovery;
-        if entered.advanced || has_entered && self.timer.restart == TimerRestart::Acks {
+        if entered.advanced || has_entered && self.timer.restart() == TimerRestart::Acks {
             self.restart_timer(now);
         } else if entered.sacked && self.sampling == RttSampling::EveryDelivery {
             self.sample_sacked(now);
@@ -378,7 +378,7 @@ impl Sender {
         let sacked = self.enter_sack(segment, now) > 0;
         let (advanced, is_old) = (segment.ack > una, segment.ack < una);
         if segment.ack == una && !was_idle && same_window {
-            self.counters.duplicate_acks += 1;
+            self.counters.duplicate_acks.count();
         }
         Entered {
             now,
@@ -402,7 +402,7 @@ impl Sender {
     #[inline(never)] // one copy for both that call it
     fn enter_advance(&mut self, segment: &Segment, acked: &mut Acked, now: Time) -> Option<Span> {
         self.timeouts_in_row = 0;
-        self.counters.stalls += u64::from(self.progress.advance(now));
+        self.counters.stalls.count_if(self.progress.advance(now));
         if self.sampling == RttSampling::EveryDelivery {
             let (covered, times) = self.board.on_ack_in_place(segment.ack, now);
             *acked = covered;
@@ -459,7 +459,7 @@ impl Sender {
         states.duplicates += segments;
         // The network duplicated data: more is reported than was retransmitted.
         if len > u64::from(self.peer_window_max)
-            || states.duplicates > self.counters.retransmissions
+            || states.duplicates > self.counters.retransmissions.get()
         {
             return Report::default();
         }
@@ -671,9 +671,9 @@ impl Sender {
             rack.advance();
         }
         if timeout {
-            self.counters.spurious_timeouts += 1;
+            self.counters.spurious_timeouts.count();
         } else {
-            self.counters.spurious_fast_retransmits += 1;
+            self.counters.spurious_fast_retransmits.count();
         }
     }
 
@@ -693,7 +693,7 @@ impl Sender {
     /// Marks reduce the window (`tcp_enter_cwr`). A reduction that is made at once has no CWR
     /// state.
     fn answer_marks(&mut self, states: &mut LinuxStates, now: Time) {
-        self.counters.ecn_reductions += 1;
+        self.counters.ecn_reductions.count();
         states.undo.close();
         self.begin_reduction(states, CongestionKind::Ecn, now);
         states.cwr = self.spreads(CongestionKind::Ecn);
@@ -703,7 +703,7 @@ impl Sender {
     /// (`tcp_try_keep_open`).
     fn keep_open(&mut self, states: &mut LinuxStates) {
         let disorder =
-            !self.board.sacked().is_empty() || self.board.has_lost() || self.has_retransmissions();
+            self.board.has_sacked() || self.board.has_lost() || self.has_retransmissions();
         if self.phase != Phase::Open || disorder != states.disorder {
             self.phase = Phase::Open;
             states.disorder = disorder;
@@ -741,7 +741,7 @@ impl Sender {
             }
         }
         self.linux = Some(states);
-        if enters && self.timer.restart == TimerRestart::Acks {
+        if enters && self.timer.restart() == TimerRestart::Acks {
             self.restart_timer(now);
         }
         self.tell_losses(now);
@@ -824,7 +824,7 @@ impl Sender {
             self.reduce(CongestionKind::Loss, now);
             self.controller.set_cwnd(cwnd);
         }
-        self.counters.recoveries += 1;
+        self.counters.recoveries.count();
         self.timed = None;
         states.cwr = false;
         states.disorder = false;
@@ -889,7 +889,7 @@ impl Sender {
         let holes = !self.limited_transmit && self.phase == Phase::Open;
         let segment = match lost {
             Some(index) => Some(self.resend(index, now)),
-            None if holes && !self.board.sacked().is_empty() => None,
+            None if holes && self.board.has_sacked() => None,
             None => self.send_in_burst(room, now),
         };
         let (una, next) = (self.board.una(), self.board.next());

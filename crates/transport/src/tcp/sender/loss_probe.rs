@@ -153,7 +153,7 @@ impl Sender {
     pub(super) fn arm_probe(&mut self, timeout: Option<Expiry>, now: Time) {
         let quiet = self.may_probe();
         let alone = self.board.is_single();
-        let wait = |srtt: Span| probe_wait(srtt, alone, self.timer.wheel);
+        let wait = |srtt: Span| probe_wait(srtt, alone, self.timer.wheel());
         let Some(timers) = &mut self.timers else {
             return;
         };
@@ -172,7 +172,7 @@ impl Sender {
         self.phase == Phase::Open
             && self.board.outstanding() > 0
             && match &self.linux {
-                None => self.board.sacked().is_empty(),
+                None => !self.board.has_sacked(),
                 Some(linux) => linux.may_probe(),
             }
     }
@@ -215,7 +215,7 @@ impl Sender {
 
     /// Cancels the tail loss probe when recovery begins.
     pub(super) fn end_probing(&mut self, now: Time) {
-        if self.timer.restart == TimerRestart::Head
+        if self.timer.restart() == TimerRestart::Head
             && self.timers.as_ref().is_some_and(|it| it.probe.at.is_some())
         {
             self.run_from_head(now);
@@ -255,7 +255,7 @@ impl Sender {
             timers.is_behind = false;
         }
         let timeout = match self.board.first_sent() {
-            Some(sent) if self.timer.restart == TimerRestart::Head => {
+            Some(sent) if self.timer.restart() == TimerRestart::Head => {
                 Some(self.timer.start_from(sent, now))
             }
             _ => self.timer.at,

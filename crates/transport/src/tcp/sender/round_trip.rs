@@ -67,7 +67,7 @@ impl Sender {
         self.timer.rtt.sample(oldest, now, una, next);
         // Otherwise a long recovery would postpone the timer without limit.
         let before = self.board.first_sent().is_some_and(|sent| oldest < sent);
-        if before && self.timer.restart == TimerRestart::Head {
+        if before && self.timer.restart() == TimerRestart::Head {
             self.restart_timer(now);
         }
     }

@@ -62,7 +62,7 @@ impl Sender {
     pub(super) fn resend(&mut self, index: u64, now: Time) -> Segment {
         self.catch_up(now);
         let (seq, len) = self.board.on_resent(index, now);
-        if self.timer.restart == TimerRestart::Head && seq == self.board.una() {
+        if self.timer.restart() == TimerRestart::Head && seq == self.board.una() {
             self.run_from_head(now);
         }
         if let Some(undo) = &mut self.undo {
@@ -77,7 +77,9 @@ impl Sender {
     /// Builds a retransmission of `len` sequence numbers from `seq`, which the scoreboard has
     /// already recorded.
     pub(super) fn send_again(&mut self, seq: u64, len: u32, now: Time) -> Segment {
-        self.counters.retransmissions += u64::from(seq < self.stream.size);
+        self.counters
+            .retransmissions
+            .count_if(seq < self.stream.size);
         if self
             .timed
             .is_some_and(|(end, _)| end.get() == seq + u64::from(len))

@@ -5,6 +5,7 @@ use redtail_core::Time;
 use super::{Phase, Sender};
 use crate::segment::Segment;
 use crate::tcp::frto::{Answer, TimeoutKind};
+use crate::tcp::maybe_offset::MaybeOffset;
 
 impl Sender {
     /// An episode is about to reduce the window. The reduction can be undone later, unless another
@@ -101,15 +102,15 @@ impl Sender {
         }
         if !timeout {
             // Fast recovery continues without further reduction.
-            self.counters.spurious_fast_retransmits += 1;
+            self.counters.spurious_fast_retransmits.count();
             self.prr = None;
             return;
         }
-        self.counters.spurious_timeouts += 1;
+        self.counters.spurious_timeouts.count();
         if self.phase == Phase::Loss {
             self.board.undo_losses();
             self.phase = Phase::Open;
-            self.recover = Some(self.board.una());
+            self.recover = MaybeOffset::at(self.board.una());
             self.timeouts_in_row = 0;
             self.resend_first = false;
         }

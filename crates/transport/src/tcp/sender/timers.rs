@@ -8,6 +8,7 @@ use super::loss_probe::{RackTimers, probe_wait};
 use super::{Phase, Sender};
 use crate::cc::CongestionKind;
 use crate::params::TcpParams;
+use crate::tcp::maybe_offset::MaybeOffset;
 use crate::tcp::rto::{RttEstimator, TimerRestart};
 use crate::tcp::timer_wheel::{Expiry, TimerWheel};
 
@@ -19,8 +20,6 @@ pub(super) struct RetransmissionTimer {
     pub at: Option<Expiry>,
     /// The estimator of the round trip, which gives the timeout.
     pub rtt: RttEstimator,
-    pub restart: TimerRestart,
-    pub wheel: TimerWheel,
 }
 
 impl RetransmissionTimer {
@@ -28,9 +27,24 @@ impl RetransmissionTimer {
         Self {
             at: None,
             rtt: RttEstimator::new(params),
-            restart: params.timer_restart,
-            wheel: TimerWheel::new(params.timer_tick),
         }
+    }
+
+    /// Becomes a copy of `fresh`.
+    pub fn renew(&mut self, fresh: &Self) {
+        copy_fields!(self, fresh; rtt; at);
+    }
+
+    /// What restarts it.
+    #[inline]
+    pub fn restart(&self) -> TimerRestart {
+        self.rtt.params().restart
+    }
+
+    /// Its clock.
+    #[inline]
+    pub fn wheel(&self) -> TimerWheel {
+        self.rtt.params().wheel
     }
 
     /// Starts or restarts the timer.
@@ -63,13 +77,13 @@ impl RetransmissionTimer {
     /// Whether it has expired.
     #[inline]
     fn is_due(&self, now: Time) -> bool {
-        self.at.is_some_and(|at| self.wheel.is_due(at, now))
+        self.at.is_some_and(|at| self.wheel().is_due(at, now))
     }
 
     /// When it expires, by its clock.
     #[inline]
     pub fn expires(&self) -> Option<Time> {
-        self.at.map(|at| self.wheel.expiry(at))
+        self.at.map(|at| self.wheel().expiry(at))
     }
 }
 
@@ -89,7 +103,7 @@ impl Sender {
         let mut probing = false;
         if let Some(timers) = &mut self.timers {
             let allowed = self.phase == Phase::Open && self.board.outstanding() > 0;
-            probing = timers.probe.on_wakeup(now, self.timer.wheel, allowed);
+            probing = timers.probe.on_wakeup(now, self.timer.wheel(), allowed);
             if timers.judge_at.take_if(|at| *at <= now).is_some() {
                 self.on_reordering_timer(now);
             }
@@ -109,7 +123,7 @@ impl Sender {
 
     /// The retransmission timer (RFC 6298, section 5).
     fn on_timeout(&mut self, now: Time) {
-        self.counters.timeouts += 1;
+        self.counters.timeouts.count();
         self.timer.at = None;
         self.timed = None;
         self.timer.rtt.back_off();
@@ -146,7 +160,7 @@ impl Sender {
         }
         self.tell_losses(now);
         self.phase = Phase::Loss;
-        self.recover = Some(self.board.next());
+        self.recover = MaybeOffset::at(self.board.next());
         self.dup_acks = 0;
         self.resend_first = true;
         self.prr = None;
@@ -190,7 +204,7 @@ impl Sender {
             let behind_others = timers.judge_at.is_some()
                 || timers.probe.unanswered.is_some()
                 || timers.probe.at.is_some() && !self.may_probe();
-            if behind_others && self.timer.restart == TimerRestart::Head {
+            if behind_others && self.timer.restart() == TimerRestart::Head {
                 self.restart_behind_others(now);
                 timeout = self.timer.at;
             }
@@ -213,10 +227,10 @@ impl Sender {
             // Another probe is scheduled, but it is not sent while one is unanswered.
             let scheduled = self.timer.rtt.srtt().map(|srtt| {
                 let alone = self.board.is_single();
-                Expiry::new(now, probe_wait(srtt, alone, self.timer.wheel))
+                Expiry::new(now, probe_wait(srtt, alone, self.timer.wheel()))
             });
             self.run_from_head(now);
-            if scheduled.map(|at| self.timer.wheel.expiry(at)) > self.timer.expires() {
+            if scheduled.map(|at| self.timer.wheel().expiry(at)) > self.timer.expires() {
                 self.timer.at = scheduled;
             }
         }
@@ -226,7 +240,7 @@ impl Sender {
     #[cold]
     pub(super) fn run_from_head(&mut self, now: Time) {
         if let Some(sent) = self.board.first_sent()
-            && self.timer.restart == TimerRestart::Head
+            && self.timer.restart() == TimerRestart::Head
         {
             let _ = self.timer.start_from(sent, now);
         }
