@@ -468,6 +468,12 @@ impl Scheduler {
         (first.at().as_ps() != NEVER).then_some(first)
     }
 
+    /// The next event that is neither of a link nor of a line; at a time that no run reaches if there is none.
+    #[inline]
+    pub fn first_timer(&self) -> Event {
+        self.next_timer.event()
+    }
+
     /// Until when no host gets a packet, unless hosts send: the events before that time can be carried out
     /// late, as long as that is in their order and before anything is sent.
     pub fn first_effect(&self, lookahead: &Lookahead) -> Time {

@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::flows::Source;
 use crate::packet::{Content, Datagram};
-use redtail_core::Ecn;
+use redtail_core::{Ecn, prefetch};
 use redtail_network::{Address, SimPacket};
 use redtail_network::{Class, Event};
 use redtail_traffic::call::Outgoing;
@@ -90,6 +90,7 @@ impl Engine<'_> {
     }
 
     pub(super) fn on_sender_timer(&mut self, index: u32) {
+        self.prefetch_for_timer();
         let slot = &mut self.flows.senders[index as usize];
         if slot.alarm.rings(self.now) {
             slot.sender.on_wakeup(self.now);
@@ -103,10 +104,26 @@ impl Engine<'_> {
     }
 
     pub(super) fn on_receiver_timer(&mut self, index: u32) {
+        self.prefetch_for_timer();
         let slot = &mut self.flows.receivers[index as usize];
         if slot.alarm.rings(self.now) {
             slot.receiver.on_wakeup(self.now);
             self.receiver_transmits(index);
+        }
+    }
+
+    /// Prefetches into the cache the endpoint whose timer expires next. There are several packets between the
+    /// timers of two of many flows.
+    #[inline(never)] // timers are rare, and the loop of events is large
+    fn prefetch_for_timer(&self) {
+        if self.many_flows {
+            let next = self.links.scheduler.first_timer();
+            let index = next.index() as usize;
+            match next.class() {
+                Class::SenderTimer => self.flows.senders[index].prefetch(),
+                Class::ReceiverTimer => prefetch(&self.flows.receivers[index]),
+                _ => {}
+            }
         }
     }
 

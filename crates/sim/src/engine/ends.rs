@@ -56,9 +56,9 @@ impl Ends for EngineEnds<'_, '_> {
                 }
                 Some(usize::from(is_back))
             }
-            FlowEnds::Tcp(i) => {
-                let back = self.flows.receivers[i as usize].route;
-                Some(usize::from(packet.route == back))
+            FlowEnds::Tcp(_) => {
+                let is_back = self.flows.back_routes[packet.route as usize];
+                Some(usize::from(is_back))
             }
             FlowEnds::Connection => {
                 let routes = self.flows.connections.get(packet.endpoint).routes;
@@ -83,8 +83,8 @@ impl Ends for EngineEnds<'_, '_> {
                 let is_data = packet.route == self.flows.calls[i as usize].routes[0];
                 self.marked[packet.flow as usize] += u64::from(is_data);
             }
-            FlowEnds::Tcp(i) => {
-                let is_data = packet.route != self.flows.receivers[i as usize].route;
+            FlowEnds::Tcp(_) => {
+                let is_data = !self.flows.back_routes[packet.route as usize];
                 self.marked[packet.flow as usize] += u64::from(is_data);
             }
             FlowEnds::Connection => {
