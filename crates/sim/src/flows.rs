@@ -66,7 +66,17 @@ pub struct SenderSlot {
     pub sender: Sender,
 }
 
+const _: () = assert!(
+    SenderSlot::ORDINARY <= 8 * 64,
+    "an ordinary packet uses 8 lines"
+);
+const _: () = assert!(size_of::<SenderSlot>() <= 9 * 64);
+const _: () = assert!(size_of::<ReceiverSlot>() <= 3 * 64);
+
 impl SenderSlot {
+    /// The first bytes, which an ordinary packet uses.
+    const ORDINARY: usize = offset_of!(Self, sender) + Sender::ORDINARY;
+
     /// Sends a segment from the endpoint with this `index`.
     #[inline(always)] // into the two that call it
     pub fn send(
@@ -91,7 +101,7 @@ impl SenderSlot {
     /// Prefetches into the cache what an ordinary packet uses.
     #[inline]
     pub fn prefetch(&self) {
-        prefetch_start(self, offset_of!(Self, sender) + Sender::ORDINARY);
+        prefetch_start(self, Self::ORDINARY);
     }
 
     /// A segment arrives.

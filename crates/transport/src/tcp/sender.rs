@@ -144,6 +144,11 @@ pub struct Sender {
     initial_window: u32,
 }
 
+const _: () = assert!(
+    size_of::<Sender>() <= 528,
+    "thousands of senders share a cache"
+);
+
 /// The controller that `params` select.
 fn controller(params: &TcpParams) -> Controller {
     Controller::new(ControllerConfig {
