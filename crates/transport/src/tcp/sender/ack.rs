@@ -137,7 +137,7 @@ impl Sender {
         // A segment that changes the window or carries a FIN is no duplicate acknowledgement (RFC
         // 5681, section 2).
         let same_window = same_window && !segment.flags.contains(Flags::FIN);
-        self.counters.duplicate_acks.count_if(same_window);
+        self.counters.duplicate_acks += u64::from(same_window);
         let newly_sacked = self.enter_sack(segment, now);
         if self.watched {
             self.tell_law(Acked::default(), now);

@@ -378,7 +378,7 @@ impl Sender {
         let sacked = self.enter_sack(segment, now) > 0;
         let (advanced, is_old) = (segment.ack > una, segment.ack < una);
         if segment.ack == una && !was_idle && same_window {
-            self.counters.duplicate_acks.count();
+            self.counters.duplicate_acks += 1;
         }
         Entered {
             now,
