@@ -14,8 +14,10 @@ and the next `<!-- end -->` is replaced:
     <!-- figures -->          all figures
 
 Verdicts, tables and figures are of --scale, by default the paper's own; then and now, which is as
-many runs again for each setting, is of --now, by default quick. With --expect the verdicts at quick
-scale become the expected ones, and the page stays as it is.
+many runs again for each setting, is of --now, by default quick. A mark may end with the name of a
+scale, as in `<!-- verdicts @full -->`: only such marks are filled when --scale names it, and no
+others. With --expect the verdicts at quick scale become the expected ones, and the page stays as it
+is.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ from redtail.papers.reproduction import versions
 
 PAGES = Path(__file__).parent
 _MARK = re.compile(
-    r"<!-- (verdicts|table: [^>]+|then and now|kernel|figures) -->\n.*?<!-- end -->", re.S
+    r"<!-- (verdicts|table: [^>@]+|then and now|kernel|figures)(?: @(\w+))? -->\n.*?<!-- end -->",
+    re.S,
 )
 
 
@@ -79,16 +82,21 @@ def main() -> None:
         page.write_text(_MARK.sub(replaced, page.read_text()))
         return
     scale = given.scale or "paper"
-    together = bool(paper.settings) and given.now == scale
+    text = page.read_text()
+    named = any(found[2] == scale for found in _MARK.finditer(text))
+    together = bool(paper.settings) and given.now == scale and not named
     done = made(scale, together)
-    now = made(given.now, True) if paper.settings and not together else done
+    now = made(given.now, True) if paper.settings and not (together or named) else done
     print(f"\n{report.counts(done)}")
     done.write()
 
     def renewed(found: re.Match[str]) -> str:
-        return found[0] if found[1] == "kernel" else section(done, now, found[1])
+        other = found[2] != (scale if named else None)
+        return found[0] if other or found[1] == "kernel" else section(done, now, found[1], found[2])
 
-    page.write_text(_MARK.sub(renewed, page.read_text()))
+    page.write_text(_MARK.sub(renewed, text))
+    if named:
+        return
     for figure in paper.figures:
         drawn = done.folder / "figures" / f"{figure.name}.png"
         if drawn.is_file():
@@ -97,8 +105,8 @@ def main() -> None:
             few.save(PAGES / "figures" / f"{given.name}-{figure.name}.png", optimize=True)
 
 
-def section(done: Reproduction, now: Reproduction, mark: str) -> str:
-    """Return what a mark stands for, marks included."""
+def section(done: Reproduction, now: Reproduction, mark: str, scale: str | None = None) -> str:
+    """Return what a mark stands for, marks included. `scale` is the one that it names."""
     when = (
         f"on {datetime.datetime.now(datetime.UTC).date()} with redtail "
         f"{versions()['redtail_version']}"
@@ -122,7 +130,8 @@ def section(done: Reproduction, now: Reproduction, mark: str) -> str:
             lines = [f"Measured at {scale} {when}.", "", *report.now_lines(now)]
         case _:
             lines = report.figure_lines(done, f"figures/{done.paper.name}-")[:-1]
-    return "\n".join([f"<!-- {mark} -->", "", *lines, "", "<!-- end -->"])
+    named = f" @{scale}" if scale else ""
+    return "\n".join([f"<!-- {mark}{named} -->", "", *lines, "", "<!-- end -->"])
 
 
 if __name__ == "__main__":

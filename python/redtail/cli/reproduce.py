@@ -33,7 +33,12 @@ def reproduce(
         ),
     ] = None,
     scale: Annotated[
-        str, typer.Option("--scale", metavar="SCALE", help="How much is run: quick or paper.")
+        str,
+        typer.Option(
+            "--scale",
+            metavar="SCALE",
+            help="How much is run: quick, paper, or another scale that the paper has.",
+        ),
     ] = "quick",
     then_and_now: Annotated[
         bool,
