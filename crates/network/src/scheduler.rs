@@ -287,6 +287,17 @@ struct Calendar {
     in_days: usize,
     /// Events later than that.
     beyond: BinaryHeap<Reverse<Packed>>,
+    /// Days that were the present one before an event of an earlier day was added, the earliest last.
+    suspended: Vec<Suspended>,
+}
+
+/// What was known of a day when it ceased to be the present one. It is kept as it is: a day may have the timers of
+/// a million flows, and cease to be the present one for each event of one source.
+#[derive(Debug)]
+struct Suspended {
+    day: u64,
+    present: Vec<Packed>,
+    added: BinaryHeap<Reverse<Packed>>,
 }
 
 /// A day has 2^33 ps, 8.6 ms; a year has 512 days, 4.4 s: most timers fit in.
@@ -302,6 +313,7 @@ impl Calendar {
             days: vec![Vec::new(); DAYS as usize],
             in_days: 0,
             beyond: BinaryHeap::new(),
+            suspended: Vec::new(),
         }
     }
 
@@ -338,14 +350,12 @@ impl Calendar {
             self.in_days -= late.len();
             self.beyond.extend(late.drain(..).map(Reverse));
         }
+        self.suspended.push(Suspended {
+            day: self.today,
+            present: std::mem::take(&mut self.present),
+            added: std::mem::take(&mut self.added),
+        });
         self.today = day;
-        let added = std::mem::take(&mut self.added);
-        for event in std::mem::take(&mut self.present) {
-            self.put(event);
-        }
-        for Reverse(event) in added {
-            self.put(event);
-        }
     }
 
     fn first(&self) -> Packed {
@@ -367,11 +377,16 @@ impl Calendar {
     fn find_present(&mut self) {
         while self.present.is_empty() && self.added.is_empty() {
             let next_beyond = self.beyond.peek().map(|event| Self::day(event.0));
-            self.today = match next_beyond {
+            let next_suspended = self.suspended.last().map(|suspended| suspended.day);
+            self.today = match [next_beyond, next_suspended].into_iter().flatten().min() {
                 None if self.in_days == 0 => return,
                 Some(day) if self.in_days == 0 => day,
                 _ => self.today + 1,
             };
+            if let Some(day) = self.suspended.pop_if(|it| it.day == self.today) {
+                (self.present, self.added) = (day.present, day.added);
+            }
+            let known = self.present.len();
             let day = &mut self.days[(self.today % DAYS) as usize];
             self.in_days -= day.len();
             self.present.append(day);
@@ -379,7 +394,9 @@ impl Calendar {
                 self.present.push(event.0);
                 self.beyond.pop();
             }
-            self.present.sort_unstable_by(|one, other| other.cmp(one));
+            if self.present.len() > known {
+                self.present.sort_unstable_by(|one, other| other.cmp(one));
+            }
         }
     }
 }
