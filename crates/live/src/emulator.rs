@@ -254,7 +254,7 @@ impl<'a> Emulator<'a> {
         }
         let of_link = |link: &Link| routers.get(&link.name).cloned();
         let routers = network.links.iter().map(of_link).collect();
-        let mut links = Links::new(network, groups);
+        let mut links = Links::new(network, groups, Time::ZERO + scenario.duration);
         let scheduler = &mut links.scheduler;
         let measure_from = Time::ZERO + scenario.warmup;
         scheduler.add(Event::new(measure_from, Class::Measure, 0));

@@ -126,15 +126,15 @@ pub struct Links {
 }
 
 impl Links {
-    /// A network in which nothing has been sent, crossed by this many traffic groups.
-    pub fn new(network: Network, groups: usize) -> Self {
+    /// A network in which nothing has been sent, crossed by this many traffic groups, for a run until `end`.
+    pub fn new(network: Network, groups: usize, end: Time) -> Self {
         let books = network.links.iter().map(|_| LinkBooks {
             passed: LinkPassed::default(),
             waiting: vec![0; groups],
             statistics: None,
         });
         Self {
-            scheduler: Scheduler::new(network.links.len(), network.line_count()),
+            scheduler: Scheduler::new(network.links.len(), network.line_count(), end),
             sampled: vec![Default::default(); network.links.len()],
             books: books.collect(),
             network,

@@ -16,7 +16,6 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use redtail_core::{Span, Time};
-use redtail_spec::LONGEST_RUN;
 
 /// The classes of events, in the order in which simultaneous ones happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -141,7 +140,7 @@ struct Tournament {
     below: Vec<Vec<Group>>,
 }
 
-/// A winner tree of up to 32 leaves. Node 1 is the root; node i has the children 2i and 2i + 1; the leaves come
+/// A winner tree of up to [`MOST_LEAVES`] leaves. Node 1 is the root; node i has the children 2i and 2i + 1; the leaves come
 /// last. Each inner node is the lesser of its two children.
 ///
 /// A node holds a time and, in its lowest bits, the leaf that it comes from: one number, so that a node costs a
@@ -149,30 +148,51 @@ struct Tournament {
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Group {
-    nodes: [u64; 2 * LEAVES],
+    nodes: [u64; 2 * MOST_LEAVES],
     /// A power of two.
     leaves: usize,
+    form: Form,
 }
 
 /// The most leaves of a group.
-const LEAVES: usize = 1 << LEAF_BITS;
-const LEAF_BITS: u32 = 5;
+const MOST_LEAVES: usize = 1 << MOST_BITS;
+const MOST_BITS: u32 = 5;
 
-/// The time of a component without an event: the latest that a node can hold, 6.7 days. No run is so long.
-const NEVER: u64 = u64::MAX >> LEAF_BITS;
-const _: () = assert!(
-    LONGEST_RUN.as_ps() < NEVER,
-    "an event before the end is before NEVER"
-);
+/// How nodes divide their bits: with 5 for the leaf they have room for times up to 6.7 days. In longer runs fewer
+/// are left, and groups are smaller.
+#[derive(Clone, Copy, Debug)]
+struct Form {
+    /// The bits for the leaf.
+    bits: u32,
+    /// The time of a component without an event: the latest that a node can hold.
+    never: u64,
+}
+
+impl Form {
+    /// For events before `end`; later ones never happen.
+    fn until(end: Time) -> Self {
+        let bits = (end.as_ps() + 1).leading_zeros().min(MOST_BITS);
+        assert!(bits > 0, "a run of {end:?} is too long");
+        let never = u64::MAX >> bits;
+        Self { bits, never }
+    }
+
+    /// The most leaves of a group.
+    fn leaves(self) -> usize {
+        1 << self.bits
+    }
+}
 
 impl Group {
     /// A group of at least this many leaves.
-    fn new(leaves: usize) -> Self {
-        let leaves = leaves.clamp(2, LEAVES).next_power_of_two();
-        let nodes = [u64::MAX; 2 * LEAVES];
-        let mut group = Self { nodes, leaves };
-        for leaf in 0..leaves {
-            group.set(leaf, NEVER);
+    fn new(leaves: usize, form: Form) -> Self {
+        let mut group = Self {
+            nodes: [u64::MAX; 2 * MOST_LEAVES],
+            leaves: leaves.clamp(2, form.leaves()).next_power_of_two(),
+            form,
+        };
+        for leaf in 0..group.leaves {
+            group.set(leaf, form.never);
         }
         group
     }
@@ -183,12 +203,12 @@ impl Group {
         // The remainders spare the checks of indexes.
         let nodes = &mut self.nodes;
         let mut node = self.leaves + leaf;
-        let mut winner = time.min(NEVER) << LEAF_BITS | leaf as u64;
-        nodes[node % (2 * LEAVES)] = winner;
+        let mut winner = time.min(self.form.never) << self.form.bits | leaf as u64;
+        nodes[node % (2 * MOST_LEAVES)] = winner;
         while node > 1 {
-            winner = winner.min(nodes[(node ^ 1) % (2 * LEAVES)]);
+            winner = winner.min(nodes[(node ^ 1) % (2 * MOST_LEAVES)]);
             node >>= 1;
-            nodes[node % (2 * LEAVES)] = winner;
+            nodes[node % (2 * MOST_LEAVES)] = winner;
         }
     }
 
@@ -196,26 +216,29 @@ impl Group {
     #[inline]
     fn first(&self) -> (u64, usize) {
         let winner = self.nodes[1];
-        (winner >> LEAF_BITS, winner as usize % LEAVES)
+        let leaf = winner as usize & (self.form.leaves() - 1);
+        (winner >> self.form.bits, leaf)
     }
 
     /// The time of a leaf.
     #[inline]
     fn time(&self, leaf: usize) -> u64 {
-        self.nodes[self.leaves + leaf] >> LEAF_BITS
+        self.nodes[self.leaves + leaf] >> self.form.bits
     }
 }
 
 impl Tournament {
-    fn new(components: usize) -> Self {
+    /// For events of so many components before `end`.
+    fn new(components: usize, form: Form) -> Self {
+        let most = form.leaves();
         let mut below = Vec::new();
         let mut leaves = components;
-        while leaves > LEAVES {
-            leaves = leaves.div_ceil(LEAVES);
-            below.push(vec![Group::new(LEAVES); leaves]);
+        while leaves > most {
+            leaves = leaves.div_ceil(most);
+            below.push(vec![Group::new(most, form); leaves]);
         }
         Self {
-            top: Group::new(leaves),
+            top: Group::new(leaves, form),
             below,
         }
     }
@@ -230,11 +253,12 @@ impl Tournament {
     }
 
     fn set_below(&mut self, mut leaf: usize, mut time: u64) {
+        let most = self.top.form.leaves();
         for level in &mut self.below {
-            let group = &mut level[leaf / LEAVES];
-            group.set(leaf % LEAVES, time);
+            let group = &mut level[leaf / most];
+            group.set(leaf % most, time);
             (time, _) = group.first();
-            leaf /= LEAVES;
+            leaf /= most;
         }
         self.top.set(leaf, time);
     }
@@ -244,17 +268,18 @@ impl Tournament {
     fn first(&self) -> (u64, u32) {
         let (time, mut leaf) = self.top.first();
         for level in self.below.iter().rev() {
-            leaf = leaf * LEAVES + level[leaf].first().1;
+            leaf = leaf * self.top.form.leaves() + level[leaf].first().1;
         }
         (time, leaf as u32)
     }
 
-    /// The time of a component's event; [`NEVER`] if it has none.
+    /// The time of a component's event; [`Form::never`] if it has none.
     #[inline]
     fn time(&self, component: u32) -> u64 {
         let component = component as usize;
+        let most = self.top.form.leaves();
         match self.below.first() {
-            Some(level) => level[component / LEAVES].time(component % LEAVES),
+            Some(level) => level[component / most].time(component % most),
             None => self.top.time(component),
         }
     }
@@ -407,10 +432,11 @@ pub struct Scheduler {
     /// Links first, then lines: the order of their classes.
     wires: Tournament,
     links: u32,
+    form: Form,
     /// The releases of paced senders, by sender.
     releases: Tournament,
     timers: Calendar,
-    /// The earliest event in `timers` and `releases`; [`LAST`] or one at [`NEVER`] if there is none.
+    /// The earliest event in `timers` and `releases`; [`LAST`] or one at [`Form::never`] if there is none.
     next_timer: Packed,
 }
 
@@ -418,12 +444,18 @@ pub struct Scheduler {
 const LAST: Packed = Packed(u128::MAX);
 
 impl Scheduler {
-    /// An empty schedule for a network of `links` links and `lines` delay lines.
-    pub fn new(links: usize, lines: usize) -> Self {
+    /// An empty schedule for a network of `links` links and `lines` delay lines, and for events before `end`: at
+    /// most 106 days.
+    ///
+    /// # Panics
+    /// When `end` is later.
+    pub fn new(links: usize, lines: usize, end: Time) -> Self {
+        let form = Form::until(end);
         Self {
-            wires: Tournament::new(links + lines),
+            wires: Tournament::new(links + lines, form),
             links: links as u32,
-            releases: Tournament::new(0),
+            form,
+            releases: Tournament::new(0, form),
             timers: Calendar::new(),
             next_timer: LAST,
         }
@@ -431,34 +463,35 @@ impl Scheduler {
 
     /// Makes room for the releases of `senders` senders, of which none waits for one yet.
     pub fn pace(&mut self, senders: usize) {
-        self.releases = Tournament::new(senders);
+        self.releases = Tournament::new(senders, self.form);
     }
 
     /// `link` will finish its transmission at `at`; `None` if it is idle.
     #[inline]
     pub fn set_link(&mut self, link: u32, at: Option<Time>) {
-        self.wires.set(link, at.map_or(NEVER, Time::as_ps));
+        self.wires
+            .set(link, at.map_or(self.form.never, Time::as_ps));
     }
 
     /// The head of `line` will arrive at `at`; `None` if the line is empty.
     #[inline]
     pub fn set_line(&mut self, line: u32, at: Option<Time>) {
         self.wires
-            .set(self.links + line, at.map_or(NEVER, Time::as_ps));
+            .set(self.links + line, at.map_or(self.form.never, Time::as_ps));
     }
 
     /// Pacing holds back a segment of `sender` until `at`; `None` if it holds back none. The event is of
     /// class [`Class::SenderTimer`].
     #[inline]
     pub fn set_release(&mut self, sender: u32, at: Option<Time>) {
-        let at = at.map_or(NEVER, Time::as_ps);
+        let at = at.map_or(self.form.never, Time::as_ps);
         if self.releases.time(sender) != at {
             self.releases.set(sender, at);
             self.next_timer = self.timers.first().min(self.first_release());
         }
     }
 
-    /// The next release; at [`NEVER`] if there is none.
+    /// The next release; at [`Form::never`] if there is none.
     #[inline]
     fn first_release(&self) -> Packed {
         let (time, sender) = self.releases.first();
@@ -482,7 +515,7 @@ impl Scheduler {
             true => wire,
             false => self.next_timer.event(),
         };
-        (first.at().as_ps() != NEVER).then_some(first)
+        (first.at().as_ps() < self.form.never).then_some(first)
     }
 
     /// The next event that is neither of a link nor of a line; at a time that no run reaches if there is none.
@@ -498,7 +531,7 @@ impl Scheduler {
         Time::from_ps(self.wires.first_with(&lookahead.wires, others.as_ps()))
     }
 
-    /// The next event of a link or a line; at [`NEVER`] if there is none.
+    /// The next event of a link or a line; at [`Form::never`] if there is none.
     #[inline]
     fn first_wire(&self) -> Event {
         let (time, leaf) = self.wires.first();
@@ -521,7 +554,7 @@ impl Scheduler {
     pub fn take_next(&mut self) -> Option<Event> {
         let wire = self.first_wire();
         if self.wire_is_first(wire) {
-            return (wire.at().as_ps() != NEVER).then_some(wire);
+            return (wire.at().as_ps() < self.form.never).then_some(wire);
         }
         let timer = self.next_timer;
         if timer != self.first_release() {
@@ -599,19 +632,21 @@ mod tests {
         fn a_tournament_of_any_size_finds_the_least_time_and_its_first_component(
             components in prop_oneof![1usize..40, 1000usize..1100],
             changes in proptest::collection::vec((any::<prop::sample::Index>(), 0u64..60, 0u32..60), 1..100),
+            bits in 1u32..=MOST_BITS,
         ) {
-            let mut tournament = Tournament::new(components);
-            let mut times = vec![NEVER; components];
+            let never = u64::MAX >> bits;
+            let mut tournament = Tournament::new(components, Form { bits, never });
+            let mut times = vec![never; components];
             for (component, time, scale) in changes {
                 let component = component.index(components);
                 // Times that no node can hold are those of events that never happen.
                 let time = time << scale;
                 tournament.set(component as u32, time);
-                times[component] = time.min(NEVER);
+                times[component] = time.min(never);
                 let expected = times.iter().zip(0u32..).min().map(|(&time, component)| (time, component));
                 let (time, first) = tournament.first();
                 prop_assert_eq!(Some(time), expected.map(|(time, _)| time));
-                if time < NEVER {
+                if time < never {
                     prop_assert_eq!(Some(first), expected.map(|(_, component)| component));
                 }
                 prop_assert_eq!(tournament.time(component as u32), times[component]);
@@ -627,7 +662,7 @@ mod tests {
             wires in proptest::collection::vec(0u64..1000, 10),
             others in 0u64..1000,
         ) {
-            let mut scheduler = Scheduler::new(5, 5);
+            let mut scheduler = Scheduler::new(5, 5, Time::from_ps(1 << 58));
             scheduler.pace(5);
             let lookahead = Lookahead { wires, others: Span::from_ps(others) };
             // The pending events: wires by component, timers in the order in which they were added.

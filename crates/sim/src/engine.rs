@@ -90,7 +90,7 @@ impl<'a> Engine<'a> {
         let (network, routes) = compile(scenario, plugins);
         let mut flows = Flows::new(scenario, &routes, traces);
         let groups = scenario.traffic.len();
-        let mut links = Links::new(network, groups);
+        let mut links = Links::new(network, groups, Time::ZERO + scenario.duration);
         let scheduler = &mut links.scheduler;
         let measure_from = Time::ZERO + scenario.warmup;
         scheduler.add(Event::new(measure_from, Class::Measure, 0));

@@ -67,4 +67,4 @@ pub use rates::{OPPORTUNITY, Phases, RateChangeParams, RateTrace};
 pub use replications::{Replications, StopRuleParams, Until};
 pub use schema::schema;
 pub use texts::{CalibratedUsers, ScenarioReader};
-pub use validate::{FindTable, LONGEST_RUN, TraceSite};
+pub use validate::{FindTable, TraceSite};

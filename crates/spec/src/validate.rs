@@ -26,8 +26,8 @@ use crate::replications::{MOST_REPLICATIONS, Replications};
 /// doublings fill any path with a thousand segments in flight.
 const FIRST_ROUND_TRIPS: u64 = 10;
 
-/// The longest duration of a run, 6 days: the schedule of events has room for 6.7 days.
-pub const LONGEST_RUN: Span = Span::from_s(6 * 24 * 3600);
+/// The longest duration of a run, 100 days: the schedule of events has room for 106 days.
+pub(crate) const LONGEST_RUN: Span = Span::from_s(100 * 24 * 3600);
 /// Bounds that keep every time a run can reach within what [`Time`](redtail_core::Time) holds, 213
 /// days.
 const LONGEST_DELAY: Span = Span::from_s(3600);
@@ -161,7 +161,7 @@ impl Findings<'_> {
         } else if experiment.duration > LONGEST_RUN {
             self.refuse(
                 "duration",
-                "is more than can be run; accepted: up to \"144 h\"",
+                "is more than can be run; accepted: up to \"2400 h\"",
             );
         } else if experiment.warmup >= experiment.duration {
             let duration = experiment.duration;

@@ -270,7 +270,7 @@ fn losses_that_are_no_probabilities_below_one() {
 fn times_beyond_what_a_run_can_hold() {
     assert_eq!(
         single_with("\"200 s\"", "\"5000 h\""),
-        r#"e.toml:2: duration = "5000 h" is more than can be run; accepted: up to "144 h""#
+        r#"e.toml:2: duration = "5000 h" is more than can be run; accepted: up to "2400 h""#
     );
     assert_eq!(
         single_with("delay = \"100 ms\"", "delay = \"5000 h\""),
