@@ -89,6 +89,7 @@ impl<'a> Engine<'a> {
     fn new(scenario: &'a Scenario, plugins: &Plugins, traces: &Traces) -> Self {
         let (network, routes) = compile(scenario, plugins);
         let mut flows = Flows::new(scenario, &routes, traces);
+        flows.back_routes = network.back_routes();
         let groups = scenario.traffic.len();
         let mut links = Links::new(network, groups, Time::ZERO + scenario.duration);
         let scheduler = &mut links.scheduler;

@@ -319,7 +319,7 @@ pub struct Flows {
     pub senders: Vec<SenderSlot>,
     /// TCP receivers.
     pub receivers: Vec<ReceiverSlot>,
-    /// Whether a route is that of a TCP flow's acknowledgements, by route: what a loss needs to know. It is apart
+    /// [`Network::back_routes`](redtail_network::Network::back_routes): what a loss needs to know. It is apart
     /// from the receivers, which with many flows are not in the cache then.
     pub back_routes: Vec<bool>,
     /// The bytes that had reached each receiver when the measurement began.
@@ -355,19 +355,6 @@ pub struct Flows {
     pub options: Vec<Option<TcpOptions>>,
 }
 
-/// Whether each route is one of `routes` back.
-fn back_routes(routes: &[Vec<HostRoutes>]) -> Vec<bool> {
-    let hosts = routes.iter().flatten();
-    let count = hosts
-        .clone()
-        .map(|host| host.data.max(host.back) as usize + 1);
-    let mut back = vec![false; count.max().unwrap_or(0)];
-    for host in hosts {
-        back[host.back as usize] = true;
-    }
-    back
-}
-
 impl Flows {
     /// Builds every endpoint of `scenario`. Each flow's draws come from a stream
     /// named after its group and number, so they do not depend on anything else.
@@ -385,7 +372,6 @@ impl Flows {
             .iter()
             .filter(|group| group.tcp().is_some() && !group.has_users());
         let tcp: usize = tcp.map(|group| group.access().flows as usize).sum();
-        flows.back_routes = back_routes(routes);
         flows.senders.reserve_exact(tcp);
         flows.receivers.reserve_exact(tcp);
         flows.delays = vec![Delays::default(); scenario.traffic.len()];

@@ -13,6 +13,7 @@ impl Engine<'_> {
     #[inline]
     pub(super) fn sender_transmits(&mut self, index: u32) {
         let slot = &mut self.flows.senders[index as usize];
+        // Two loops: in one, with a choice for each segment, row b takes 0.8 % more instructions.
         if slot.sender.sends_only_new() {
             while let Some(segment) = slot.sender.next_new(self.now) {
                 slot.send(

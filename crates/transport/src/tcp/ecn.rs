@@ -95,7 +95,7 @@ pub enum EcnResponse {
     None,
     /// Echoed marks, answered once per window.
     Echo {
-        /// Highest data sent when the window was last reduced; `None` before.
+        /// Highest data sent when the window was last reduced; none before.
         reduced_at: MaybeOffset,
         /// CWR has not been sent yet.
         cwr: bool,
