@@ -19,7 +19,7 @@ RUN make build-wheel MANYLINUX=
 FROM python:3.13-slim-${DEBIAN}
 COPY requirements.lock /tmp/requirements.lock
 COPY --from=build /source/dist/*.whl /tmp/
-RUN pip install --no-cache-dir --require-hashes -r /tmp/requirements.lock \
+RUN pip install --no-cache-dir --require-hashes --no-deps -r /tmp/requirements.lock \
     && pip install --no-cache-dir --no-deps /tmp/redtail-*.whl \
     && rm /tmp/requirements.lock /tmp/redtail-*.whl \
     && useradd --create-home --uid 1000 redtail \

@@ -50,17 +50,17 @@ $(VENV)/.created:
 
 $(VENV)/.runtime: requirements.lock | $(VENV)/.created
 	@echo "Installing what redtail needs, at locked versions"
-	@$(PY) -m pip install --quiet --require-hashes -r requirements.lock
+	@$(PY) -m pip install --quiet --require-hashes --no-deps -r requirements.lock
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock | $(VENV)/.runtime
 	@echo "Installing what the tests need, at locked versions"
-	@$(PY) -m pip install --quiet --require-hashes -r requirements-dev.lock
+	@$(PY) -m pip install --quiet --require-hashes --no-deps -r requirements-dev.lock
 	@touch $@
 
 $(VENV)/.docs: requirements-docs.lock | $(VENV)/.runtime
 	@echo "Installing what the documentation site needs, at locked versions"
-	@$(PY) -m pip install --quiet --require-hashes -r requirements-docs.lock
+	@$(PY) -m pip install --quiet --require-hashes --no-deps -r requirements-docs.lock
 	@touch $@
 
 # Two stamps: .native says that the module is built from the present sources, .release besides
@@ -331,7 +331,7 @@ ZIG_LINKER := CARGO_TARGET_$(shell echo $(ZIG_TARGET) | tr a-z- A-Z_)_LINKER
 
 $(VENV)/.wheel: requirements-wheel.lock | $(VENV)/.runtime
 	@echo "Installing what wheels for Linux are built with, at locked versions"
-	@$(PY) -m pip install --quiet --require-hashes -r requirements-wheel.lock
+	@$(PY) -m pip install --quiet --require-hashes --no-deps -r requirements-wheel.lock
 	@touch $@
 
 wheel: build-wheel ## a wheel of the build for users in dist, and runs with it in an empty environment
