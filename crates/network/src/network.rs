@@ -38,6 +38,13 @@ pub struct Link {
     pub queue: AnyQueue<SimPacket>,
     /// The packet being transmitted, and when the transmission began.
     pub transmitting: Option<(SimPacket, Time)>,
+    /// When the transmission ends, or a trace lets the link deliver next; [`Time::MAX`] if neither will happen.
+    pub(crate) free_at: Time,
+    /// How long after `free_at` others notice it at the earliest. It may be carried out so late, but before any
+    /// other event at the link.
+    pub(crate) slack: Span,
+    /// When the schedule has an event for it: at most `slack` after `free_at`; [`Time::MAX`] if there is none.
+    pub(crate) due: Time,
     /// The earliest wakeup scheduled for the queue.
     pub wakeup: Option<Time>,
     /// Random losses after the transmitter; `None` if there are none.
@@ -437,6 +444,20 @@ impl Network {
             .unwrap_or_default()
     }
 
+    /// The shortest time from when a link has sent a packet to when it arrives somewhere, by link.
+    pub(crate) fn shortest_legs(&self) -> Vec<Span> {
+        let mut shortest = vec![Span::from_ps(u64::MAX); self.links.len()];
+        for legs in self.legs.iter() {
+            for pair in legs.windows(2) {
+                if let Target::Link(link) = pair[0].target {
+                    let shortest = &mut shortest[link as usize];
+                    *shortest = (*shortest).min(pair[1].before + pair[1].after);
+                }
+            }
+        }
+        shortest
+    }
+
     /// Number of delay lines.
     pub fn line_count(&self) -> usize {
         self.lines.len()
@@ -521,9 +542,9 @@ struct Compiler<'a> {
     delays: Vec<Span>,
     /// The legs of each route.
     legs: Vec<Vec<Leg>>,
-    /// Lines of legs without a pipe, by their delay. Packets enter at non-decreasing times and
-    /// leave in the same order, wherever they come from.
-    pure_lines: BTreeMap<Span, u32>,
+    /// Lines of legs without a pipe, by the link at which they begin (`None`: at endpoints) and by their delay.
+    /// Packets enter each at non-decreasing times, and leave in the same order.
+    pure_lines: BTreeMap<(Option<u32>, Span), u32>,
     /// The line of the packets that hosts hold for random delays, in the order in which they leave.
     held: Option<u32>,
     hops: Vec<HopLinks>,
@@ -578,6 +599,9 @@ impl Compiler<'_> {
                 plugins: self.plugins.clone(),
             }),
             transmitting: None,
+            free_at: Time::MAX,
+            slack: Span::ZERO,
+            due: Time::MAX,
             wakeup: None,
             wire,
         });
@@ -612,32 +636,28 @@ impl Compiler<'_> {
         if jitter.is_some() {
             legs.push(self.held_leg());
         }
-        legs.push(self.leg(
-            Span::ZERO,
-            Some((entry, *access.access_delay.get(host))),
-            Target::Link(data[0]),
-        ));
+        let entry = Some((entry, *access.access_delay.get(host)));
+        legs.push(self.leg(None, Span::ZERO, entry, Target::Link(data[0])));
         for pair in data.windows(2) {
-            legs.push(self.leg(self.delays[pair[0] as usize], None, Target::Link(pair[1])));
+            let (from, to) = (pair[0], pair[1]);
+            let delay = self.delays[from as usize];
+            legs.push(self.leg(Some(from), delay, None, Target::Link(to)));
         }
-        let from_last = self.delays[data[data.len() - 1] as usize];
-        legs.push(self.leg(
-            from_last,
-            Some((exit, *access.exit_delay.get(host))),
-            ends[0],
-        ));
+        let last = data[data.len() - 1];
+        let exit = Some((exit, *access.exit_delay.get(host)));
+        legs.push(self.leg(Some(last), self.delays[last as usize], exit, ends[0]));
         let data = self.add_route(group, access.dscp, jitter, legs);
 
         // Acknowledgements: the links of the other direction, then the delay of the return path.
         // Hosts' links count as idle in this direction.
         let way_back = *access.return_delay.get(host);
         let mut legs = Vec::new();
-        let mut from = Span::ZERO;
+        let (mut from, mut delay) = (None, Span::ZERO);
         for &link in &back {
-            legs.push(self.leg(from, None, Target::Link(link)));
-            from = self.delays[link as usize];
+            legs.push(self.leg(from, delay, None, Target::Link(link)));
+            (from, delay) = (Some(link), self.delays[link as usize]);
         }
-        legs.push(self.leg(from + way_back, None, ends[1]));
+        legs.push(self.leg(from, delay + way_back, None, ends[1]));
         let back_at_once = back.is_empty() && way_back == Span::ZERO;
         let back = self.add_route(group, access.dscp, None, legs);
         HostRoutes {
@@ -665,13 +685,20 @@ impl Compiler<'_> {
         self.network.lines.len() as u32 - 1
     }
 
-    /// Creates a leg, with the line it needs: the output of each pipe is a separate line. All legs
+    /// Creates a leg that begins at the link `from` or at an endpoint, with the line it needs: the output of each pipe
+    /// is a separate line. All legs
     /// that reach a pipe have the same delay (they belong to one host), so that the computation on
     /// entry is exact.
-    fn leg(&mut self, before: Span, pipe: Option<(u32, Span)>, target: Target) -> Leg {
+    fn leg(
+        &mut self,
+        from: Option<u32>,
+        before: Span,
+        pipe: Option<(u32, Span)>,
+        target: Target,
+    ) -> Leg {
         let line = match pipe {
             Some(_) => self.add_line(target),
-            None => match self.pure_lines.get(&before) {
+            None => match self.pure_lines.get(&(from, before)) {
                 Some(&line) => {
                     let shared = &mut self.network.lines[line as usize].target;
                     *shared = shared.filter(|other| *other == target);
@@ -679,7 +706,7 @@ impl Compiler<'_> {
                 }
                 None => {
                     let line = self.add_line(target);
-                    self.pure_lines.insert(before, line);
+                    self.pure_lines.insert((from, before), line);
                     line
                 }
             },

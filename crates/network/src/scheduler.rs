@@ -466,11 +466,10 @@ impl Scheduler {
         self.releases = Tournament::new(senders, self.form);
     }
 
-    /// `link` will finish its transmission at `at`; `None` if it is idle.
+    /// `link` will have finished its transmission by `at`; [`Time::MAX`] if it is idle.
     #[inline]
-    pub fn set_link(&mut self, link: u32, at: Option<Time>) {
-        self.wires
-            .set(link, at.map_or(self.form.never, Time::as_ps));
+    pub fn set_link(&mut self, link: u32, at: Time) {
+        self.wires.set(link, at.as_ps());
     }
 
     /// The head of `line` will arrive at `at`; `None` if the line is empty.
@@ -679,7 +678,7 @@ mod tests {
                         releases.insert(index, ps);
                     }
                     Class::LinkFree => {
-                        scheduler.set_link(index, Some(at));
+                        scheduler.set_link(index, at);
                         wires.insert((Class::LinkFree, index), ps);
                     }
                     Class::Arrival => {
@@ -710,7 +709,7 @@ mod tests {
                 prop_assert_eq!(got, expected);
                 match got.expect("something is pending") {
                     (_, Class::LinkFree, link) => {
-                        scheduler.set_link(link, None);
+                        scheduler.set_link(link, Time::MAX);
                         wires.remove(&(Class::LinkFree, link));
                     }
                     (_, Class::Arrival, line) => {

@@ -11,7 +11,7 @@ use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Rate, Time, 
 
 use crate::classify::{Classifier, OneOrMore, RuleParams, check_rules, check_rules_at};
 use crate::{
-    AnyQueue, Backlog, DropReason, FigureNames, InnerVisitor, LinkFacts, QueueContext,
+    AnyQueue, Backlog, DropReason, FigureNames, InnerVisitor, LateDequeue, LinkFacts, QueueContext,
     QueueDiscipline, QueueParams, Report, Sink, TcpHeader,
 };
 
@@ -448,6 +448,12 @@ impl<P: Packet> Leaf<P> {
         }
         self.queue.report(now, &mut report);
     }
+}
+
+/// What a late call of `dequeue` does to others if it takes a packet of any of these classes.
+pub fn late_dequeue<'a, P: Packet + 'a>(leaves: impl Iterator<Item = &'a Leaf<P>>) -> LateDequeue {
+    let worst = leaves.map(|leaf| leaf.queue.late_dequeue()).max();
+    worst.unwrap_or(LateDequeue::Unnoticed)
 }
 
 /// The backlog of all these classes.

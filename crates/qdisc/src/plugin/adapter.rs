@@ -9,7 +9,8 @@ use super::{
     PluginQueue, raise,
 };
 use crate::{
-    Backlog, DropReason, FlowTable, Internals, Limit, QueueContext, QueueDiscipline, Report, Sink,
+    Backlog, DropReason, FlowTable, Internals, LateDequeue, Limit, QueueContext, QueueDiscipline,
+    Report, Sink,
 };
 use std::sync::Arc;
 
@@ -295,6 +296,10 @@ impl<P: Packet> QueueDiscipline<P> for Plugin<P> {
         let result = inner.queue.on_wakeup(now);
         inner.sound("on_wakeup", result);
         inner.ask_wakeup(now);
+    }
+
+    fn late_dequeue(&self) -> LateDequeue {
+        LateDequeue::Harmful
     }
 
     fn backlog(&self) -> Backlog {

@@ -27,8 +27,8 @@ use crate::laws::token_bucket::{TokenBucket, cost};
 use crate::refuse;
 use crate::signal::Ticks;
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
-    Sink,
+    Backlog, DropReason, Internals, LateDequeue, Limit, LinkFacts, QueueContext, QueueDiscipline,
+    QueueKind, Sink,
 };
 
 params! {
@@ -262,6 +262,10 @@ impl<P: Packet> QueueDiscipline<P> for DocsisPie<P> {
 
     fn on_wakeup(&mut self, now: Time) {
         self.wake = self.wake.filter(|&wake| wake > now);
+    }
+
+    fn late_dequeue(&self) -> LateDequeue {
+        LateDequeue::Harmful
     }
 
     #[inline]

@@ -37,8 +37,8 @@ use crate::classify::{Classifier, OneOrMore, RuleParams};
 use crate::laws::token_bucket::TokenBucket;
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
-    QueueParams, Report, Sink,
+    Backlog, FigureNames, InnerVisitor, LateDequeue, Limit, LinkFacts, QueueContext,
+    QueueDiscipline, QueueKind, QueueParams, Report, Sink,
 };
 
 params! {
@@ -827,6 +827,10 @@ impl<P: Packet> QueueDiscipline<P> for Htb<P> {
     fn on_wakeup(&mut self, now: Time) {
         self.wakeup.take_if(|at| *at <= now);
         self.leaves.iter_mut().for_each(|leaf| leaf.on_wakeup(now));
+    }
+
+    fn late_dequeue(&self) -> LateDequeue {
+        LateDequeue::Harmful
     }
 
     fn backlog(&self) -> Backlog {

@@ -29,8 +29,8 @@ use redtail_core::{Metric, Packet, ParamError, Time, params};
 use crate::class::{self, Leaf};
 use crate::queues::tail_drop::TailDropParams;
 use crate::{
-    Backlog, FigureNames, Limit, QueueContext, QueueDiscipline, QueueKind, QueueParams, Report,
-    Sink,
+    Backlog, FigureNames, LateDequeue, Limit, QueueContext, QueueDiscipline, QueueKind,
+    QueueParams, Report, Sink,
 };
 
 params! {
@@ -101,6 +101,10 @@ impl<P: Packet> QueueDiscipline<P> for PfifoFast<P> {
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
         let mut waiting = self.bands.iter_mut().filter(|band| !band.is_empty());
         waiting.next()?.dequeue(now, sink)
+    }
+
+    fn late_dequeue(&self) -> LateDequeue {
+        class::late_dequeue(self.bands.iter())
     }
 
     fn backlog(&self) -> Backlog {

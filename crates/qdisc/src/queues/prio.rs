@@ -9,8 +9,8 @@ use crate::class::{self, Leaf, LeafParams};
 use crate::classify::{Classifier, OneOrMore, RuleParams};
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
-    QueueParams, Report, Sink,
+    Backlog, FigureNames, InnerVisitor, LateDequeue, Limit, LinkFacts, QueueContext,
+    QueueDiscipline, QueueKind, QueueParams, Report, Sink,
 };
 
 params! {
@@ -131,6 +131,10 @@ impl<P: Packet> QueueDiscipline<P> for Prio<P> {
 
     fn on_wakeup(&mut self, now: Time) {
         self.bands.iter_mut().for_each(|band| band.on_wakeup(now));
+    }
+
+    fn late_dequeue(&self) -> LateDequeue {
+        class::late_dequeue(self.bands.iter())
     }
 
     fn backlog(&self) -> Backlog {

@@ -20,8 +20,8 @@ use crate::laws::red::adapt::{Adaptation, Fixed};
 use crate::laws::red::ziegler::{NoTuning, Situation, Tuning, tune};
 use crate::laws::red::{Arrival, Flavour, RedConfig, RedDecision, RedLaw, Spacing};
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, Outlook, QueueContext, QueueDiscipline,
-    QueueKind, Report, Sink, outlook,
+    Backlog, DropReason, Internals, LateDequeue, Limit, LinkFacts, Outlook, QueueContext,
+    QueueDiscipline, QueueKind, Report, Sink, outlook,
 };
 
 shared_keys! { $
@@ -603,6 +603,10 @@ impl<P: Packet, A: Adaptation> QueueDiscipline<P> for Red<P, A> {
     #[inline]
     fn dequeue(&mut self, now: Time, _sink: &mut impl Sink<P>) -> Option<P> {
         self.depart(now, |packet, _| packet).ok()
+    }
+
+    fn late_dequeue(&self) -> LateDequeue {
+        LateDequeue::Unnoticed
     }
 
     fn front(&self) -> Option<&P> {

@@ -19,7 +19,7 @@ use crate::class::{Leaf, facts_at};
 use crate::laws::token_bucket::{TokenBucket, cost};
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, DropReason, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext,
+    Backlog, DropReason, FigureNames, InnerVisitor, LateDequeue, Limit, LinkFacts, QueueContext,
     QueueDiscipline, QueueKind, QueueParams, Report, Sink,
 };
 
@@ -205,6 +205,10 @@ impl<P: Packet> QueueDiscipline<P> for Tbf<P> {
     fn on_wakeup(&mut self, now: Time) {
         self.wakeup.take_if(|at| *at <= now);
         self.queue.on_wakeup(now);
+    }
+
+    fn late_dequeue(&self) -> LateDequeue {
+        LateDequeue::Harmful
     }
 
     fn backlog(&self) -> Backlog {

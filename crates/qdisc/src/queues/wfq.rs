@@ -31,8 +31,8 @@ use crate::class::{self, Leaf, LeafParams};
 use crate::classify::{Classifier, OneOrMore, RuleParams};
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
-    QueueParams, Report, Sink,
+    Backlog, FigureNames, InnerVisitor, LateDequeue, Limit, LinkFacts, QueueContext,
+    QueueDiscipline, QueueKind, QueueParams, Report, Sink,
 };
 
 params! {
@@ -280,6 +280,10 @@ impl<P: Packet> QueueDiscipline<P> for Wfq<P> {
     fn on_wakeup(&mut self, now: Time) {
         let each = self.classes.iter_mut();
         each.for_each(|class| class.leaf.on_wakeup(now));
+    }
+
+    fn late_dequeue(&self) -> LateDequeue {
+        class::late_dequeue(self.classes.iter().map(|class| &class.leaf))
     }
 
     fn backlog(&self) -> Backlog {

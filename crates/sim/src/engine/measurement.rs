@@ -7,6 +7,7 @@ use redtail_traffic::Application;
 use redtail_transport::SenderCounters;
 
 use super::Engine;
+use super::ends::ends;
 use crate::connections::Reached;
 use crate::conservation;
 use crate::flows::ReceiverSlot;
@@ -25,7 +26,13 @@ pub(super) struct Phases {
 }
 
 impl Engine<'_> {
+    /// Links carry out what they had to do before now.
+    fn catch_up(&mut self) {
+        self.links.catch_up_all(self.now, &mut ends!(self));
+    }
+
     pub(super) fn on_sample(&mut self) {
+        self.catch_up();
         let sampler = self
             .sampler
             .as_mut()
@@ -39,6 +46,7 @@ impl Engine<'_> {
 
     /// The measurement period begins.
     pub(super) fn on_measure(&mut self) {
+        self.catch_up();
         let phases = !self.scenario.phases.is_empty();
         self.links.start_measuring(phases, self.now);
         let receivers = self.flows.receivers.iter();
@@ -66,6 +74,7 @@ impl Engine<'_> {
 
     /// One phase ends and the next begins.
     pub(super) fn on_phase(&mut self) {
+        self.catch_up();
         self.end_phase();
         self.links.start_phase(self.now);
         self.begin_phase();
@@ -84,6 +93,7 @@ impl Engine<'_> {
     }
 
     pub(super) fn finish(mut self) -> RunResult {
+        self.catch_up();
         if !self.scenario.phases.is_empty() {
             self.end_phase();
         }

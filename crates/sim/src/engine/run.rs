@@ -81,6 +81,9 @@ fn run_to_end(scenario: &Scenario, options: RunOptions<'_>) -> Result<RunResult,
     if let Some(capture) = options.capture {
         let recorder = Recorder::new(capture, scenario, &engine.links.network, &engine.flows)?;
         engine.recorder = Some(Box::new(recorder));
+    } else {
+        // A user may open a new connection when the last packet of an old one is lost.
+        engine.links.allow_late_ends(engine.flows.users.is_empty());
     }
     let ran = engine.run(options.cancel.unwrap_or(&never), options.progress);
     // An error in writing a file ends the run too, and is then its cause.

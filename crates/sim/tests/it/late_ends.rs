@@ -1,0 +1,200 @@
+//! Links carry out the ends of their transmissions late (`Links::allow_late_ends`), except in runs with a capture.
+//! So a run and the same run with a capture must have the same result, whatever is at its links.
+
+use std::io;
+
+use crate::common::scenario;
+use redtail_qdisc::QueueParams;
+use redtail_sim::capture::{Capture, IpVersion, Point};
+use redtail_sim::{RunOptions, RunResult};
+
+/// Checks that a run of `text` has the same result with and without a capture at `point`, except for the number of
+/// events. Returns how many fewer events there are without one, as a share.
+#[track_caller]
+fn same_with_a_capture(text: &str, point: &str) -> f64 {
+    let scenario = scenario(text, 0);
+    let run = |capture: Option<Capture<'_>>| {
+        let options = RunOptions {
+            capture,
+            ..RunOptions::default()
+        };
+        let mut result: RunResult = redtail_sim::run(&scenario, options).expect("it can be run");
+        let events = std::mem::take(&mut result.events);
+        // Undefined values are NaN, which equals nothing; as text all digits that matter are compared.
+        (format!("{result:?}"), events)
+    };
+    let points: Vec<Point> = vec![point.parse().expect("a point")];
+    let (on_time, more) = run(Some(Capture {
+        ip: IpVersion::V4,
+        files: vec![(points, Box::new(io::sink()))],
+    }));
+    let (late, fewer) = run(None);
+    assert!(late == on_time, "the results differ, of\n{text}");
+    1.0 - fewer as f64 / more as f64
+}
+
+/// Several hosts with the same delays, UDP that arrives at the same instants as other packets, samples, and phases.
+/// `queue` has the lines of the queue's table, `link` lines of the link, and `more` further tables.
+fn dumbbell(queue: &str, link: &str, more: &str) -> String {
+    format!(
+        r#"
+duration = "8 s"
+warmup = "2 s"
+phases = ["4 s", "5 s"]
+[series]
+interval = "10 ms"
+[bottleneck]
+rate = "3 Mbit/s"
+delay = "20 ms"
+{link}
+[bottleneck.queue]
+{queue}
+{more}
+[[traffic]]
+name = "always"
+kind = "bulk"
+flows = 6
+tcp = {{ preset = "sack", ecn = true }}
+access_delay = ["5 ms", "5 ms", "10 ms"]
+[[traffic]]
+name = "linux"
+kind = "bulk"
+flows = 2
+tcp = "linux"
+[[traffic]]
+name = "step"
+kind = "cbr"
+flows = 2
+rate = "400 kbit/s"
+packet = "1000 B"
+"#
+    )
+}
+
+const TAIL_DROP: &str = "kind = \"tail-drop\"\nlimit = \"30 packets\"";
+const RED: &str = r#"kind = "red"
+limit = "40 packets"
+min_th = "5 packets"
+max_th = "15 packets"
+ecn = true"#;
+const CODEL: &str = "kind = \"codel\"\nlimit = \"100 packets\"";
+const FQ_CODEL: &str = "kind = \"fq-codel\"\nlimit = \"100 packets\"";
+
+#[test]
+fn whatever_the_queue_is_no_result_depends_on_it() {
+    for (kind, keys) in QueueParams::examples() {
+        if kind != "plugin" {
+            let queue = format!("kind = \"{kind}\"\n{keys}");
+            same_with_a_capture(&dumbbell(&queue, "", ""), "bottleneck");
+        }
+    }
+}
+
+#[test]
+fn a_packet_needs_one_event_less_where_it_is_allowed() {
+    let fewer = same_with_a_capture(&dumbbell(TAIL_DROP, "", ""), "bottleneck");
+    assert!(fewer > 0.15, "only {fewer} of the events are gone");
+    // A queue that asks to be woken is served in time.
+    let shaper = format!(
+        "kind = \"tbf\"\nrate = \"2 Mbit/s\"\nburst = \"10 kB\"\n[bottleneck.queue.queue]\n{TAIL_DROP}"
+    );
+    let fewer = same_with_a_capture(&dumbbell(&shaper, "", ""), "bottleneck");
+    assert_eq!(fewer, 0.0);
+}
+
+#[test]
+fn random_losses_and_changing_rates_do_not_matter() {
+    for queue in [RED, CODEL, FQ_CODEL] {
+        let text = dumbbell(queue, "random_loss = 0.01", "");
+        same_with_a_capture(&text, "bottleneck");
+        let returning = format!(
+            "[bottleneck.return]\nrate = \"100 kbit/s\"\ndelay = \"20 ms\"\nrandom_loss = 0.02\n\
+             [bottleneck.return.queue]\n{TAIL_DROP}\n"
+        );
+        same_with_a_capture(&dumbbell(queue, "", &returning), "return");
+        let changing = "rate_changes = [{ at = \"3 s\", rate = \"1 Mbit/s\" }, { at = \"6 s\", rate = \"9 Mbit/s\" }]";
+        same_with_a_capture(&dumbbell(queue, changing, ""), "bottleneck");
+    }
+}
+
+/// Two links of the same delay, so that packets come from one and from hosts at the same time.
+const CHAIN: &str = r#"
+duration = "8 s"
+warmup = "0 s"
+[series]
+interval = "5 ms"
+[[chain.hop]]
+rate = "3 Mbit/s"
+delay = "10 ms"
+queue = { kind = "red", limit = "40 packets", min_th = "5 packets", max_th = "15 packets" }
+[chain.hop.return]
+rate = "500 kbit/s"
+delay = "10 ms"
+queue = { kind = "tail-drop", limit = "20 packets" }
+[[chain.hop]]
+rate = "2 Mbit/s"
+delay = "10 ms"
+queue = { kind = "codel", limit = "60 packets" }
+[[traffic]]
+name = "long"
+kind = "bulk"
+flows = 3
+return_delay = "10 ms"
+[[traffic]]
+name = "first"
+kind = "bulk"
+flows = 2
+last_hop = 1
+access_delay = "10 ms"
+host_jitter = "1 ms"
+[[traffic]]
+name = "back"
+kind = "bulk"
+flows = 1
+direction = "reverse"
+last_hop = 1
+[[traffic]]
+name = "cbr"
+kind = "cbr"
+rate = "200 kbit/s"
+packet = "500 B"
+first_hop = 2
+access_delay = "10 ms"
+"#;
+
+#[test]
+fn links_in_a_row_agree() {
+    let fewer = same_with_a_capture(CHAIN, "hop1");
+    assert!(fewer > 0.1, "only {fewer} of the events are gone");
+}
+
+#[test]
+fn users_open_the_same_connections() {
+    for more in ["", "random_loss = 0.02"] {
+        for queue in [
+            "kind = \"tail-drop\", limit = \"10 packets\"",
+            "kind = \"codel\", limit = \"100 packets\", target = \"1 ms\"",
+        ] {
+            let text = format!(
+                r#"
+duration = "20 s"
+warmup = "2 s"
+[bottleneck]
+rate = "1 Mbit/s"
+delay = "50 ms"
+queue = {{ {queue} }}
+{more}
+[[traffic]]
+name = "web"
+kind = "web"
+model = "http1"
+users = 20
+think = "exponential mean 1 s"
+objects = "uniform 0..10"
+access_delay = ["1 ms", "30 ms"]
+"#
+            );
+            same_with_a_capture(&text, "bottleneck");
+        }
+    }
+}
