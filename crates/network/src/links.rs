@@ -195,21 +195,6 @@ impl Links {
         }
     }
 
-    /// Sees to it that the schedule has an event for the end of a link's transmission.
-    #[inline]
-    fn expect_end(&mut self, index: u32) {
-        let link = &mut self.network.links[index as usize];
-        let due = match link.slack {
-            Span::ZERO => link.free_at,
-            slack if link.due == Time::MAX && link.free_at < Time::MAX => link.free_at + slack,
-            _ => link.due,
-        };
-        if due != link.due {
-            link.due = due;
-            self.scheduler.set_link(index, due);
-        }
-    }
-
     /// The measurement period begins, with the first of several phases if there are `phases`.
     pub fn start_measuring(&mut self, phases: bool, now: Time) {
         for (link, books) in self.network.links.iter().zip(&mut self.books) {
@@ -322,18 +307,33 @@ impl Links {
             statistics.on_arrival(owner, admitted, outlook.backlog, now);
         }
         let wakeup = if link.transmitting.is_none() {
-            let wakeup = self.transmit_next(index, now, ends);
-            self.expect_end(index);
-            wakeup
+            self.resume(index, now, ends)
         } else {
             outlook.wakeup
         };
         self.arm_queue(index, wakeup, now);
     }
 
-    /// Begins the next transmission of an idle link, if there is a packet. Returns when the queue
-    /// is to be woken next. The caller has to see to the event for its end ([`Links::expect_end`]).
-    #[inline]
+    /// An idle link begins to transmit, if there is a packet. Returns when the queue is to be woken next.
+    #[inline(never)]
+    fn resume<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) -> Option<Time> {
+        let wakeup = self.transmit_next(index, now, ends);
+        let link = &mut self.network.links[index as usize];
+        let due = match link.slack {
+            Span::ZERO => link.free_at,
+            slack if link.due == Time::MAX && link.free_at < Time::MAX => link.free_at + slack,
+            _ => link.due,
+        };
+        if due != link.due {
+            link.due = due;
+            self.scheduler.set_link(index, due);
+        }
+        wakeup
+    }
+
+    /// Begins the next transmission of a link that is not transmitting, if there is a packet. Returns when the queue
+    /// is to be woken next. The caller sees to an event for the end.
+    #[inline(always)]
     fn transmit_next<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) -> Option<Time> {
         if self.network.links[index as usize].capacity.is_some() {
             return self.transmit_next_changing(index, now, ends);
@@ -486,8 +486,7 @@ impl Links {
     /// A queue that others serve may have a packet now: an idle link asks for it.
     pub fn ask_queue<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) {
         if self.network.links[index as usize].transmitting.is_none() {
-            let wakeup = self.transmit_next(index, now, ends);
-            self.expect_end(index);
+            let wakeup = self.resume(index, now, ends);
             self.arm_queue(index, wakeup, now);
         }
     }
@@ -524,8 +523,7 @@ impl Links {
             link.queue.on_wakeup(now);
         }
         if link.transmitting.is_none() {
-            self.transmit_next(index, now, ends);
-            self.expect_end(index);
+            self.resume(index, now, ends);
         }
         let link = &self.network.links[index as usize];
         let next = link.queue.next_wakeup();

@@ -178,6 +178,7 @@ impl Form {
     }
 
     /// The most leaves of a group.
+    #[inline]
     fn leaves(self) -> usize {
         1 << self.bits
     }
