@@ -275,15 +275,17 @@ impl Connection {
         }
     }
 
-    /// The next segment of `side` to put on the wire now; call until `None`.
+    /// Writes the next segment of `side` to put on the wire now to `to`, and returns whether there is one; call until
+    /// there is none.
     #[inline]
-    pub fn poll_transmit(&mut self, side: Side, now: Time) -> Option<Segment> {
-        let segment = match side {
-            Side::Client => self.client.poll_transmit(now),
-            Side::Server => self.server.poll_transmit(now),
-        }?;
-        self.passed[side as usize].sent += 1;
-        Some(segment)
+    pub fn write_next(&mut self, side: Side, now: Time, to: &mut Segment) -> bool {
+        let endpoint = match side {
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
+        };
+        let is_one = endpoint.write_next(now, to);
+        self.passed[side as usize].sent += u64::from(is_one);
+        is_one
     }
 
     /// When the next timer of either side or the next response is due.
@@ -706,7 +708,8 @@ mod tests {
             connection.serve(now);
             connection.maybe_close();
             for side in [Side::Client, Side::Server] {
-                while let Some(segment) = connection.poll_transmit(side, now) {
+                let mut segment = Segment::default();
+                while connection.write_next(side, now, &mut segment) {
                     self.wire
                         .insert((now + DELAY, self.count), (side.peer(), segment));
                     self.count += 1;

@@ -59,6 +59,20 @@ impl Content {
 #[repr(align(64))]
 struct Place(Content);
 
+impl Place {
+    /// The segment here, or any other one if something else was here.
+    #[inline]
+    fn segment(&mut self) -> &mut Segment {
+        if !matches!(self.0, Content::Segment(_)) {
+            self.0 = Content::Segment(Segment::default());
+        }
+        match &mut self.0 {
+            Content::Segment(segment) => segment,
+            Content::Datagram(_) | Content::Call(_) => unreachable!("it was made a segment"),
+        }
+    }
+}
+
 /// The contents of all packets in flight. Places are reused, the latest freed first, so a steady
 /// state allocates nothing and stays in the cache.
 #[derive(Debug, Default)]
@@ -100,6 +114,35 @@ impl Contents {
             self.places.push(Place(content));
             ContentId(self.places.len() as u32 - 1)
         }
+    }
+
+    /// Stores the segment that `write` writes, if it returns that there is one. It is written to its place, so that
+    /// it is not copied. Returns also its length and its ECN bits.
+    #[inline]
+    pub fn put_written(
+        &mut self,
+        write: impl FnOnce(&mut Segment) -> bool,
+    ) -> Option<(ContentId, u32, Ecn)> {
+        let id = match self.free.last() {
+            Some(&id) => id,
+            None => self.add_place(),
+        };
+        let segment = self.places[id.0 as usize].segment();
+        if !write(segment) {
+            return None;
+        }
+        self.free.pop();
+        Some((id, segment.len, segment.ecn))
+    }
+
+    /// Adds a free place.
+    #[cold]
+    fn add_place(&mut self) -> ContentId {
+        let id = ContentId(self.places.len() as u32);
+        self.places
+            .push(Place(Content::Segment(Segment::default())));
+        self.free.push(id);
+        id
     }
 
     /// Prefetches the content of a packet in flight into the cache.

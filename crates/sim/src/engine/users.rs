@@ -7,7 +7,6 @@ use redtail_traffic::{Answer, Application, ConnectionId, Done, Exchange, Network
 use super::Engine;
 use crate::connections::{Opening, Side};
 use crate::flows::Flows;
-use crate::packet::Content;
 use redtail_network::Address;
 use redtail_network::Class;
 use redtail_network::ContentId;
@@ -221,22 +220,24 @@ impl Engine<'_> {
     #[inline]
     fn transmit(&mut self, place: u32, side: Side) {
         let connection = self.flows.connections.get(place);
-        while let Some(segment) = connection.poll_transmit(side, self.now) {
+        let now = self.now;
+        while let Some((content, len, ecn)) = self
+            .contents
+            .put_written(|segment| connection.write_next(side, now, segment))
+        {
             let to = Address {
                 flow: connection.at.flow,
                 endpoint: place,
                 route: connection.routes[side as usize],
                 id: connection.passed(side).sent as u16,
             };
-            let size = segment.len + connection.header;
+            let size = len + connection.header;
             if connection.at_once && side == Side::Client {
-                let content = self.contents.put(Content::Segment(segment));
                 self.at_once.push(AtOnce { to, size, content });
             } else {
-                self.contents
-                    .send_segment(segment, size, to, self.now, &mut self.links);
+                self.links.emit((content, ecn), size, to, now);
             }
-            connection.write_ahead(self.now);
+            connection.write_ahead(now);
         }
     }
 

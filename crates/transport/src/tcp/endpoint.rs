@@ -194,38 +194,43 @@ impl Endpoint {
     }
 
     /// The next segment to put on the wire now, if any; call until `None`.
-    #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
-        if self.receiver.has_other_due()
-            && let Some(segment) = self.receiver.poll_transmit(now)
-        {
-            return Some(self.without_data(segment, now));
-        }
-        if std::mem::take(&mut self.acknowledges_first)
-            && let Some(segment) = self.receiver.poll_transmit(now)
-        {
-            return Some(self.without_data(segment, now));
-        }
-        match self.sender.poll_if_any(now) {
-            Some(segment) if segment.flags.contains(Flags::SYN) => Some(segment),
-            Some(segment) => Some(self.receiver.piggyback(segment, now)),
-            None => {
-                let segment = self.receiver.poll_transmit(now)?;
-                Some(self.without_data(segment, now))
-            }
-        }
+        let mut segment = Segment::default();
+        self.write_next(now, &mut segment).then_some(segment)
     }
 
-    /// Sets the sequence number of a segment from the receiver, which has no data.
+    /// As [`poll_transmit`](Self::poll_transmit): writes the segment to `to`, so that it is not copied, and returns
+    /// whether there is one. Without one, `to` may hold anything.
     #[inline]
-    fn without_data(&mut self, mut segment: Segment, now: Time) -> Segment {
-        if segment.flags.contains(Flags::SYN) {
+    pub fn write_next(&mut self, now: Time, to: &mut Segment) -> bool {
+        if self.receiver.has_other_due() && self.write_without_data(now, to) {
+            return true;
+        }
+        if std::mem::take(&mut self.acknowledges_first) && self.write_without_data(now, to) {
+            return true;
+        }
+        if !self.sender.write_if_any(now, to) {
+            return self.write_without_data(now, to);
+        }
+        if !to.flags.contains(Flags::SYN) {
+            self.receiver.piggyback(to, now);
+        }
+        true
+    }
+
+    /// Writes the segment that the receiver has to send, which has no data, to `to`. Returns whether there is one.
+    #[inline(never)]
+    fn write_without_data(&mut self, now: Time, to: &mut Segment) -> bool {
+        if !self.receiver.write_next(now, to) {
+            return false;
+        }
+        if to.flags.contains(Flags::SYN) {
             if let Role::Passive { since, .. } = &mut self.role {
                 *since = Some(now);
             }
         } else {
-            segment.seq = self.sender.next_seq();
+            to.seq = self.sender.next_seq();
         }
-        segment
+        true
     }
 }

@@ -164,18 +164,20 @@ impl Receiver {
 
     /// Adds the acknowledgement that is due now to a data segment, so that none is sent separately.
     #[inline]
-    pub(super) fn piggyback(&mut self, data: Segment, now: Time) -> Segment {
+    pub(super) fn piggyback(&mut self, data: &mut Segment, now: Time) {
         self.policy.cancel();
         if self.acknowledges_plainly() {
             self.ack_due = false;
-            return Segment {
-                ack: self.next,
-                window: self.window,
-                flags: data.flags.with(Flags::ACK),
-                ..data
-            };
+            data.ack = self.next;
+            data.window = self.window;
+            data.flags = data.flags.with(Flags::ACK);
+        } else {
+            self.piggyback_with_options(data, now);
         }
-        let own = self.acknowledgement(now);
+    }
+
+    fn piggyback_with_options(&mut self, data: &mut Segment, now: Time) {
+        let own = self.acknowledgement_with_options(now);
         if data.len > 0
             && let Some(adaptive) = self.policy.adaptive()
         {
@@ -190,14 +192,14 @@ impl Receiver {
             (true, true) => own.flags.without_ace().with(data.flags),
             (true, false) => data.flags.without_ace().with(own.flags),
         };
-        Segment {
+        *data = Segment {
             seq: data.seq,
             len: data.len,
             ecn: data.ecn,
             flags,
             ts_val: data.ts_val,
             ..own
-        }
+        };
     }
 
     /// Prefetches into the cache what the next segment reads outside the receiver itself.
@@ -527,6 +529,23 @@ impl Receiver {
             return None;
         }
         Some(self.acknowledgement(now))
+    }
+
+    /// As [`poll_transmit`](Self::poll_transmit): writes the segment to `to`, so that it is not copied, and returns
+    /// whether there is one.
+    #[inline]
+    pub(super) fn write_next(&mut self, now: Time, to: &mut Segment) -> bool {
+        if self.other_due
+            && let Some(segment) = self.send_other(now)
+        {
+            *to = segment;
+            return true;
+        }
+        if !self.ack_due {
+            return false;
+        }
+        *to = self.acknowledgement(now);
+        true
     }
 
     /// Whether its acknowledgements have no options, no echoes and a constant window.

@@ -7,6 +7,16 @@ use crate::cc::as_f64;
 use crate::segment::Segment;
 use crate::tcp::recovery::{LossRecovery, Recovery, Turn, each};
 
+/// Writes a segment to `to`, if there is one. Returns whether there is.
+#[inline]
+fn write(segment: Option<Segment>, to: &mut Segment) -> bool {
+    match segment {
+        Some(segment) => *to = segment,
+        None => return false,
+    }
+    true
+}
+
 impl Sender {
     /// The next segment to put on the wire now, if any; call until `None`.
     #[inline]
@@ -56,6 +66,11 @@ impl Sender {
     #[inline(never)]
     fn poll_new(&mut self, now: Time) -> Option<Segment> {
         self.next_new(now)
+    }
+
+    #[inline(never)]
+    fn write_new(&mut self, now: Time, to: &mut Segment) -> bool {
+        write(self.next_new(now), to)
     }
 
     /// As [`poll_transmit`](Self::poll_transmit), but timers are not yet set for all that was sent.
@@ -123,18 +138,19 @@ impl Sender {
         }
     }
 
-    /// As [`poll_transmit`](Self::poll_transmit), for a sender that often has sent everything.
+    /// As [`poll_transmit`](Self::poll_transmit), for a sender that often has sent everything. The segment is written
+    /// to `to`; returns whether there is one.
     #[inline]
-    pub(in crate::tcp) fn poll_if_any(&mut self, now: Time) -> Option<Segment> {
+    pub(in crate::tcp) fn write_if_any(&mut self, now: Time, to: &mut Segment) -> bool {
         if !self.sends_only_new() {
-            return self.poll_otherwise(now);
+            return write(self.poll_otherwise(now), to);
         }
         let next = self.board.next();
         if next >= self.stream.size && !self.stream.fin_follows(next) {
             self.idle |= self.board.outstanding() == 0;
-            return None;
+            return false;
         }
-        self.poll_new(now)
+        self.write_new(now, to)
     }
 
     /// The segment that is sent however full the window is: a window probe, or the first
