@@ -308,6 +308,18 @@ impl Connection {
         }
     }
 
+    /// Whether what one side has done may make an event necessary that is earlier than the alarm, or end the
+    /// connection.
+    #[inline]
+    pub fn is_to_settle(&self, side: Side) -> bool {
+        let quiet_until = match side {
+            Side::Client => self.client.quiet_until(),
+            Side::Server if self.syn.is_some() => Time::ZERO,
+            Side::Server => (self.server.quiet_until()).min(self.exchanges.quiet_until()),
+        };
+        self.alarm.armed().is_none_or(|alarm| quiet_until < alarm) || self.is_over()
+    }
+
     /// Whether both sides have closed and nothing is left to do.
     #[inline]
     pub fn is_over(&self) -> bool {

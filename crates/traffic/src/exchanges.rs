@@ -129,13 +129,13 @@ impl Exchanges {
         }
     }
 
-    /// Becomes a copy of `fresh`, which has no exchanges. Keeps memory.
+    /// Becomes as `fresh`, which has no exchanges and has begun none. Keeps memory.
     pub fn renew(&mut self, fresh: &Self) {
         let mut pending = std::mem::take(&mut self.pending);
         pending.clear();
         *self = Self {
             pending,
-            ..fresh.clone()
+            ..Self::new(fresh.order, fresh.accepted)
         };
     }
 
@@ -298,6 +298,12 @@ impl Exchanges {
     #[inline]
     pub fn next_ready(&self, now: Time) -> Option<Time> {
         self.next_ready.filter(|at| *at > now)
+    }
+
+    /// A time that the next response is not ready before.
+    #[inline]
+    pub fn quiet_until(&self) -> Time {
+        self.next_ready.unwrap_or(Time::MAX)
     }
 
     /// The request times of the exchanges with responses that are not complete.

@@ -162,7 +162,7 @@ impl Engine<'_> {
         connection.hear(Side::Server, segment, self.now);
         connection.serve(self.now);
         self.transmit(place, Side::Server);
-        self.settle(place, Some(Side::Server));
+        self.settle_side(place, Side::Server);
     }
 
     /// A segment arrives at the client side of a connection.
@@ -187,7 +187,7 @@ impl Engine<'_> {
         if let Some(connection) = self.flows.connections.find(place) {
             connection.maybe_close();
             self.transmit(place, Side::Client);
-            self.settle(place, Some(Side::Client));
+            self.settle_side(place, Side::Client);
         }
         self.deliver_at_once();
     }
@@ -259,9 +259,17 @@ impl Engine<'_> {
         self.at_once.clear();
     }
 
+    /// As [`settle`](Self::settle), after one side has acted.
+    #[inline]
+    fn settle_side(&mut self, place: u32, side: Side) {
+        if self.flows.connections.get(place).is_to_settle(side) {
+            self.settle(place, Some(side));
+        }
+    }
+
     /// Schedules the next timer of a connection, or removes the connection if it is over. If only one side
     /// has acted, its timers alone may be earlier than the alarm.
-    #[inline]
+    #[inline(never)]
     fn settle(&mut self, place: u32, only: Option<Side>) {
         let connection = self.flows.connections.get(place);
         let next = match only {

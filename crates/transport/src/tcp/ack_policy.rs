@@ -96,6 +96,16 @@ impl AckPolicy {
         }
     }
 
+    /// A time that [`deadline`](Self::deadline) is not before.
+    #[inline]
+    pub(super) fn quiet_until(&self) -> Time {
+        match self {
+            Self::EverySegment => Time::MAX,
+            Self::Delayed { deadline, .. } => *deadline,
+            Self::Adaptive(_) => Time::ZERO,
+        }
+    }
+
     /// As [`deadline`](Self::deadline); `None` also if that is certain to be at `alarm` or later.
     #[inline]
     pub(super) fn deadline_before(&self, alarm: Option<Time>) -> Option<Time> {

@@ -53,8 +53,10 @@ pub struct Receiver {
     received: u64,
     /// The duplicate to report (D-SACK); `None` for a receiver that does not report duplicates.
     duplicate: Option<Box<Option<SackBlock>>>,
-    /// State that most connections do not need.
+    /// State that most connections do not need, or memory for it.
     optional: Option<Box<OptionalState>>,
+    /// Whether `optional` has any state.
+    special: bool,
     /// The first timeout of its own FIN, microseconds.
     fin_timeout: u32,
     /// Whether it is half of an endpoint, which also sends data and closes with it.
@@ -97,6 +99,7 @@ impl Receiver {
                     closing: None,
                 })
             }),
+            special: SlowReader::new(params).is_some(),
             // At most an hour (`TcpParams::check`).
             fin_timeout: (params.initial_rto.as_ps() / PS_PER_US) as u32,
             half: false,
@@ -105,12 +108,20 @@ impl Receiver {
 
     /// Becomes a copy of `fresh`. Keeps memory.
     pub(super) fn renew(&mut self, fresh: &Self) {
+        let kept = match (self.optional.take(), &fresh.optional) {
+            (Some(mut memory), None) => {
+                *memory = OptionalState::default();
+                Some(memory)
+            }
+            (_, optional) => optional.clone(),
+        };
         copy_fields!(
             self, fresh;;
             next, above, recent, policy, basic, window, sack_blocks, ecn, ecn_syn_ack, timestamps,
             ts_recent, last_ack_sent, ack_due, other_due, syn_ack_due, received, duplicate,
-            optional, fin_timeout, half,
+            optional, special, fin_timeout, half,
         );
+        self.optional = kept;
     }
 
     /// The receiver's half of an [`Endpoint`](super::endpoint::Endpoint), whose sender
@@ -259,7 +270,7 @@ impl Receiver {
     /// nothing arrived out of order.
     #[inline]
     fn is_plain(&self) -> bool {
-        self.basic && self.optional.is_none() && self.above.is_empty()
+        self.basic && !self.special && self.above.is_empty()
     }
 
     /// Processes any segment.
@@ -281,7 +292,7 @@ impl Receiver {
             adaptive.on_segment(segment, now);
         }
         let fin = segment.flags.contains(Flags::FIN);
-        let special = fin || self.optional.is_some();
+        let special = fin || self.special;
         let mut end = segment.seq + u64::from(segment.len);
         if special {
             match self.admit(segment, now) {
@@ -395,6 +406,7 @@ impl Receiver {
         if fin {
             let closing = &mut self.optional.get_or_insert_default().closing;
             closing.get_or_insert(Closing::new(end + 1, self.half));
+            self.special = true;
         }
         Some(end + u64::from(fin))
     }
@@ -469,9 +481,24 @@ impl Receiver {
     /// When [`on_wakeup`](Self::on_wakeup) is due.
     #[inline]
     pub fn next_wakeup(&self) -> Option<Time> {
-        match &self.optional {
-            None => self.policy.deadline(),
-            Some(_) => self.earliest_wakeup(),
+        match self.has_other_timers() {
+            false => self.policy.deadline(),
+            true => self.earliest_wakeup(),
+        }
+    }
+
+    /// Whether it may have timers besides that of a delayed acknowledgement. Half of an endpoint closes without any.
+    #[inline]
+    fn has_other_timers(&self) -> bool {
+        self.special && (!self.half || self.reader().is_some())
+    }
+
+    /// A time that [`next_wakeup`](Self::next_wakeup) is not before, found without branches.
+    #[inline]
+    pub(super) fn quiet_until(&self) -> Time {
+        match self.has_other_timers() {
+            false => self.policy.quiet_until(),
+            true => Time::ZERO,
         }
     }
 
@@ -489,9 +516,9 @@ impl Receiver {
     /// As [`next_wakeup`](Self::next_wakeup); `None` also if that is certain to be at `alarm` or later.
     #[inline]
     pub fn next_wakeup_before(&self, alarm: Option<Time>) -> Option<Time> {
-        match self.optional {
-            None => self.policy.deadline_before(alarm),
-            Some(_) => self.next_wakeup(),
+        match self.has_other_timers() {
+            false => self.policy.deadline_before(alarm),
+            true => self.next_wakeup(),
         }
     }
 
@@ -506,7 +533,7 @@ impl Receiver {
     /// closing.
     pub fn on_wakeup(&mut self, now: Time) {
         self.ack_due |= self.policy.take_due(now);
-        if self.optional.is_none() {
+        if !self.special {
             return;
         }
         self.maybe_update_window(now);
@@ -552,7 +579,7 @@ impl Receiver {
     #[inline]
     fn acknowledges_plainly(&self) -> bool {
         let selective = self.sack_blocks > 0 && !self.above.is_empty();
-        self.basic && self.optional.is_none() && !selective
+        self.basic && !self.special && !selective
     }
 
     /// An ordinary acknowledgement of what has arrived.
@@ -590,7 +617,7 @@ impl Receiver {
             true => (Flags::ACK.with(self.ecn.ack_flags()), self.ecn.bytes()),
             false => (Flags::ACK, EcnBytes::default()),
         };
-        if self.optional.is_some() {
+        if self.special {
             return self.complete_acknowledgement(flags, sack, ecn_bytes, now);
         }
         Segment {

@@ -409,6 +409,15 @@ impl Sender {
         self.earliest_wakeup()
     }
 
+    /// A time that [`next_wakeup`](Self::next_wakeup) is not before, found without branches.
+    #[inline]
+    pub(super) fn quiet_until(&self) -> Time {
+        match self.pacer.is_none() && self.timers.is_none() {
+            true => self.timer.at.map_or(Time::MAX, Expiry::earliest),
+            false => Time::ZERO,
+        }
+    }
+
     #[inline(never)]
     fn earliest_wakeup(&self) -> Option<Time> {
         earlier(self.next_timer(), self.next_release())
