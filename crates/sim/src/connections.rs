@@ -50,30 +50,33 @@ struct Syn {
 }
 
 /// A connection and its place in the network.
+///
+/// The fields are in the order in which they are stored: first what every segment uses besides the endpoints.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Connection {
-    /// Its number, in the order of opening.
-    pub number: u64,
+    /// Packets sent by and delivered to the client and the server.
+    passed: [Passed; 2],
+    /// The alarm for its earliest timer.
+    pub alarm: Alarm,
     /// Its user, and its host.
     pub at: Opening,
-    /// The routes of the client's packets and of the server's.
-    pub routes: [u32; 2],
     /// Bytes of headers on each segment.
     pub header: u32,
+    /// The routes of the client's packets and of the server's.
+    pub routes: [u32; 2],
     /// Whether the client's segments reach the server at once, because their path has neither delay nor
     /// link.
     pub at_once: bool,
-    client: Endpoint,
-    server: Endpoint,
-    /// The alarm for its earliest timer.
-    pub alarm: Alarm,
-    /// Packets sent by and delivered to the client and the server.
-    passed: [Passed; 2],
-    /// Lost packets of the client and of the server.
-    dropped: [u64; 2],
-    exchanges: Exchanges,
     /// The SYN of a client that does not send first, until the handshake is complete.
     syn: Option<Box<Syn>>,
+    exchanges: Exchanges,
+    client: Endpoint,
+    server: Endpoint,
+    /// Its number, in the order of opening.
+    pub number: u64,
+    /// Lost packets of the client and of the server.
+    dropped: [u64; 2],
     opened_at: Time,
     /// Its packets that queues have marked in the measurement period.
     pub marked: u64,
