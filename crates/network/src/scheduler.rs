@@ -140,8 +140,8 @@ struct Tournament {
     below: Vec<Vec<Group>>,
 }
 
-/// A winner tree of up to [`MOST_LEAVES`] leaves. Node 1 is the root; node i has the children 2i and 2i + 1; the leaves come
-/// last. Each inner node is the lesser of its two children.
+/// A winner tree of [`MOST_LEAVES`] leaves, so that a change is a constant number of steps. Node 1 is the root; node i has
+/// the children 2i and 2i + 1; the leaves come last. Each inner node is the lesser of its two children.
 ///
 /// A node holds a time and, in its lowest bits, the leaf that it comes from: one number, so that a node costs a
 /// comparison and no branch, and of equal times that of the first leaf is the least.
@@ -149,8 +149,6 @@ struct Tournament {
 #[repr(align(64))]
 struct Group {
     nodes: [u64; 2 * MOST_LEAVES],
-    /// A power of two.
-    leaves: usize,
     form: Form,
 }
 
@@ -185,14 +183,13 @@ impl Form {
 }
 
 impl Group {
-    /// A group of at least this many leaves.
-    fn new(leaves: usize, form: Form) -> Self {
+    /// A group without events.
+    fn new(form: Form) -> Self {
         let mut group = Self {
             nodes: [u64::MAX; 2 * MOST_LEAVES],
-            leaves: leaves.clamp(2, form.leaves()).next_power_of_two(),
             form,
         };
-        for leaf in 0..group.leaves {
+        for leaf in 0..form.leaves() {
             group.set(leaf, form.never);
         }
         group
@@ -201,15 +198,15 @@ impl Group {
     /// Sets the time of a leaf.
     #[inline]
     fn set(&mut self, leaf: usize, time: u64) {
-        // The remainders spare the checks of indexes.
         let nodes = &mut self.nodes;
-        let mut node = self.leaves + leaf;
+        // The remainder spares the checks of indexes.
+        let mut node = MOST_LEAVES + leaf % MOST_LEAVES;
         let mut winner = time.min(self.form.never) << self.form.bits | leaf as u64;
-        nodes[node % (2 * MOST_LEAVES)] = winner;
-        while node > 1 {
-            winner = winner.min(nodes[(node ^ 1) % (2 * MOST_LEAVES)]);
+        nodes[node] = winner;
+        for _ in 0..MOST_BITS {
+            winner = winner.min(nodes[node ^ 1]);
             node >>= 1;
-            nodes[node % (2 * MOST_LEAVES)] = winner;
+            nodes[node] = winner;
         }
     }
 
@@ -224,7 +221,7 @@ impl Group {
     /// The time of a leaf.
     #[inline]
     fn time(&self, leaf: usize) -> u64 {
-        self.nodes[self.leaves + leaf] >> self.form.bits
+        self.nodes[MOST_LEAVES + leaf] >> self.form.bits
     }
 }
 
@@ -236,10 +233,10 @@ impl Tournament {
         let mut leaves = components;
         while leaves > most {
             leaves = leaves.div_ceil(most);
-            below.push(vec![Group::new(most, form); leaves]);
+            below.push(vec![Group::new(form); leaves]);
         }
         Self {
-            top: Group::new(leaves, form),
+            top: Group::new(form),
             below,
         }
     }
