@@ -261,7 +261,7 @@ impl Receiver {
             self.received += len;
             self.next += len;
             self.ack_due |= self.policy.on_data(now, false);
-        } else {
+        } else if segment.len > 0 || is_control || !self.basic || self.special {
             self.process_segment(segment, now);
         }
     }

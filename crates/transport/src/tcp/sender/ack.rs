@@ -19,7 +19,11 @@ impl Sender {
         if self.sends_only_new() && self.only_advances(segment) {
             self.advance(segment, now);
         } else if self.connection.state == ConnectionState::Established {
-            self.on_ack(segment, now);
+            if self.acknowledges_nothing(segment) {
+                self.peer_window = segment.window;
+            } else {
+                self.on_ack(segment, now);
+            }
         } else {
             self.on_control(segment, now);
         }
@@ -33,6 +37,17 @@ impl Sender {
             && (1..=self.board.outstanding()).contains(&segment.ack.wrapping_sub(self.board.una()))
             && segment.sack.is_empty()
             && !self.board.has_sacked()
+    }
+
+    /// Whether a segment tells only the peer's window, because everything was acknowledged before: so are most segments
+    /// with data of a peer that answers.
+    #[inline]
+    fn acknowledges_nothing(&self, segment: &Segment) -> bool {
+        self.basic
+            && self.board.outstanding() == 0
+            && segment.ack == self.board.next()
+            && segment.flags.contains(Flags::ACK)
+            && !segment.flags.contains(Flags::SYN)
     }
 
     /// Processes an acknowledgement that [only advances](Self::only_advances), for a sender that [sends only
