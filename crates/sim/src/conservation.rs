@@ -35,7 +35,7 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
     let network = &mut links.network;
     // Packets in flight, by flow and direction (0 data, 1 acknowledgements); those of users'
     // connections by their place and the side that sent them.
-    let mut in_flight = vec![[0u64; 2]; flows.groups.len()];
+    let mut in_flight = vec![[0u64; 2]; flows.count()];
     let mut of_users = vec![[0u64; 2]; flows.connections.place_count()];
     let mut count = |packet: &SimPacket| match flows.ends(packet.flow) {
         FlowEnds::Udp(_) => in_flight[packet.flow as usize][0] += 1,
@@ -90,8 +90,8 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
         "of the packets that flows miss, {at_queues} were dropped and {on_wires} lost on wires"
     );
 
-    for (flow, source) in flows.sources.iter().enumerate() {
-        let directions: [(u64, u64); 2] = match *source {
+    for flow in 0..flows.count() {
+        let directions: [(u64, u64); 2] = match flows.source(flow as u32) {
             Source::Tcp(i) => {
                 let Passed {
                     sent: data,

@@ -130,12 +130,13 @@ impl Engine<'_> {
 
     /// A TCP flow starts or stops, a UDP source sends, or a user acts.
     pub(super) fn on_source(&mut self, flow: u32) {
-        match self.flows.sources[flow as usize] {
+        match self.flows.source(flow) {
             Source::User(user) => self.on_user(user),
             Source::Call(call) => self.on_call_timer(call),
             Source::Tcp(i) => {
+                let stop = self.flows.stop(flow);
                 let slot = &mut self.flows.senders[i as usize];
-                if self.now < self.flows.stops[flow as usize] {
+                if self.now < stop {
                     slot.sender.open(slot.handshake);
                 } else {
                     slot.sender.close();
@@ -160,7 +161,7 @@ impl Engine<'_> {
                 let again = self.now + gap;
                 self.contents
                     .send(content, size, to, self.now, &mut self.links);
-                if again < self.flows.stops[flow as usize] {
+                if again < self.flows.stop(flow) {
                     self.links
                         .scheduler
                         .add(Event::new(again, Class::Source, flow));
@@ -191,7 +192,7 @@ impl Engine<'_> {
         }
         slot.ends[side].hear(&content, packet.size, marked, counts, self.now);
         if counts && content.is_media() {
-            let group = self.flows.groups[packet.flow as usize] as usize;
+            let group = slot.group as usize;
             let delays = match side {
                 0 => &mut self.flows.back_delays,
                 _ => &mut self.flows.delays,
