@@ -61,18 +61,18 @@ impl Engine<'_> {
             // A return path without delay needs no event.
             let sender = &mut self.flows.senders[index as usize];
             while let Some(segment) = slot.receiver.poll_transmit(self.now) {
-                slot.passed.sent += 1;
+                slot.sent = slot.sent.wrapping_add(1);
                 sender.hear(&segment, self.now, &mut self.flows.moments);
                 delivered = true;
             }
         } else {
             while let Some(segment) = slot.receiver.poll_transmit(self.now) {
-                slot.passed.sent += 1;
+                slot.sent = slot.sent.wrapping_add(1);
                 let to = Address {
                     flow: slot.flow,
                     endpoint: index,
                     route: slot.route,
-                    id: slot.passed.sent as u16,
+                    id: slot.sent as u16,
                 };
                 self.contents
                     .send_segment(segment, slot.header, to, self.now, &mut self.links);
