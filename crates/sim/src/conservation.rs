@@ -11,7 +11,6 @@ use redtail_qdisc::{DropReason, QueueDiscipline, Sink};
 
 use crate::connections::Side;
 use crate::flows::{FlowEnds, Flows, Source};
-use crate::packet::Passed;
 
 /// Counts the drops of a queue while it is emptied.
 struct Emptied<'a>(&'a mut dyn FnMut(&SimPacket));
@@ -93,10 +92,8 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
     for flow in 0..flows.count() {
         let directions: [(u64, u64); 2] = match flows.source(flow as u32) {
             Source::Tcp(i) => {
-                let Passed {
-                    sent: data,
-                    delivered: acks_in,
-                } = flows.senders[i as usize].passed;
+                let sender = &flows.senders[i as usize];
+                let (data, acks_in) = (sender.sent, sender.delivered.into());
                 let receiver = &flows.receivers[i as usize];
                 let (acks, data_in) = (receiver.sent.into(), receiver.delivered.into());
                 [(data, data_in), (acks, acks_in)]
@@ -117,7 +114,7 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
         };
         for (direction, (sent, delivered)) in directions.into_iter().enumerate() {
             let gone = delivered + dropped[flow][direction] + in_flight[flow][direction];
-            // TCP receivers count modulo 2^32.
+            // TCP endpoints count modulo 2^32.
             assert_eq!(
                 sent as u32, gone as u32,
                 "packets of flow {flow}, direction {direction}, do not add up"

@@ -53,16 +53,18 @@ impl AllMoments {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct SenderSlot {
-    /// Packets sent by this endpoint and those delivered to it.
-    pub passed: Passed,
+    /// Packets sent by this endpoint.
+    pub sent: u64,
     /// Its timer.
     pub alarm: Alarm,
+    /// Packets delivered to it, modulo 2^32.
+    pub delivered: u32,
     /// Route of its data.
     pub route: u32,
     /// Number of its flow.
     pub flow: u32,
-    /// Bytes of headers on each segment.
-    pub header: u32,
+    /// Bytes of headers on each segment, of which there are at most 1000 (`TcpParams::check`).
+    pub header: u16,
     /// Whether it opens with a handshake.
     pub handshake: bool,
     /// The state machine. It comes last, because what is rarely used is at its end.
@@ -73,7 +75,7 @@ const _: () = assert!(
     SenderSlot::ORDINARY <= 8 * 64,
     "an ordinary packet uses 8 lines"
 );
-const _: () = assert!(size_of::<SenderSlot>() <= 9 * 64);
+const _: () = assert!(size_of::<SenderSlot>() <= 8 * 64);
 const _: () = assert!(size_of::<ReceiverSlot>() <= 2 * 64);
 
 impl SenderSlot {
@@ -90,13 +92,13 @@ impl SenderSlot {
         contents: &mut Contents,
         links: &mut Links,
     ) {
-        self.passed.sent += 1;
-        let size = segment.len + self.header;
+        self.sent += 1;
+        let size = segment.len + u32::from(self.header);
         let to = Address {
             flow: self.flow,
             endpoint: index,
             route: self.route,
-            id: self.passed.sent as u16,
+            id: self.sent as u16,
         };
         contents.send_segment(segment, size, to, now, links);
     }
@@ -110,7 +112,7 @@ impl SenderSlot {
     /// A segment arrives.
     #[inline(always)] // into the two that call it
     pub fn hear(&mut self, segment: &Segment, now: Time, moments: &mut AllMoments) {
-        self.passed.delivered += 1;
+        self.delivered = self.delivered.wrapping_add(1);
         self.sender.on_segment(segment, now);
         if segment.flags.contains(Flags::SYN) {
             moments.change(self.flow).established.get_or_insert(now);
@@ -170,7 +172,7 @@ struct FreshFlow {
     sender: Sender,
     receiver: Receiver,
     /// Bytes of headers on each segment.
-    header: u32,
+    header: u16,
     handshake: bool,
     /// Whether the sender draws random numbers.
     draws: bool,
@@ -181,7 +183,7 @@ impl FreshFlow {
         Self {
             sender: Sender::new(params, None),
             receiver: Receiver::new(params),
-            header: params.header.as_u64() as u32,
+            header: params.header.as_u64() as u16,
             handshake: params.handshake,
             draws: params.growth.is_model(),
         }
@@ -634,14 +636,15 @@ impl Flows {
             flow,
             header: fresh.header,
             handshake: fresh.handshake,
-            passed: Passed::default(),
+            sent: 0,
+            delivered: 0,
         });
         self.receivers.push(ReceiverSlot {
             receiver: fresh.receiver.clone(),
             alarm: Alarm::default(),
             route: host.back,
             flow,
-            header: fresh.header,
+            header: fresh.header.into(),
             at_once: host.back_at_once,
             awaits_first_byte: size.is_some(),
             sent: 0,

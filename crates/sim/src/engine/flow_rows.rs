@@ -47,7 +47,7 @@ impl Engine<'_> {
     /// Data packets that a flow has sent.
     fn data_sent(&self, flow: usize) -> u64 {
         match self.flows.source(flow as u32) {
-            Source::Tcp(i) => self.flows.senders[i as usize].passed.sent,
+            Source::Tcp(i) => self.flows.senders[i as usize].sent,
             Source::Udp(i) => self.flows.udp[i as usize].passed.sent,
             Source::Call(i) => self.flows.calls[i as usize].passed[0].sent,
             Source::User(_) => 0,

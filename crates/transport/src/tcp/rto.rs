@@ -18,7 +18,7 @@ use std::num::NonZeroU64;
 
 use redtail_core::{Span, Time};
 
-use super::shared::Shared;
+use super::shared::{Shared, SharedParams};
 use super::timer_wheel::TimerWheel;
 
 pub use crate::choices::{RtoFloor, RttDeviation, RttSampling, SynLoss, TimerRestart};
@@ -33,7 +33,7 @@ use crate::params::TcpParams;
 /// exact clock ticks in picoseconds.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
-    params: Shared<TimerParams>,
+    params: Shared<SharedParams>,
     estimate: Estimate,
     /// Set if the greatest deviation is used. Boxed, so that other senders stay small.
     peak: Option<Box<Peak>>,
@@ -44,8 +44,7 @@ pub struct RttEstimator {
     taken: Taken,
 }
 
-/// The parameters of a retransmission timer and its estimator. The senders of a group share them, so that these are
-/// small.
+/// The parameters of a retransmission timer and its estimator.
 #[derive(Debug)]
 pub(super) struct TimerParams {
     /// Picoseconds in a tick of the clock that measures round trips.
@@ -61,7 +60,7 @@ pub(super) struct TimerParams {
 }
 
 impl TimerParams {
-    fn new(params: &TcpParams) -> Self {
+    pub(super) fn new(params: &TcpParams) -> Self {
         Self {
             tick: params.clock_granularity.as_ps().max(1),
             min: params.min_rto,
@@ -151,7 +150,7 @@ impl RttEstimator {
     pub fn new(params: &TcpParams) -> Self {
         let tick = params.clock_granularity.as_ps().max(1);
         let mut estimator = Self {
-            params: Shared::new(TimerParams::new(params)),
+            params: Shared::new(SharedParams::new(params)),
             estimate: Estimate::None {
                 initial: params.initial_rto,
             },
@@ -180,7 +179,7 @@ impl RttEstimator {
 
     /// What the senders of a group share.
     #[inline]
-    pub(super) fn params(&self) -> &TimerParams {
+    pub(super) fn params(&self) -> &SharedParams {
         &self.params
     }
 
@@ -201,7 +200,7 @@ impl RttEstimator {
         match self.estimate {
             Estimate::None { .. } => None,
             Estimate::Known { srtt8, .. } => {
-                Some(Span::from_ps((srtt8.get() >> 3) * self.params.tick))
+                Some(Span::from_ps((srtt8.get() >> 3) * self.params.timer.tick))
             }
         }
     }
@@ -212,7 +211,7 @@ impl RttEstimator {
     #[inline]
     pub fn sample(&mut self, sent: Time, now: Time, una: u64, next: u64) {
         // In whole ticks of the clock, at least one.
-        let ticks = |time: Time| match self.params.tick {
+        let ticks = |time: Time| match self.params.timer.tick {
             1 => time.as_ps(), // an exact clock needs no division
             tick => time.as_ps() / tick,
         };
@@ -265,7 +264,7 @@ impl RttEstimator {
             max,
             floor,
             ..
-        } = &*self.params;
+        } = &self.params.timer;
         let base = match self.estimate {
             Estimate::None { initial } => initial,
             Estimate::Known { srtt8, rttvar4 } => {
@@ -299,7 +298,7 @@ impl RttEstimator {
     /// 6298, rule 5.7).
     pub fn restart_with(&mut self, floor: Span) {
         self.estimate = Estimate::None {
-            initial: self.params.initial.max(floor),
+            initial: self.params.timer.initial.max(floor),
         };
         self.backoff = 0;
         self.update_rto();

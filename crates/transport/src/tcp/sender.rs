@@ -55,9 +55,10 @@ use super::rack::Rules;
 use super::recovery::{Recovery, RecoveryTraits};
 use super::rto::RttSampling;
 use super::scoreboard::Scoreboard;
+use super::shared::SenderParams;
 use super::timer_wheel::Expiry;
 use super::undo::Undo;
-use crate::cc::{Controller, ControllerConfig, IdleDecay};
+use crate::cc::{Controller, ControllerConfig};
 use crate::params::TcpParams;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,23 +94,11 @@ pub struct Sender {
     timer_restarted: bool,
     /// The present acknowledgement revealed a new loss.
     newly_lost: bool,
-    limited_transmit: bool,
     /// Whether it has none of what most senders do without: ECN, timestamps, losses detected by time, reductions
     /// undone or spread, pacing, a law that watches the path. What these need is then not asked for.
     basic: bool,
-    ecn_retransmissions: bool,
-    /// The traits of the recovery strategy, copied because every acknowledgement reads them.
-    traits: RecoveryTraits,
     /// Whether the growth law needs every acknowledgement.
     watched: bool,
-    sampling: RttSampling,
-    timestamps: bool,
-    uses_prr: bool,
-    byte_counting: bool,
-    idle_decay: IdleDecay,
-    /// The segment with the FIN may leave beyond the window.
-    fin_beyond_window: bool,
-    idle_restart: bool,
     /// Nothing is outstanding and nothing can be sent: there is no data, or no window.
     idle: bool,
     prr: Option<Box<Prr>>,
@@ -137,15 +126,10 @@ pub struct Sender {
     counters: Counts,
     /// Set while the peer's window prevents sending.
     persist: Option<Box<Persist>>,
-    dup_thresh: u32,
-    /// The largest window that the peer can announce.
-    peer_window_max: u32,
-    /// In segments, for the restart after an idle time.
-    initial_window: u32,
 }
 
 const _: () = assert!(
-    size_of::<Sender>() <= 536,
+    size_of::<Sender>() <= 480,
     "thousands of senders share a cache"
 );
 
@@ -204,30 +188,17 @@ impl Sender {
         let is_linux = traits.by_time == Some(Rules::Linux);
         let controller = controller(params);
         let mut sender = Self {
-            connection: Connection::new(params),
+            connection: Connection::CLOSED,
             phase: Phase::Open,
             resend_first: false,
             timer_restarted: false,
             newly_lost: false,
-            limited_transmit: params.limited_transmit,
             basic: is_basic(params, controller.watches()),
-            ecn_retransmissions: params.ecn_retransmissions,
-            traits,
             watched: controller.watches(),
-            sampling: params.rtt_sampling,
             mss,
             dup_acks: 0,
-            dup_thresh: params.dup_thresh,
             timeouts_in_row: 0,
             peer_window,
-            peer_window_max: peer_window,
-            initial_window: params.initial_window,
-            timestamps: params.timestamps,
-            uses_prr: params.prr,
-            byte_counting: params.byte_counting,
-            idle_decay: params.idle_decay,
-            fin_beyond_window: params.fin_beyond_window,
-            idle_restart: params.idle_restart,
             idle: false,
             ts_recent: 0,
             board: scoreboard(params, traits),
@@ -300,6 +271,12 @@ impl Sender {
         sender
     }
 
+    /// What the senders of a group share.
+    #[inline]
+    fn params(&self) -> &SenderParams {
+        &self.timer.rtt.params().sender
+    }
+
     /// The sequence number of a segment without data.
     #[inline]
     pub(super) fn next_seq(&self) -> u64 {
@@ -320,10 +297,8 @@ impl Sender {
     pub(super) fn renew(&mut self, fresh: &Self) {
         copy_fields!(
             self, fresh; board, timer;
-            connection, phase, resend_first, timer_restarted, newly_lost, limited_transmit,
-            basic, ecn_retransmissions, traits, watched, sampling, mss, dup_acks, dup_thresh,
-            timeouts_in_row, peer_window, peer_window_max, initial_window, timestamps, uses_prr,
-            byte_counting, idle_decay, fin_beyond_window, idle_restart, idle, ts_recent, prr,
+            connection, phase, resend_first, timer_restarted, newly_lost,
+            basic, watched, mss, dup_acks, timeouts_in_row, peer_window, idle, ts_recent, prr,
             timers, persist, undo, linux, pacer, controller, recovery, ecn, recover, timed,
             last_sent, stream, progress, counters,
         );

@@ -48,7 +48,7 @@ impl Sender {
         // Whether the congestion window limited sending until now (`window_is_full`).
         let before = self.board.outstanding() + acked.bytes;
         if as_f64(before + u64::from(self.mss)) > self.controller.window().cwnd {
-            let bytes = match self.byte_counting {
+            let bytes = match self.params().byte_counting {
                 true => self.board.delivered() - delivered,
                 false => acked.bytes,
             };
@@ -58,7 +58,8 @@ impl Sender {
             }
         }
         self.restart_timeout(now);
-        if !self.finish(segment) && self.traits.pipe_is_exact && self.board.first_is_lost() {
+        if !self.finish(segment) && self.params().traits.pipe_is_exact && self.board.first_is_lost()
+        {
             self.maybe_enter_recovery(now);
         }
     }
@@ -123,7 +124,7 @@ impl Sender {
     /// An acknowledgement is about to update the scoreboard. Returns the timestamp that it echoes.
     #[inline]
     pub(super) fn begin_ack(&mut self, segment: &Segment) -> Option<u32> {
-        let echo = self.timestamps.then_some(segment.ts_ecr);
+        let echo = self.params().timestamps.then_some(segment.ts_ecr);
         if let Some(rack) = self.board.rack_mut() {
             rack.begin_ack(echo);
         }
@@ -142,10 +143,12 @@ impl Sender {
         if self.watched {
             self.tell_law(Acked::default(), now);
         }
-        if newly_sacked > 0 && self.sampling == RttSampling::EveryDelivery {
+        if newly_sacked > 0 && self.params().sampling == RttSampling::EveryDelivery {
             self.sample_sacked(now);
         }
-        if (same_window || newly_sacked > 0) && self.traits.counts_as_duplicate(newly_sacked) {
+        if (same_window || newly_sacked > 0)
+            && self.params().traits.counts_as_duplicate(newly_sacked)
+        {
             self.on_duplicate_ack(now);
         }
     }
@@ -158,7 +161,7 @@ impl Sender {
             self.on_probe_answered(segment, now);
         }
         let delivered = self.board.delivered();
-        let (acked, times) = match self.sampling {
+        let (acked, times) = match self.params().sampling {
             RttSampling::EveryDelivery => self.board.on_ack_with_times(segment.ack, now),
             _ => (self.board.on_ack(segment.ack, now), None),
         };
@@ -166,13 +169,13 @@ impl Sender {
         self.timeouts_in_row = 0;
         let finished = self.recover.is_reached_by(segment.ack);
         let in_recovery = self.phase == Phase::Recovery;
-        let partial = in_recovery && !finished && !self.traits.ends_on_partial_ack;
+        let partial = in_recovery && !finished && !self.params().traits.ends_on_partial_ack;
         if !segment.sack.is_empty() {
             self.enter_sack(segment, now);
         }
-        let rtt = match self.sampling {
+        let rtt = match self.params().sampling {
             RttSampling::EveryDelivery => self.sample_delivery(segment, times, now),
-            _ if partial && !self.timestamps => None,
+            _ if partial && !self.params().timestamps => None,
             _ => self.sample_rtt(segment, acked, now),
         };
         if self.watched {
@@ -188,19 +191,19 @@ impl Sender {
         if self.prr.take_if(|prr| prr.ends_at(segment.ack)).is_some() {
             self.controller.on_episode_end(false, now);
         }
-        if self.traits.forgets_sacked {
+        if self.params().traits.forgets_sacked {
             self.board.forget_sacked();
         }
         self.dup_acks = 0;
         let grows = if in_recovery {
-            self.traits.exit_grows_window
+            self.params().traits.exit_grows_window
         } else {
             window_was_full
         };
         if grows && self.prr.is_none() {
             // With byte counting each byte counts once: bytes selectively acknowledged before do
             // not grow the window again when the hole below them is filled (Linux).
-            let bytes = if self.byte_counting {
+            let bytes = if self.params().byte_counting {
                 self.board.delivered() - delivered
             } else {
                 acked.bytes
@@ -209,7 +212,8 @@ impl Sender {
             self.controller.on_ack(&sample);
         }
         self.restart_timer(now);
-        if !self.finish(segment) && self.traits.pipe_is_exact && self.board.first_is_lost() {
+        if !self.finish(segment) && self.params().traits.pipe_is_exact && self.board.first_is_lost()
+        {
             // Losses that are already known begin the next episode.
             self.maybe_enter_recovery(now);
         }
@@ -219,7 +223,7 @@ impl Sender {
     #[inline]
     fn on_window(&mut self, segment: &Segment) {
         self.peer_window = segment.window;
-        if self.timestamps && !before(segment.ts_val, self.ts_recent) {
+        if self.params().timestamps && !before(segment.ts_val, self.ts_recent) {
             self.ts_recent = segment.ts_val;
         }
     }
@@ -229,10 +233,10 @@ impl Sender {
             return 0;
         }
         let bytes = self.board.on_sack(segment.sack.iter(segment.ack), now);
-        if self.traits.pipe_is_exact && self.timers.is_none() {
+        if self.params().traits.pipe_is_exact && self.timers.is_none() {
             self.newly_lost |=
                 self.board
-                    .detect_losses(self.dup_thresh, self.mss, self.stream.size);
+                    .detect_losses(self.params().dup_thresh, self.mss, self.stream.size);
         }
         bytes
     }
@@ -268,8 +272,8 @@ impl Sender {
                 },
                 beta: self.ecn.beta(self.controller.beta_ecn()),
             });
-            let spread = self.uses_prr && self.ecn.spreads_reduction();
-            if spread && self.traits.pipe_is_exact && self.phase == Phase::Open {
+            let spread = self.params().uses_prr && self.ecn.spreads_reduction();
+            if spread && self.params().traits.pipe_is_exact && self.phase == Phase::Open {
                 let sacked = self.board.sacked().bytes();
                 let reduction = Prr::for_marks(self.board.outstanding(), sacked, next);
                 self.prr = Some(Box::new(reduction));
@@ -295,7 +299,7 @@ impl Sender {
         let resend =
             each!(&mut self.recovery, r => r.on_partial_ack(&mut self.board, acked.bytes, mss));
         self.resend_first |= resend;
-        let every = self.traits.every_partial_ack_restarts_timer;
+        let every = self.params().traits.every_partial_ack_restarts_timer;
         if every {
             self.timer.rtt.end_back_off();
         }

@@ -5,7 +5,6 @@
 use redtail_core::{Ecn, Span, Time};
 
 use super::Sender;
-use crate::params::TcpParams;
 use crate::segment::{Flags, Segment};
 use crate::tcp::rto::SynLoss;
 use crate::tcp::timestamps::{shown_at, timestamp};
@@ -40,26 +39,17 @@ pub(super) struct Connection {
     /// Whether the peer sends data too and closes with it: this sender does not wait for the peer's
     /// FIN.
     half: bool,
-    /// Whether a retransmitted SYN asks for no ECN (RFC 3168, section 6.1.1.1).
-    ecn_fallback: bool,
-    /// Whether the SYN-ACK is acknowledged without data even if there is data to send.
-    bare_ack: bool,
-    syn_loss: SynLoss,
     /// The number of retransmissions of the SYN, of which there are few: the timeout doubles each time.
     syn_retransmissions: u16,
 }
 
 impl Connection {
-    pub fn new(params: &TcpParams) -> Self {
-        Self {
-            state: ConnectionState::Closed,
-            half: false,
-            ecn_fallback: params.ecn_fallback,
-            bare_ack: params.bare_handshake_ack,
-            syn_loss: params.syn_loss,
-            syn_retransmissions: 0,
-        }
-    }
+    /// A connection that has not been opened.
+    pub const CLOSED: Self = Self {
+        state: ConnectionState::Closed,
+        half: false,
+        syn_retransmissions: 0,
+    };
 
     /// The same connection with a peer that sends data too.
     pub fn with_data_of_peer(self) -> Self {
@@ -134,10 +124,10 @@ impl Sender {
         echo: u32,
         now: Time,
     ) {
-        let sample = match self.connection.syn_loss {
+        let sample = match self.params().syn_loss {
             _ if retransmissions == 0 => Some(sent),
             // The echo says which transmission is answered.
-            SynLoss::Second if self.timestamps => Some(shown_at(echo, now)),
+            SynLoss::Second if self.params().timestamps => Some(shown_at(echo, now)),
             _ => None,
         };
         if let Some(sent) = sample {
@@ -146,7 +136,7 @@ impl Sender {
         } else {
             self.timer.rtt.restart_with(Span::from_s(3));
         }
-        if self.connection.syn_loss.reduces_window(retransmissions) {
+        if self.params().syn_loss.reduces_window(retransmissions) {
             self.controller.set_cwnd(f64::from(self.mss));
         }
         self.update_pacing();
@@ -166,7 +156,7 @@ impl Sender {
 
     fn on_syn_ack(&mut self, segment: &Segment, now: Time) {
         let no_data = self.stream.size == 0 && !self.stream.closed;
-        self.connection.state = if no_data || self.connection.bare_ack {
+        self.connection.state = if no_data || self.params().bare_ack {
             ConnectionState::AckDue
         } else {
             ConnectionState::Established
@@ -198,7 +188,7 @@ impl Sender {
     /// alone, and only lost data is still retransmitted.
     pub fn close(&mut self) {
         self.stream.closed = true;
-        self.stream.fresh = self.fin_beyond_window;
+        self.stream.fresh = self.params().fin_beyond_window;
         if self.stream.size == u64::MAX {
             self.end_stream();
         }
@@ -252,8 +242,12 @@ impl Sender {
         }
         self.last_sent = now;
         self.timer.start(now);
-        let ts_val = if self.timestamps { timestamp(now) } else { 0 };
-        if self.connection.syn_retransmissions > 0 && self.connection.ecn_fallback {
+        let ts_val = if self.params().timestamps {
+            timestamp(now)
+        } else {
+            0
+        };
+        if self.connection.syn_retransmissions > 0 && self.params().ecn_fallback {
             self.ecn.give_up();
         }
         Segment {

@@ -299,7 +299,7 @@ impl Sender {
         let window = self.controller.window();
         let grows = |states: &LinuxStates| states.window_use.allows_growth(window);
         if self.linux.as_deref().is_some_and(grows) {
-            let bytes = match self.byte_counting {
+            let bytes = match self.params().byte_counting {
                 true => self.board.delivered() - delivered,
                 false => acked.bytes,
             };
@@ -341,7 +341,7 @@ impl Sender {
         let duplicated = entered.report.segments * u64::from(self.mss);
         let delivered = self.board.delivered() - delivered + duplicated;
         if !entered.is_old {
-            let bytes = match self.byte_counting {
+            let bytes = match self.params().byte_counting {
                 true => delivered,
                 false => acked.bytes,
             };
@@ -352,7 +352,7 @@ impl Sender {
         let has_entered = self.phase == Phase::Recovery && !was_in_recovery;
         if entered.advanced || has_entered && self.timer.restart() == TimerRestart::Acks {
             self.restart_timer(now);
-        } else if entered.sacked && self.sampling == RttSampling::EveryDelivery {
+        } else if entered.sacked && self.params().sampling == RttSampling::EveryDelivery {
             self.sample_sacked(now);
         }
         if entered.advanced {
@@ -403,7 +403,7 @@ impl Sender {
     fn enter_advance(&mut self, segment: &Segment, acked: &mut Acked, now: Time) -> Option<Span> {
         self.timeouts_in_row = 0;
         self.counters.stalls.count_if(self.progress.advance(now));
-        if self.sampling == RttSampling::EveryDelivery {
+        if self.params().sampling == RttSampling::EveryDelivery {
             let (covered, times) = self.board.on_ack_in_place(segment.ack, now);
             *acked = covered;
             self.sample_delivery(segment, times, now)
@@ -422,7 +422,7 @@ impl Sender {
         sample: &AckSample,
     ) {
         if states.cwr || self.phase == Phase::Recovery {
-            if self.uses_prr {
+            if self.params().uses_prr {
                 self.reduce_further(states, delivered, entered.advanced && !self.newly_lost);
             }
         } else if entered.advanced && states.window_use.allows_growth(self.controller.window()) {
@@ -458,7 +458,7 @@ impl Sender {
         let segments = len.div_ceil(mss);
         states.duplicates += segments;
         // The network duplicated data: more is reported than was retransmitted.
-        if len > u64::from(self.peer_window_max)
+        if len > u64::from(self.params().peer_window_max)
             || states.duplicates > self.counters.retransmissions.get()
         {
             return Report::default();
@@ -736,7 +736,7 @@ impl Sender {
         }
         if enters {
             self.enter_recovery_as_linux(&mut states, false, now);
-            if self.uses_prr {
+            if self.params().uses_prr {
                 self.reduce_further(&mut states, u64::from(self.mss), false);
             }
         }
@@ -796,13 +796,13 @@ impl Sender {
 
     /// Whether a reduction is spread over a round trip.
     fn spreads(&self, kind: CongestionKind) -> bool {
-        self.uses_prr && (kind != CongestionKind::Ecn || self.ecn.spreads_reduction())
+        self.params().uses_prr && (kind != CongestionKind::Ecn || self.ecn.spreads_reduction())
     }
 
     /// The reduction of the window ends (`tcp_end_cwnd_reduction`).
     fn end_reduction(&mut self) {
         let ssthresh = self.controller.window().ssthresh;
-        if self.uses_prr && ssthresh.is_finite() {
+        if self.params().uses_prr && ssthresh.is_finite() {
             self.controller.set_cwnd(ssthresh);
         }
     }
@@ -886,7 +886,7 @@ impl Sender {
             Sends::LostFirst => self.board.next_lost(),
             _ => None,
         };
-        let holes = !self.limited_transmit && self.phase == Phase::Open;
+        let holes = !self.params().limited_transmit && self.phase == Phase::Open;
         let segment = match lost {
             Some(index) => Some(self.resend(index, now)),
             None if holes && self.board.has_sacked() => None,

@@ -132,7 +132,7 @@ impl Sender {
     /// A probe that repaired a loss is a congestion signal (RFC 8985, section 7.4).
     pub(super) fn on_probe_answered(&mut self, segment: &Segment, now: Time) {
         // With timestamps an acknowledgement of the original segment differs from one of the probe.
-        let echo = self.timestamps.then_some(segment.ts_ecr);
+        let echo = self.params().timestamps.then_some(segment.ts_ecr);
         let may_report = self.undo.as_ref().is_some_and(|undo| undo.dsack);
         let Some(timers) = &mut self.timers else {
             return;

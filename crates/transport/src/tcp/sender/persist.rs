@@ -118,12 +118,12 @@ impl Sender {
         self.controller.after_pause(self.last_sent, now);
         let (idle, rto) = (now - self.last_sent, self.timer.rtt.rto());
         if idle > rto {
-            let restart = f64::from(self.initial_window) * f64::from(self.mss);
-            if self.idle_restart && self.idle_decay == IdleDecay::Halving {
+            let restart = f64::from(self.params().initial_window) * f64::from(self.mss);
+            if self.params().idle_restart && self.params().idle_decay == IdleDecay::Halving {
                 let timeouts = idle.as_ps().div_ceil(rto.as_ps().max(1));
                 self.controller.decay(restart, timeouts, self.prr.is_some());
             } else {
-                let restart = self.idle_restart.then_some(restart);
+                let restart = self.params().idle_restart.then_some(restart);
                 self.controller.after_idle(restart);
             }
         }

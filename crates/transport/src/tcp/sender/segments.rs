@@ -87,7 +87,7 @@ impl Sender {
             self.timed = None; // Karn
         }
         // Retransmissions must not be ECN-capable (RFC 3168, section 6.1.5).
-        let ecn = if self.ecn_retransmissions {
+        let ecn = if self.params().ecn_retransmissions {
             self.ecn.codepoint()
         } else {
             Ecn::NotEct
@@ -128,7 +128,11 @@ impl Sender {
         }
         let flags = self.ecn.data_flags(ecn != Ecn::NotEct);
         Segment {
-            ts_val: if self.timestamps { timestamp(now) } else { 0 },
+            ts_val: if self.params().timestamps {
+                timestamp(now)
+            } else {
+                0
+            },
             ts_ecr: self.ts_recent,
             flags: segment.flags.with(flags),
             ecn,
@@ -161,7 +165,11 @@ impl Sender {
     pub(super) fn bare_segment(&self, now: Time) -> Segment {
         Segment {
             flags: Flags::ACK,
-            ts_val: if self.timestamps { timestamp(now) } else { 0 },
+            ts_val: if self.params().timestamps {
+                timestamp(now)
+            } else {
+                0
+            },
             ts_ecr: self.ts_recent,
             ..Segment::default()
         }

@@ -38,13 +38,13 @@ impl RetransmissionTimer {
     /// What restarts it.
     #[inline]
     pub fn restart(&self) -> TimerRestart {
-        self.rtt.params().restart
+        self.rtt.params().timer.restart
     }
 
     /// Its clock.
     #[inline]
     pub fn wheel(&self) -> TimerWheel {
-        self.rtt.params().wheel
+        self.rtt.params().timer.wheel
     }
 
     /// Starts or restarts the timer.
@@ -145,7 +145,7 @@ impl Sender {
         );
         self.timeouts_in_row += 1;
         self.ecn.on_reduction(self.board.next(), now);
-        if self.traits.forgets_sacked {
+        if self.params().traits.forgets_sacked {
             self.board.forget_sacked();
         }
         if self.timers.is_some() {

@@ -50,7 +50,7 @@ impl Sender {
     /// [`poll_transmit`](Self::poll_transmit) of a sender that [sends only new data](Self::sends_only_new).
     #[inline(always)] // the segment is written once, to where the caller puts it
     pub fn next_new(&mut self, now: Time) -> Option<Segment> {
-        let in_flight = match self.traits.pipe_is_exact {
+        let in_flight = match self.params().traits.pipe_is_exact {
             true => self.board.pipe(),
             false => self.board.outstanding(),
         };
@@ -103,7 +103,7 @@ impl Sender {
             if self.pacer.is_some() {
                 self.note_full_window();
             }
-            if self.fin_beyond_window && self.next_is_fin() {
+            if self.params().fin_beyond_window && self.next_is_fin() {
                 return self.send_fin_beyond_window(now);
             }
             return None;
@@ -117,7 +117,7 @@ impl Sender {
         }
         match self.phase {
             Phase::Open => {
-                if self.dup_acks > 0 && !self.limited_transmit {
+                if self.dup_acks > 0 && !self.params().limited_transmit {
                     return None;
                 }
                 if self.prr.is_some() {
@@ -259,7 +259,8 @@ impl Sender {
         let usable = u64::from(self.peer_window).saturating_sub(outstanding);
         // Less than a segment is sent if it is at least half of the largest window (RFC 9293,
         // section 3.8.6.2.1, rule 3).
-        (usable > 0 && usable >= u64::from(self.peer_window_max / 2)).then_some(usable as u32)
+        (usable > 0 && usable >= u64::from(self.params().peer_window_max / 2))
+            .then_some(usable as u32)
     }
 
     /// As [`new_len`](Self::new_len). If there is nothing, it also records what prevents sending.
@@ -279,7 +280,7 @@ impl Sender {
     pub(super) fn has_more(&self) -> bool {
         match self.phase {
             Phase::Open => {
-                (self.dup_acks == 0 || self.limited_transmit) && self.new_len().is_some()
+                (self.dup_acks == 0 || self.params().limited_transmit) && self.new_len().is_some()
             }
             Phase::Recovery | Phase::Loss => true,
         }
@@ -289,13 +290,15 @@ impl Sender {
     #[inline]
     pub fn in_flight(&self) -> u64 {
         match self.phase {
-            Phase::Open if self.traits.pipe_is_exact => self.board.pipe(),
+            Phase::Open if self.params().traits.pipe_is_exact => self.board.pipe(),
             Phase::Open => self
                 .board
                 .outstanding()
                 .saturating_sub(self.limited_transmit()),
             Phase::Recovery => each!(&self.recovery, r => r.in_flight(&self.board)),
-            Phase::Loss if self.traits.limited_transmit_after_timeout && self.dup_acks <= 2 => {
+            Phase::Loss
+                if self.params().traits.limited_transmit_after_timeout && self.dup_acks <= 2 =>
+            {
                 self.board.pipe().saturating_sub(self.limited_transmit())
             }
             Phase::Loss => self.board.pipe(),
@@ -306,7 +309,7 @@ impl Sender {
     /// acknowledgements (RFC 3042).
     #[inline]
     fn limited_transmit(&self) -> u64 {
-        if self.limited_transmit {
+        if self.params().limited_transmit {
             u64::from(self.dup_acks.min(2)) * u64::from(self.mss)
         } else {
             0
