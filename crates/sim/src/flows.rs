@@ -1,5 +1,6 @@
 //! The endpoints of a run: TCP senders and receivers, UDP sources and sinks.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::mem::offset_of;
 use std::ops::Range;
@@ -380,6 +381,9 @@ pub struct Flows {
     pub back_delays: Vec<Delays>,
     /// The flows of each group, in the order of their numbers.
     groups: Vec<GroupFlows>,
+    /// The TCP flows and UDP sources that have not started, the next one last. Only the start of the next one is
+    /// scheduled, because the event takes four times the memory of a number here.
+    waiting: Vec<u32>,
     /// When each flow stops, up to the last that does; [`Time::MAX`] is never.
     stops: Vec<Time>,
     /// The options of TCP segments, by group.
@@ -387,8 +391,8 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Builds every endpoint of `scenario`, and schedules when each starts and stops. Each flow's draws come from a
-    /// stream named after its group and number, so they do not depend on anything else.
+    /// Builds every endpoint of `scenario`, and schedules what it does first. Each flow's draws come from a stream
+    /// named after its group and number, so they do not depend on anything else.
     ///
     /// # Panics
     /// When `traces` lacks a table of the scenario.
@@ -408,6 +412,8 @@ impl Flows {
             .iter()
             .filter(|group| group.tcp().is_some() && !group.has_users());
         let tcp: usize = tcp.map(|group| group.access().flows as usize).sum();
+        let all = scenario.traffic.iter().map(|group| group.access().flows);
+        let mut starts = Vec::with_capacity(all.map(|flows| flows as usize).sum());
         flows.senders.reserve_exact(tcp);
         flows.receivers.reserve_exact(tcp);
         flows.delays = vec![Delays::default(); scenario.traffic.len()];
@@ -435,6 +441,7 @@ impl Flows {
                 let mut stream = stream_of(scenario, group, i);
                 let flow = first + i as u32;
                 let start = group.start(i, &mut stream);
+                starts.push(start);
                 let stop = group.stop(i, &mut stream).unwrap_or(Time::MAX);
                 if stop < Time::MAX {
                     flows.stops.resize(flow as usize, Time::MAX);
@@ -465,10 +472,10 @@ impl Flows {
                         flows.add_user(program, host, group_index as u32, flow, scheduler);
                     }
                 }
-                // Calls and users have alarms.
                 let is_tcp = matches!(kind, FlowKind::Tcp { .. });
+                // Calls and users have alarms.
                 if start < stop && (is_tcp || kind == FlowKind::Udp) {
-                    scheduler.add(Event::new(start, Class::Source, flow));
+                    flows.waiting.push(flow);
                 }
                 if stop < Time::ZERO + scenario.duration && is_tcp {
                     scheduler.add(Event::new(stop, Class::Source, flow));
@@ -477,7 +484,30 @@ impl Flows {
             flows.connections.add_group(group, hosts);
         }
         flows.numbers = FlowNumbers::starting_at(flows.count() as u32);
+        // Events of the same time come in the order of their flows.
+        let start = |flow: u32| (starts[flow as usize], flow);
         flows
+            .waiting
+            .sort_unstable_by_key(|&flow| Reverse(start(flow)));
+        flows.schedule_start(scenario, scheduler);
+        flows
+    }
+
+    /// Schedules the start of the flow that starts next.
+    fn schedule_start(&self, scenario: &Scenario, scheduler: &mut Scheduler) {
+        if let Some(&flow) = self.waiting.last() {
+            let start = self.start(flow, scenario);
+            scheduler.add(Event::new(start, Class::Source, flow));
+        }
+    }
+
+    /// A flow starts if it has not started yet: an event of it is then that of its start.
+    #[inline]
+    pub fn note_start(&mut self, flow: u32, scenario: &Scenario, scheduler: &mut Scheduler) {
+        if self.waiting.last() == Some(&flow) {
+            self.waiting.pop();
+            self.schedule_start(scenario, scheduler);
+        }
     }
 
     /// The number of flows; of a user's only the first is included.
