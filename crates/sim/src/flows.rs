@@ -73,10 +73,10 @@ pub struct SenderSlot {
 }
 
 const _: () = assert!(
-    SenderSlot::ORDINARY <= 8 * 64,
-    "an ordinary packet uses 8 lines"
+    SenderSlot::ORDINARY <= 7 * 64,
+    "an ordinary packet uses 7 lines"
 );
-const _: () = assert!(size_of::<SenderSlot>() <= 8 * 64);
+const _: () = assert!(size_of::<SenderSlot>() <= 7 * 64);
 const _: () = assert!(size_of::<ReceiverSlot>() <= 2 * 64);
 
 impl SenderSlot {

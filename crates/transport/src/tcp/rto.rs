@@ -38,6 +38,8 @@ pub struct RttEstimator {
     /// Set if the greatest deviation is used. Boxed, so that other senders stay small.
     peak: Option<Box<Peak>>,
     backoff: u32,
+    /// The number of round-trip samples in `taken`.
+    samples: u32,
     /// The timeout, back-off included. It is stored because each segment sent reads it, and fewer samples
     /// change it.
     rto: Span,
@@ -89,15 +91,13 @@ enum Estimate {
 /// The round-trip samples that were taken since the measurement began.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
-    count: u64,
-    /// In units of 1024 ps, which do not overflow in any run.
+    /// Of the first 2^32 - 1 of them, in units of 1024 ps, which do not overflow in any run.
     sum: u64,
     least: Span,
 }
 
 impl Taken {
     const NONE: Self = Self {
-        count: 0,
         sum: 0,
         least: Span::from_ps(u64::MAX),
     };
@@ -165,6 +165,7 @@ impl RttEstimator {
                 })
             }),
             backoff: 0,
+            samples: 0,
             rto: Span::ZERO,
             taken: Taken::NONE,
         };
@@ -174,7 +175,7 @@ impl RttEstimator {
 
     /// Becomes a copy of `fresh`.
     pub(super) fn renew(&mut self, fresh: &Self) {
-        copy_fields!(self, fresh; params; estimate, peak, backoff, rto, taken);
+        copy_fields!(self, fresh; params; estimate, peak, backoff, samples, rto, taken);
     }
 
     /// What the senders of a group share.
@@ -186,12 +187,13 @@ impl RttEstimator {
     /// Mean and least of the samples since the measurement began, without the rounding of the
     /// clock; `None` without any.
     pub fn round_trips(&self) -> Option<(Span, Span)> {
-        let Taken { count, sum, least } = self.taken;
+        let (count, Taken { sum, least }) = (u64::from(self.samples), self.taken);
         (count > 0).then(|| (Span::from_ps((sum / count) << 10), least))
     }
 
     /// The measurement begins.
     pub fn start_measuring(&mut self) {
+        self.samples = 0;
         self.taken = Taken::NONE;
     }
 
@@ -216,8 +218,10 @@ impl RttEstimator {
             tick => time.as_ps() / tick,
         };
         let r = (ticks(now) - ticks(sent)).max(1);
-        self.taken.count += 1;
-        self.taken.sum += (now - sent).as_ps() >> 10;
+        if self.samples < u32::MAX {
+            self.samples += 1;
+            self.taken.sum += (now - sent).as_ps() >> 10;
+        }
         self.taken.least = self.taken.least.min(now - sent);
         let (srtt8, rttvar4) = match self.estimate {
             Estimate::None { .. } => {

@@ -13,6 +13,7 @@
 //! | `transmit`, `segments` | what is sent next; the segments that carry it |
 //! | `timers`, `loss_probe`, `persist` | the timers and the probes |
 //! | `round_trip`, `rate` | round-trip samples; pacing and rate samples |
+//! | `optional` | the state that most senders do without |
 //!
 //! A connection that opens with a handshake closes with a FIN in each direction. The sender's FIN
 //! goes with its last data (RFC 9293, section 3.6). In the scoreboard the FIN is one more byte
@@ -24,6 +25,7 @@ mod counters;
 mod episode;
 mod linux;
 mod loss_probe;
+mod optional;
 mod persist;
 mod rate;
 mod round_trip;
@@ -42,15 +44,13 @@ use self::connection::{Connection, ConnectionState};
 use self::counters::Counts;
 pub use self::counters::{SenderCounters, SenderSnapshot};
 use self::linux::LinuxStates;
-use self::loss_probe::RackTimers;
-use self::persist::Persist;
+use self::optional::{Optional, OptionalState};
 use self::stream::SendStream;
 use self::timers::RetransmissionTimer;
 use super::ecn::EcnResponse;
 use super::maybe_offset::MaybeOffset;
 use super::pacing::Pacer;
 use super::progress::Progress;
-use super::prr::Prr;
 use super::rack::Rules;
 use super::recovery::{Recovery, RecoveryTraits};
 use super::rto::RttSampling;
@@ -74,7 +74,7 @@ enum Phase {
 /// writes.
 ///
 /// The fields are in the order in which they are stored: first what an ordinary acknowledgement or segment uses, and
-/// from `persist` on the rest. With thousands of flows a packet costs by the cache lines that it touches
+/// at the end what is counted rarely. With thousands of flows a packet costs by the cache lines that it touches
 /// (docs/performance.md).
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -101,16 +101,10 @@ pub struct Sender {
     watched: bool,
     /// Nothing is outstanding and nothing can be sent: there is no data, or no window.
     idle: bool,
-    prr: Option<Box<Prr>>,
-    /// Set if losses are detected by time. Boxed, so that other senders stay small.
-    timers: Option<Box<RackTimers>>,
-    /// Set if spurious reductions are detected.
-    undo: Option<Box<Undo>>,
-    /// Set if losses are repaired in the states of Linux.
-    linux: Option<Box<LinuxStates>>,
-    /// Set if segments are paced.
+    /// What most senders do without.
+    optional: Optional,
+    /// Set if segments are paced. It is apart from `optional`, because each segment asks for it.
     pacer: Option<Box<Pacer>>,
-    ecn: EcnResponse,
     stream: SendStream,
     /// The end of the segment being timed, and when it was sent.
     timed: Option<(NonZeroU64, Time)>,
@@ -124,12 +118,10 @@ pub struct Sender {
     timer: RetransmissionTimer,
     board: Scoreboard,
     counters: Counts,
-    /// Set while the peer's window prevents sending.
-    persist: Option<Box<Persist>>,
 }
 
 const _: () = assert!(
-    size_of::<Sender>() <= 480,
+    size_of::<Sender>() <= 416,
     "thousands of senders share a cache"
 );
 
@@ -202,20 +194,21 @@ impl Sender {
             idle: false,
             ts_recent: 0,
             board: scoreboard(params, traits),
-            prr: None,
-            timers: traits.by_time.map(|_| Box::default()),
-            persist: None,
-            undo: match is_linux {
-                true => None,
-                false => Undo::new(params.frto, params.dsack, traits.uses_sack),
-            },
-            linux: is_linux.then(|| Box::new(LinuxStates::new(params))),
+            optional: Optional::new(OptionalState {
+                timers: traits.by_time.map(|_| Box::default()),
+                undo: match is_linux {
+                    true => None,
+                    false => Undo::new(params.frto, params.dsack, traits.uses_sack),
+                },
+                linux: is_linux.then(|| Box::new(LinuxStates::new(params))),
+                ecn: EcnResponse::new(params),
+                ..OptionalState::default()
+            }),
             pacer: params
                 .pacing
                 .then(|| Box::new(Pacer::new(params.pacing_ca_ratio, params.unpaced_segments))),
             controller,
             recovery,
-            ecn: EcnResponse::new(params),
             timer: RetransmissionTimer::new(params),
             recover: MaybeOffset::NONE,
             timed: None,
@@ -297,10 +290,9 @@ impl Sender {
     pub(super) fn renew(&mut self, fresh: &Self) {
         copy_fields!(
             self, fresh; board, timer;
-            connection, phase, resend_first, timer_restarted, newly_lost,
-            basic, watched, mss, dup_acks, timeouts_in_row, peer_window, idle, ts_recent, prr,
-            timers, persist, undo, linux, pacer, controller, recovery, ecn, recover, timed,
-            last_sent, stream, progress, counters,
+            connection, phase, resend_first, timer_restarted, newly_lost, basic, watched, mss,
+            dup_acks, timeouts_in_row, peer_window, idle, ts_recent, optional, pacer, controller,
+            recovery, recover, timed, last_sent, stream, progress, counters,
         );
     }
 
@@ -368,7 +360,7 @@ impl Sender {
             ssthresh: window.ssthresh,
             outstanding: self.board.next().min(self.stream.size) - self.acked(),
             srtt: self.timer.rtt.srtt(),
-            alpha: self.ecn.alpha(),
+            alpha: self.optional.ecn().alpha(),
             pacing_rate: self.pacer.as_ref().and_then(|pacer| pacer.rate()),
             state: self.controller.state(),
         }
@@ -378,7 +370,7 @@ impl Sender {
     /// [`next_timer`](Self::next_timer) and [`next_release`](Self::next_release).
     #[inline]
     pub fn next_wakeup(&self) -> Option<Time> {
-        if self.pacer.is_none() && self.timers.is_none() {
+        if self.pacer.is_none() && self.optional.timers().is_none() {
             return self.timer.expires(); // the only one
         }
         self.earliest_wakeup()
@@ -387,7 +379,7 @@ impl Sender {
     /// A time that [`next_wakeup`](Self::next_wakeup) is not before, found without branches.
     #[inline]
     pub(super) fn quiet_until(&self) -> Time {
-        match self.pacer.is_none() && self.timers.is_none() {
+        match self.pacer.is_none() && self.optional.timers().is_none() {
             true => self.timer.at.map_or(Time::MAX, Expiry::earliest),
             false => Time::ZERO,
         }
@@ -414,7 +406,7 @@ impl Sender {
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
         let timeout = self.timer.expires();
-        match &self.timers {
+        match self.optional.timers() {
             None => timeout,
             Some(timers) => {
                 let probe = timers.probe.at.map(|at| at.expires(self.timer.wheel()));
@@ -426,7 +418,7 @@ impl Sender {
     /// As [`next_timer`](Self::next_timer); `None` also if that is certain to be at `alarm` or later.
     #[inline]
     pub fn next_timer_before(&self, alarm: Option<Time>) -> Option<Time> {
-        if let (Some(timers), Some(alarm)) = (&self.timers, alarm) {
+        if let (Some(timers), Some(alarm)) = (self.optional.timers(), alarm) {
             let timeout = self.timer.at.map(Expiry::earliest);
             let probe = timers.probe.at.map(|at| at.earliest());
             let earliest = earlier(earlier(timeout, timers.judge_at), probe);

@@ -80,19 +80,19 @@ impl Sender {
         if segment.ack >= self.board.una() {
             self.on_window(segment);
         }
-        let marked = if self.ecn.enabled() {
+        let marked = if self.optional.ecn().enabled() {
             self.on_feedback(segment, now)
         } else {
             0
         };
-        if self.linux.is_some() {
+        if self.optional.linux().is_some() {
             return self.on_ack_as_linux(segment, marked, same_window, now);
         }
         let (una, delivered) = (self.board.una(), self.board.delivered());
-        if self.timers.is_some() {
+        if self.optional.timers().is_some() {
             self.begin_ack(segment);
         }
-        if self.undo.is_some() && !segment.sack.is_empty() {
+        if self.optional.undo().is_some() && !segment.sack.is_empty() {
             self.on_report(segment, now);
         }
         let in_flight = self.board.pipe();
@@ -104,10 +104,10 @@ impl Sender {
             self.on_same_ack(segment, same_window, now);
             self.check_timeout(una, delivered, marked > 0);
         }
-        if self.timers.is_some() && self.board.has_sacked() {
+        if self.optional.timers().is_some() && self.board.has_sacked() {
             self.judge(now);
         }
-        if let Some(prr) = &mut self.prr {
+        if let Some(prr) = self.optional.prr_mut() {
             let delivery = Delivery {
                 delivered: self.board.delivered() - delivered,
                 in_flight: self.board.pipe(),
@@ -138,7 +138,7 @@ impl Sender {
         // A segment that changes the window or carries a FIN is no duplicate acknowledgement (RFC
         // 5681, section 2).
         let same_window = same_window && !segment.flags.contains(Flags::FIN);
-        self.counters.duplicate_acks += u64::from(same_window);
+        self.counters.duplicate_acks.count_if(same_window);
         let newly_sacked = self.enter_sack(segment, now);
         if self.watched {
             self.tell_law(Acked::default(), now);
@@ -157,7 +157,7 @@ impl Sender {
     #[inline]
     fn on_new_ack(&mut self, segment: &Segment, marked: u64, now: Time) {
         let window_was_full = self.window_is_full();
-        if self.timers.is_some() {
+        if self.optional.timers().is_some() {
             self.on_probe_answered(segment, now);
         }
         let delivered = self.board.delivered();
@@ -188,7 +188,7 @@ impl Sender {
         if in_recovery || self.phase == Phase::Loss && finished {
             self.leave_episode(now);
         }
-        if self.prr.take_if(|prr| prr.ends_at(segment.ack)).is_some() {
+        if self.optional.end_prr_at(segment.ack) {
             self.controller.on_episode_end(false, now);
         }
         if self.params().traits.forgets_sacked {
@@ -200,7 +200,7 @@ impl Sender {
         } else {
             window_was_full
         };
-        if grows && self.prr.is_none() {
+        if grows && self.optional.prr().is_none() {
             // With byte counting each byte counts once: bytes selectively acknowledged before do
             // not grow the window again when the hole below them is filled (Linux).
             let bytes = if self.params().byte_counting {
@@ -233,7 +233,7 @@ impl Sender {
             return 0;
         }
         let bytes = self.board.on_sack(segment.sack.iter(segment.ack), now);
-        if self.params().traits.pipe_is_exact && self.timers.is_none() {
+        if self.params().traits.pipe_is_exact && self.optional.timers().is_none() {
             self.newly_lost |=
                 self.board
                     .detect_losses(self.params().dup_thresh, self.mss, self.stream.size);
@@ -247,36 +247,41 @@ impl Sender {
     fn on_feedback(&mut self, segment: &Segment, now: Time) -> u64 {
         let (una, next) = (self.board.una(), self.board.next());
         let window = self.controller.window();
-        let marks = self.ecn.on_ack(&Arrival {
+        let Some(ecn) = self.optional.ecn_mut() else {
+            return 0;
+        };
+        let marks = ecn.on_ack(&Arrival {
             segment,
             una,
             next,
             now,
             slow_start: window.cwnd < window.ssthresh,
         });
-        if let Some(linux) = &mut self.linux {
+        if let Some(linux) = self.optional.linux_mut() {
             linux.on_marks(marks.reduce);
             return marks.bytes;
         }
         if marks.reduce && self.phase != Phase::Recovery {
             self.counters.ecn_reductions.count();
             self.forbid_undo();
-            self.ecn.on_reduction(next, now);
+            if let Some(ecn) = self.optional.ecn_mut() {
+                ecn.on_reduction(next, now);
+            }
             self.controller.on_congestion(&CongestionEvent {
                 now,
                 kind: CongestionKind::Ecn,
                 // A response in proportion to the marks reduces the window (RFC 8257, section 3.3).
-                flight: match self.ecn.alpha() {
+                flight: match self.optional.ecn().alpha() {
                     Some(_) => u64::MAX,
                     None => self.board.outstanding(),
                 },
-                beta: self.ecn.beta(self.controller.beta_ecn()),
+                beta: self.optional.ecn().beta(self.controller.beta_ecn()),
             });
-            let spread = self.params().uses_prr && self.ecn.spreads_reduction();
+            let spread = self.params().uses_prr && self.optional.ecn().spreads_reduction();
             if spread && self.params().traits.pipe_is_exact && self.phase == Phase::Open {
                 let sacked = self.board.sacked().bytes();
                 let reduction = Prr::for_marks(self.board.outstanding(), sacked, next);
-                self.prr = Some(Box::new(reduction));
+                self.optional.add().prr = Some(Box::new(reduction));
             } else if self.phase == Phase::Open {
                 self.controller.on_episode_end(false, now);
             }
@@ -337,7 +342,7 @@ impl Sender {
             next: self.board.next(),
             rtt,
             srtt: self.timer.rtt.srtt(),
-            rtt_independent: self.ecn.is_rtt_independent(),
+            rtt_independent: self.optional.ecn().is_rtt_independent(),
         }
     }
 
@@ -347,7 +352,7 @@ impl Sender {
         let state = match self.phase {
             Phase::Recovery => CaState::Recovery,
             Phase::Loss => CaState::Loss,
-            Phase::Open if self.prr.is_some() => CaState::Reduction,
+            Phase::Open if self.optional.prr().is_some() => CaState::Reduction,
             Phase::Open if self.board.has_sacked() => CaState::Disorder,
             Phase::Open => CaState::Open,
         };

@@ -112,7 +112,9 @@ impl Sender {
         self.connection.state = ConnectionState::Established;
         self.peer_window = syn.window;
         self.ts_recent = syn.ts_val;
-        self.ecn.on_syn_ack(agreed, Ecn::NotEct);
+        if let Some(ecn) = self.optional.ecn_mut() {
+            ecn.on_syn_ack(agreed, Ecn::NotEct);
+        }
     }
 
     /// The SYN or SYN-ACK was answered. It was last sent at `sent`, after so many
@@ -163,7 +165,9 @@ impl Sender {
         };
         self.peer_window = segment.window;
         self.ts_recent = segment.ts_val;
-        self.ecn.on_syn_ack(segment.flags, segment.ecn);
+        if let Some(ecn) = self.optional.ecn_mut() {
+            ecn.on_syn_ack(segment.flags, segment.ecn);
+        }
         self.timer.at = None;
         self.counters.stalls.count_if(self.progress.advance(now));
         self.on_handshake(
@@ -202,10 +206,10 @@ impl Sender {
     #[cold]
     fn end_stream(&mut self) {
         self.stream.size = self.board.next();
-        match &self.persist {
+        match self.optional.persist() {
             Some(persist) if persist.has_probed() => self.stream.size += 1,
             Some(_) => {
-                self.persist = None;
+                self.optional.drop_persist();
                 self.timer.at = None;
             }
             None => {}
@@ -247,11 +251,14 @@ impl Sender {
         } else {
             0
         };
-        if self.connection.syn_retransmissions > 0 && self.params().ecn_fallback {
-            self.ecn.give_up();
+        if self.connection.syn_retransmissions > 0
+            && self.params().ecn_fallback
+            && let Some(ecn) = self.optional.ecn_mut()
+        {
+            ecn.give_up();
         }
         Segment {
-            flags: Flags::SYN.with(self.ecn.syn_flags()),
+            flags: Flags::SYN.with(self.optional.ecn().syn_flags()),
             ts_val,
             window: self.peer_window,
             ..Segment::default()
@@ -270,7 +277,7 @@ impl Sender {
         let bare = self.bare_segment(now);
         // With AccECN the acknowledgement of the SYN-ACK says how that arrived (RFC 9768, section
         // 3.2.2.1).
-        let flags = self.ecn.ack_flags(!closing);
+        let flags = self.optional.ecn().ack_flags(!closing);
         Segment {
             seq: self.board.next(),
             ack: u64::from(closing),

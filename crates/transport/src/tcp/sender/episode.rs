@@ -38,7 +38,7 @@ impl Sender {
             (Phase::Recovery, CongestionKind::Loss)
         };
         self.counters.recoveries.count();
-        if self.ecn.covers(una) {
+        if self.optional.ecn().covers(una) {
             self.forbid_undo();
         } else {
             self.allow_undo(starts_over);
@@ -48,17 +48,19 @@ impl Sender {
         self.timer_restarted = false;
         self.timed = None;
         self.resend_first = true;
-        if !self.ecn.covers(una) {
+        if !self.optional.ecn().covers(una) {
             self.reduce(kind, now);
-            self.ecn.on_reduction(self.board.next(), now);
+            if let Some(ecn) = self.optional.ecn_mut() {
+                ecn.on_reduction(self.board.next(), now);
+            }
         }
         let mss = self.mss;
         // Strategies that count duplicates declare the first segment lost.
-        self.newly_lost |= self.timers.is_none() && !self.board.first_is_lost();
+        self.newly_lost |= self.optional.timers().is_none() && !self.board.first_is_lost();
         each!(&mut self.recovery, r => r.on_enter(&mut self.board, dup_acks, mss));
         if self.params().uses_prr && self.params().traits.pipe_is_exact {
             let sacked = self.board.sacked().bytes();
-            self.prr = Some(Box::new(Prr::new(self.board.outstanding(), sacked)));
+            self.optional.add().prr = Some(Box::new(Prr::new(self.board.outstanding(), sacked)));
         }
         self.end_probing(now);
         // The retransmission restarts the timer, as RFC 6675, section 6, allows. RFC 6298 restarts
@@ -82,7 +84,7 @@ impl Sender {
     }
 
     fn leave_recovery(&mut self, now: Time) {
-        self.prr = None;
+        self.optional.drop_prr();
         let (cwnd, mss) = (self.controller.window().cwnd, self.mss);
         let after = each!(&self.recovery, r => r.on_exit(&self.board, cwnd, mss));
         self.controller.set_cwnd(after);
@@ -108,7 +110,7 @@ impl Sender {
         let srtt = self.timer.rtt.srtt();
         let judged = self.board.detect_losses_by_time(now, certain, srtt);
         self.newly_lost |= judged.lost;
-        if let Some(timers) = &mut self.timers {
+        if let Some(timers) = self.optional.timers_mut() {
             let wait = |at: Time| at - now + self.timer.wheel().allowance();
             timers.judge_at = judged
                 .next_check

@@ -2,6 +2,7 @@
 
 use redtail_core::Time;
 
+use super::persist::Persist;
 use super::{ConnectionState, Phase, Sender};
 use crate::cc::as_f64;
 use crate::segment::Segment;
@@ -84,20 +85,20 @@ impl Sender {
         {
             return answer;
         }
-        if let Some(timers) = &mut self.timers
+        if let Some(timers) = self.optional.timers_mut()
             && std::mem::take(&mut timers.probe.due)
         {
             return self.send_probe(now);
         }
         let in_flight = self.in_flight();
-        let cwnd = match &self.prr {
+        let cwnd = match self.optional.prr() {
             None => self.controller.window().cwnd,
             Some(prr) => prr.cwnd(),
         };
         let room = in_flight == 0 || as_f64(in_flight + u64::from(self.mss)) <= cwnd;
         if !room {
             self.stream.fresh = false;
-            if let Some(linux) = &mut self.linux {
+            if let Some(linux) = self.optional.linux_mut() {
                 linux.on_full_window(self.board.una(), self.board.next());
             }
             if self.pacer.is_some() {
@@ -112,7 +113,7 @@ impl Sender {
             self.stream.fresh = false;
             return None;
         }
-        if self.linux.is_some() {
+        if self.optional.linux().is_some() {
             return self.send_as_linux(cwnd - as_f64(in_flight), now);
         }
         match self.phase {
@@ -120,7 +121,7 @@ impl Sender {
                 if self.dup_acks > 0 && !self.params().limited_transmit {
                     return None;
                 }
-                if self.prr.is_some() {
+                if self.optional.prr().is_some() {
                     return self.send_new_after_marks(now);
                 }
                 self.send_new(now)
@@ -158,11 +159,8 @@ impl Sender {
     /// be sent either.
     fn send_forced(&mut self, now: Time) -> Option<Option<Segment>> {
         self.resend_first = false;
-        if self
-            .persist
-            .as_mut()
-            .is_some_and(|persist| persist.take_due())
-        {
+        let persist = self.optional.persist_mut();
+        if persist.is_some_and(Persist::take_due) {
             return Some(self.send_window_probe(now));
         }
         if self.board.outstanding() == 0 {
@@ -171,7 +169,7 @@ impl Sender {
         self.board.rewind();
         let index = self.board.next_lost()?;
         let segment = self.resend(index, now);
-        if let Some(prr) = &mut self.prr {
+        if let Some(prr) = self.optional.prr_mut() {
             prr.on_sent(segment.len);
         }
         Some(Some(segment))
@@ -194,7 +192,7 @@ impl Sender {
             },
         };
         each!(&mut self.recovery, r => r.on_sent(segment.len));
-        if let Some(prr) = &mut self.prr {
+        if let Some(prr) = self.optional.prr_mut() {
             prr.on_sent(segment.len);
         }
         Some(segment)
@@ -204,7 +202,7 @@ impl Sender {
     #[inline(never)] // so that other senders' segments are written only once
     fn send_new_after_marks(&mut self, now: Time) -> Option<Segment> {
         let segment = self.send_new(now)?;
-        if let Some(prr) = &mut self.prr {
+        if let Some(prr) = self.optional.prr_mut() {
             prr.on_sent(segment.len);
         }
         Some(segment)
@@ -212,12 +210,12 @@ impl Sender {
 
     /// The new data that F-RTO sends in place of retransmissions; `None` if F-RTO does not apply.
     fn send_for_frto(&mut self, now: Time) -> Option<Option<Segment>> {
-        let frto = self.undo.as_ref()?.frto.as_ref()?;
+        let frto = self.optional.undo()?.frto.as_ref()?;
         if !frto.sends_new()? {
             return Some(None);
         }
         let segment = self.send_new(now);
-        let frto = self.undo.as_mut()?.frto.as_mut()?;
+        let frto = self.optional.undo_mut()?.frto.as_mut()?;
         frto.on_sent_new(segment.is_some()).then_some(segment)
     }
 
