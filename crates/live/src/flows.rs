@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use redtail_core::{Span, Time};
+use redtail_core::{FlowId, Span, Time};
 use redtail_network::FlowNumbers;
 use redtail_network::network::HostRoutes;
 use redtail_qdisc::{FlowTable, TcpHeader};
@@ -77,10 +77,7 @@ impl FlowMap {
         let mut first = 0;
         let groups = scenario.traffic.iter().zip(routes).map(|(group, routes)| {
             let access = group.access();
-            let first_host = table
-                .flows
-                .get(first as usize)
-                .map_or(0, |flow| flow.sender);
+            let first_host = table.get(FlowId(first)).sender;
             let made = Group {
                 first,
                 first_host,

@@ -506,13 +506,46 @@ fn out_of_line(does: impl FnOnce()) {
 /// Source: R. Jain, D. Chiu, W. Hawe, "A Quantitative Measure of Fairness and
 /// Discrimination", DEC TR-301, 1984.
 pub fn jain(shares: impl IntoIterator<Item = f64>) -> Option<f64> {
-    let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
-    for share in shares {
-        n += 1.0;
-        sum += share;
-        squares += share * share;
+    let mut all = Shares::default();
+    shares.into_iter().for_each(|share| all.add(share));
+    all.fairness()
+}
+
+/// What [`jain`] needs of the shares, in memory that does not depend on their number.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shares {
+    count: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Shares {
+    /// Adds a share.
+    pub fn add(&mut self, share: f64) {
+        self.count += 1.0;
+        self.sum += share;
+        self.squares += share * share;
     }
-    (squares > 0.0).then(|| sum * sum / (n * squares))
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0.0
+    }
+
+    /// All together.
+    pub fn sum(&self) -> f64 {
+        self.sum
+    }
+
+    /// The index of [`jain`].
+    pub fn fairness(&self) -> Option<f64> {
+        let Self {
+            count,
+            sum,
+            squares,
+        } = self;
+        (*squares > 0.0).then(|| sum * sum / (count * squares))
+    }
 }
 
 #[cfg(test)]

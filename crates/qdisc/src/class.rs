@@ -170,7 +170,7 @@ pub fn warnings(
             _ if i == default || reached.contains(&Some(i)) => None,
             None => Some("has no match and is not the default: no packet reaches it"),
             // Without knowledge of flows there is nothing to say.
-            Some(_) if link.flows.flows.is_empty() => None,
+            Some(_) if link.flows.count() == 0 => None,
             Some(_) => Some(
                 "gets nothing: no traffic group fits its match, or classes before it take all that does",
             ),

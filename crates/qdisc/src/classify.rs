@@ -167,7 +167,7 @@ impl Classifier {
     /// without flows.
     pub fn of_groups(&self) -> Vec<Option<usize>> {
         let mut classes = Vec::new();
-        for flow in &self.flows.flows {
+        for flow in self.flows.first_flows() {
             let group = flow.group as usize;
             if classes.len() <= group {
                 classes.resize(group + 1, None);

@@ -160,12 +160,49 @@ impl LinkFacts {
 pub struct FlowTable {
     /// Names of the groups, in the order of the file.
     pub groups: Vec<String>,
-    /// Facts by flow number.
-    pub flows: Vec<FlowFacts>,
-    /// For each of `flows`, how many connections its user has opened with this number.
+    /// The runs of flows, in the order of their numbers.
+    runs: Vec<Run>,
+    /// The number of flows in `runs`.
+    count: u32,
+    /// How many connections a user has opened with the number of each of these flows, up to the last flow of a user.
     connections: Vec<AtomicU32>,
-    /// The flows after the last of `flows`, which users open and close.
+    /// The flows after them, which users open and close.
     opened: boxcar::Vec<Opened>,
+}
+
+/// Flows with consecutive numbers that differ in their hosts only, so that a million of them take no memory each.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowRun {
+    /// The first flow.
+    pub first: FlowFacts,
+    /// How many there are.
+    pub count: u32,
+    /// How many hosts they have on each side, which they take in turn. The numbers of these follow one another.
+    pub hosts: u32,
+    /// Whether each belongs to a user.
+    pub users: bool,
+}
+
+/// A run of flows in its table.
+#[derive(Debug)]
+struct Run {
+    /// Number of the first flow.
+    begin: u32,
+    first: FlowFacts,
+    hosts: u32,
+}
+
+impl Run {
+    /// What is known of a flow of the run.
+    #[inline]
+    fn get(&self, flow: u32) -> FlowFacts {
+        let host = (flow - self.begin) % self.hosts;
+        FlowFacts {
+            sender: self.first.sender + host,
+            receiver: self.first.receiver + host,
+            ..self.first
+        }
+    }
 }
 
 /// A flow that a user has opened.
@@ -180,12 +217,47 @@ struct Opened {
 impl FlowTable {
     /// A table of flows that do not change.
     pub fn new(groups: Vec<String>, flows: Vec<FlowFacts>) -> Self {
+        let runs = flows.into_iter().map(|first| FlowRun {
+            first,
+            count: 1,
+            hosts: 1,
+            users: true,
+        });
+        Self::of_runs(groups, runs)
+    }
+
+    /// The same for runs of flows.
+    pub fn of_runs(groups: Vec<String>, runs: impl IntoIterator<Item = FlowRun>) -> Self {
+        let (mut count, mut connections) = (0, Vec::new());
+        let runs = runs.into_iter().map(|run| {
+            let begin = count;
+            count += run.count;
+            if run.users {
+                connections.resize_with(count as usize, AtomicU32::default);
+            }
+            Run {
+                begin,
+                first: run.first,
+                hosts: run.hosts,
+            }
+        });
         Self {
             groups,
-            connections: flows.iter().map(|_| AtomicU32::new(0)).collect(),
-            flows,
+            runs: runs.collect(),
+            count,
+            connections,
             opened: boxcar::Vec::new(),
         }
+    }
+
+    /// The number of flows, without those that users open.
+    pub fn count(&self) -> usize {
+        self.count as usize
+    }
+
+    /// One flow of each run, in the order of their numbers.
+    pub fn first_flows(&self) -> impl Iterator<Item = &FlowFacts> {
+        self.runs.iter().map(|run| &run.first)
     }
 
     /// What a router tells the flow by, as addresses and ports do: no two connections have the same key, also
@@ -196,10 +268,13 @@ impl FlowTable {
         let at = flow.0 as usize;
         let connections = match self.connections.get(at) {
             Some(connections) => connections,
-            None => match self.opened.get(at - self.flows.len()) {
-                Some(opened) => &opened.connections,
-                None => return u64::from(flow.0),
-            },
+            None => {
+                let beyond = at.checked_sub(self.count());
+                match beyond.and_then(|beyond| self.opened.get(beyond)) {
+                    Some(opened) => &opened.connections,
+                    None => return u64::from(flow.0),
+                }
+            }
         };
         u64::from(connections.load(Ordering::Relaxed)) << 32 | u64::from(flow.0)
     }
@@ -207,8 +282,20 @@ impl FlowTable {
     /// What is known of a flow; the default for a flow that is not in the table.
     #[inline]
     pub fn get(&self, flow: FlowId) -> FlowFacts {
-        let known = self.flows.get(flow.0 as usize);
-        known.copied().unwrap_or_else(|| self.of_opened(flow.0))
+        match flow.0 < self.count {
+            true => self.known(flow.0),
+            false => self.of_opened(flow.0),
+        }
+    }
+
+    /// What is known of a flow that no user opens.
+    #[inline]
+    fn known(&self, flow: u32) -> FlowFacts {
+        let run = match self.runs.len() == self.count() {
+            true => flow as usize, // each flow is a run
+            false => self.runs.partition_point(|run| run.begin <= flow) - 1,
+        };
+        self.runs[run].get(flow)
     }
 
     /// What is known of a flow that a user has opened.
@@ -219,13 +306,13 @@ impl FlowTable {
         };
         FlowFacts {
             sender,
-            ..self.flows[own as usize]
+            ..self.known(own)
         }
     }
 
     /// The user's own flow and the sending host of a flow that a user has opened.
     fn opened(&self, flow: u32) -> Option<(u32, u32)> {
-        let beyond = (flow as usize).checked_sub(self.flows.len())?;
+        let beyond = (flow as usize).checked_sub(self.count())?;
         let packed = self.opened.get(beyond)?.packed.load(Ordering::Relaxed);
         Some(((packed >> 32) as u32, packed as u32))
     }
@@ -245,9 +332,9 @@ impl FlowTable {
     /// `sender`. It replaces an earlier flow of this number.
     ///
     /// # Panics
-    /// When `flow` is in `flows`, or is more than one after the last flow that was ever opened.
+    /// When `flow` is one that no user opens, or is more than one after the last flow that was ever opened.
     pub fn open(&self, flow: u32, own: u32, sender: u32) {
-        let beyond = flow as usize - self.flows.len();
+        let beyond = flow as usize - self.count();
         if beyond == self.opened.count() {
             self.opened.push(Opened::default());
         }
@@ -294,4 +381,59 @@ pub struct FlowFacts {
     /// Number of segments of its data, without retransmissions; `u64::MAX` if the data has no end, `None` if
     /// that is not known. Only metrics may use it: a router cannot know it.
     pub segments: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_flows_is_the_same_as_each_flow_alone() {
+        let flow = |group, sender, receiver| FlowFacts {
+            group,
+            sender,
+            receiver,
+            ..FlowFacts::default()
+        };
+        let run = |first, count, hosts| FlowRun {
+            first,
+            count,
+            hosts,
+            users: first.group == 1,
+        };
+        let runs = [
+            run(flow(0, 0, 2), 3, 2),
+            run(flow(1, 4, 5), 2, 1),
+            run(flow(2, 6, 7), 1, 1),
+        ];
+        let single = [
+            flow(0, 0, 2),
+            flow(0, 1, 3),
+            flow(0, 0, 2),
+            flow(1, 4, 5),
+            flow(1, 4, 5),
+            flow(2, 6, 7),
+        ];
+        let tables = [
+            FlowTable::of_runs(Vec::new(), runs),
+            FlowTable::new(Vec::new(), single.to_vec()),
+        ];
+        for table in &tables {
+            assert_eq!(table.count(), single.len());
+            table.renew(4);
+            table.open(6, 4, 8);
+            for (number, facts) in (0..).zip(&single) {
+                assert_eq!(table.get(FlowId(number)), *facts);
+            }
+            let opened = FlowFacts {
+                sender: 8,
+                ..single[4]
+            };
+            assert_eq!(table.get(FlowId(6)), opened);
+            assert_eq!(table.get(FlowId(7)), FlowFacts::default());
+        }
+        for number in (0..8).map(FlowId) {
+            assert_eq!(tables[0].key(number), tables[1].key(number));
+        }
+    }
 }

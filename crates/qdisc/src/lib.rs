@@ -24,7 +24,7 @@ pub mod queues;
 mod refuse;
 pub mod signal;
 
-pub use facts::{FlowFacts, FlowTable, GroupFacts, GroupTraffic, LinkFacts, Protocol};
+pub use facts::{FlowFacts, FlowRun, FlowTable, GroupFacts, GroupTraffic, LinkFacts, Protocol};
 pub use figures::{FigureNames, Report};
 pub use header::TcpHeader;
 pub use limit::Limit;

@@ -162,17 +162,14 @@ fn refuse_what_ip_cannot_carry(scenario: &Scenario) -> Result<(), CaptureError> 
 }
 
 fn flow_facts(scenario: &Scenario, flows: &Flows) -> Vec<FlowFacts> {
-    let mut of_group = vec![0; scenario.traffic.len()];
-    let facts = flows.sources.iter().zip(&flows.groups);
-    let facts = facts.map(|(source, &group)| {
-        let number = &mut of_group[group as usize];
+    let facts = (0..flows.count() as u32).map(|flow| {
+        let (source, group) = (flows.source(flow), flows.group(flow));
         let conversation = Conversation {
             group,
-            flow: *number,
+            flow: flow - flows.first_of(group),
             connection: None,
         };
-        *number += 1;
-        let protocol = match *source {
+        let protocol = match source {
             Source::Udp(_) | Source::Call(_) => Protocol::Udp,
             Source::Tcp(_) | Source::User(_) => {
                 let tcp = scenario.traffic[group as usize].tcp();

@@ -373,7 +373,7 @@ impl Connection {
 }
 
 /// Payload bytes that have reached receivers, from the beginning of the run.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     /// In order, for the application to read.
     pub delivered: u64,

@@ -11,7 +11,6 @@ use redtail_qdisc::{DropReason, QueueDiscipline, Sink};
 
 use crate::connections::Side;
 use crate::flows::{FlowEnds, Flows, Source};
-use crate::packet::Passed;
 
 /// Counts the drops of a queue while it is emptied.
 struct Emptied<'a>(&'a mut dyn FnMut(&SimPacket));
@@ -35,7 +34,7 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
     let network = &mut links.network;
     // Packets in flight, by flow and direction (0 data, 1 acknowledgements); those of users'
     // connections by their place and the side that sent them.
-    let mut in_flight = vec![[0u64; 2]; flows.groups.len()];
+    let mut in_flight = vec![[0u64; 2]; flows.count()];
     let mut of_users = vec![[0u64; 2]; flows.connections.place_count()];
     let mut count = |packet: &SimPacket| match flows.ends(packet.flow) {
         FlowEnds::Udp(_) => in_flight[packet.flow as usize][0] += 1,
@@ -90,17 +89,13 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
         "of the packets that flows miss, {at_queues} were dropped and {on_wires} lost on wires"
     );
 
-    for (flow, source) in flows.sources.iter().enumerate() {
-        let directions: [(u64, u64); 2] = match *source {
+    for flow in 0..flows.count() {
+        let directions: [(u64, u64); 2] = match flows.source(flow as u32) {
             Source::Tcp(i) => {
-                let Passed {
-                    sent: data,
-                    delivered: acks_in,
-                } = flows.senders[i as usize].passed;
-                let Passed {
-                    sent: acks,
-                    delivered: data_in,
-                } = flows.receivers[i as usize].passed;
+                let sender = &flows.senders[i as usize];
+                let (data, acks_in) = (sender.sent, sender.delivered.into());
+                let receiver = &flows.receivers[i as usize];
+                let (acks, data_in) = (receiver.sent.into(), receiver.delivered.into());
                 [(data, data_in), (acks, acks_in)]
             }
             Source::Udp(i) => {
@@ -118,9 +113,10 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
             Source::User(_) => continue,
         };
         for (direction, (sent, delivered)) in directions.into_iter().enumerate() {
+            let gone = delivered + dropped[flow][direction] + in_flight[flow][direction];
+            // TCP endpoints count modulo 2^32.
             assert_eq!(
-                sent,
-                delivered + dropped[flow][direction] + in_flight[flow][direction],
+                sent as u32, gone as u32,
                 "packets of flow {flow}, direction {direction}, do not add up"
             );
         }

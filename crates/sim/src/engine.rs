@@ -17,7 +17,7 @@ use redtail_core::{Time, prefetch};
 use redtail_network::{Class, Event, Links, Target, compile};
 use redtail_qdisc::Plugins;
 use redtail_spec::Scenario;
-use redtail_traffic::{Application, Traces};
+use redtail_traffic::Traces;
 use redtail_transport::SenderCounters;
 
 use self::ends::ends;
@@ -26,7 +26,7 @@ use self::measurement::Phases;
 use self::users::AtOnce;
 use crate::capture::Recorder;
 use crate::connections::Reached;
-use crate::flows::{Flows, Source};
+use crate::flows::Flows;
 use crate::packet::Contents;
 use crate::series::Sampler;
 
@@ -47,7 +47,7 @@ const MANY_USERS: usize = 100_000;
 /// Whether there are more endpoints with packets than the cache holds.
 fn many_endpoints(flows: &Flows) -> bool {
     let users = flows.users.len();
-    flows.groups.len() - users > MANY_FLOWS || users > MANY_USERS
+    flows.count() - users > MANY_FLOWS || users > MANY_USERS
 }
 
 /// The run was cancelled before its end.
@@ -88,40 +88,16 @@ struct Engine<'a> {
 impl<'a> Engine<'a> {
     fn new(scenario: &'a Scenario, plugins: &Plugins, traces: &Traces) -> Self {
         let (network, routes) = compile(scenario, plugins);
-        let mut flows = Flows::new(scenario, &routes, traces);
-        flows.back_routes = network.back_routes();
         let groups = scenario.traffic.len();
+        let back_routes = network.back_routes();
         let mut links = Links::new(network, groups, Time::ZERO + scenario.duration);
         let scheduler = &mut links.scheduler;
+        let mut flows = Flows::new(scenario, &routes, traces, scheduler);
+        flows.back_routes = back_routes;
         let measure_from = Time::ZERO + scenario.warmup;
         scheduler.add(Event::new(measure_from, Class::Measure, 0));
         for (phase, &at) in (1..).zip(&scenario.phases) {
             scheduler.add(Event::new(Time::ZERO + at, Class::Measure, phase));
-        }
-        for (flow, &start) in flows.starts.iter().enumerate() {
-            let stop = flows.stops[flow];
-            if let Source::User(user) = flows.sources[flow] {
-                let slot = &mut flows.users[user as usize];
-                let program = slot.program.as_deref();
-                let first = program.and_then(Application::next_wakeup);
-                slot.alarm.arm(first, Class::Source, flow as u32, scheduler);
-                continue;
-            }
-            if let Source::Call(call) = flows.sources[flow] {
-                let slot = &mut flows.calls[call as usize];
-                for (end, alarm) in slot.ends.iter().zip(&mut slot.alarms) {
-                    alarm.arm(end.next_wakeup(), Class::Source, flow as u32, scheduler);
-                }
-                continue;
-            }
-            if start < stop {
-                scheduler.add(Event::new(start, Class::Source, flow as u32));
-            }
-            if stop < Time::ZERO + scenario.duration
-                && matches!(flows.sources[flow], Source::Tcp(_))
-            {
-                scheduler.add(Event::new(stop, Class::Source, flow as u32));
-            }
         }
         if flows.senders.iter().any(|slot| slot.sender.is_paced()) {
             scheduler.pace(flows.senders.len());
@@ -137,8 +113,8 @@ impl<'a> Engine<'a> {
             measure_from,
             links,
             contents: Contents::default(),
-            dropped: vec![[0; 2]; flows.groups.len()],
-            marked: vec![0; flows.groups.len()],
+            dropped: vec![[0; 2]; flows.count()],
+            marked: vec![0; flows.count()],
             sampler,
             recorder: None,
             many_flows: many_endpoints(&flows),
@@ -239,8 +215,7 @@ impl<'a> Engine<'a> {
                 let datagram = contents.datagram(packet.content);
                 let took = slot.hear(datagram, packet.size, self.now, self.measure_from);
                 if let Some(took) = took {
-                    let group = self.flows.groups[packet.flow as usize];
-                    self.flows.delays[group as usize].record(took);
+                    self.flows.delays[slot.group as usize].record(took);
                 }
             }
             Target::Caller => self.call_hears(0, &packet),

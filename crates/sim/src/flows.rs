@@ -1,11 +1,15 @@
 //! The endpoints of a run: TCP senders and receivers, UDP sources and sinks.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::mem::offset_of;
+use std::ops::Range;
 
 use redtail_core::{Bytes, Span, Stream, Time, prefetch_start};
 use redtail_spec::Scenario;
-use redtail_traffic::{CallEnd, FlowKind, Playout, Traces, TrafficParams, UdpSource, User};
+use redtail_traffic::{
+    Application, CallEnd, FlowKind, Playout, Traces, TrafficParams, UdpSource, User,
+};
 use redtail_transport::{Flags, Receiver, Segment, Sender, TcpParams};
 
 use crate::connections::{Connections, Reached};
@@ -13,9 +17,9 @@ use crate::header::{self, TcpOptions};
 use crate::packet::{Contents, Datagram, Passed};
 use redtail_network::answers::Answers;
 use redtail_network::network::HostRoutes;
-use redtail_network::scheduler::Alarm;
+use redtail_network::scheduler::{Alarm, Scheduler};
 use redtail_network::statistics::Delays;
-use redtail_network::{Address, FlowNumbers, Links};
+use redtail_network::{Address, Class, Event, FlowNumbers, Links};
 
 /// When things happened that happen once to a flow, and to most flows never.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,16 +54,18 @@ impl AllMoments {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct SenderSlot {
-    /// Packets sent by this endpoint and those delivered to it.
-    pub passed: Passed,
+    /// Packets sent by this endpoint.
+    pub sent: u64,
     /// Its timer.
     pub alarm: Alarm,
+    /// Packets delivered to it, modulo 2^32.
+    pub delivered: u32,
     /// Route of its data.
     pub route: u32,
     /// Number of its flow.
     pub flow: u32,
-    /// Bytes of headers on each segment.
-    pub header: u32,
+    /// Bytes of headers on each segment, of which there are at most 1000 (`TcpParams::check`).
+    pub header: u16,
     /// Whether it opens with a handshake.
     pub handshake: bool,
     /// The state machine. It comes last, because what is rarely used is at its end.
@@ -67,11 +73,11 @@ pub struct SenderSlot {
 }
 
 const _: () = assert!(
-    SenderSlot::ORDINARY <= 8 * 64,
-    "an ordinary packet uses 8 lines"
+    SenderSlot::ORDINARY <= 7 * 64,
+    "an ordinary packet uses 7 lines"
 );
-const _: () = assert!(size_of::<SenderSlot>() <= 9 * 64);
-const _: () = assert!(size_of::<ReceiverSlot>() <= 3 * 64);
+const _: () = assert!(size_of::<SenderSlot>() <= 7 * 64);
+const _: () = assert!(size_of::<ReceiverSlot>() <= 2 * 64);
 
 impl SenderSlot {
     /// The first bytes, which an ordinary packet uses.
@@ -87,13 +93,13 @@ impl SenderSlot {
         contents: &mut Contents,
         links: &mut Links,
     ) {
-        self.passed.sent += 1;
-        let size = segment.len + self.header;
+        self.sent += 1;
+        let size = segment.len + u32::from(self.header);
         let to = Address {
             flow: self.flow,
             endpoint: index,
             route: self.route,
-            id: self.passed.sent as u16,
+            id: self.sent as u16,
         };
         contents.send_segment(segment, size, to, now, links);
     }
@@ -107,7 +113,7 @@ impl SenderSlot {
     /// A segment arrives.
     #[inline(always)] // into the two that call it
     pub fn hear(&mut self, segment: &Segment, now: Time, moments: &mut AllMoments) {
-        self.passed.delivered += 1;
+        self.delivered = self.delivered.wrapping_add(1);
         self.sender.on_segment(segment, now);
         if segment.flags.contains(Flags::SYN) {
             moments.change(self.flow).established.get_or_insert(now);
@@ -134,8 +140,10 @@ pub struct ReceiverSlot {
     pub at_once: bool,
     /// Whether the delivery of the first byte is still to be recorded.
     pub awaits_first_byte: bool,
-    /// Packets sent by this endpoint and those delivered to it.
-    pub passed: Passed,
+    /// Packets sent by this endpoint, modulo 2^32.
+    pub sent: u32,
+    /// Packets delivered to it, modulo 2^32.
+    pub delivered: u32,
 }
 
 impl ReceiverSlot {
@@ -150,7 +158,7 @@ impl ReceiverSlot {
     /// A segment arrives.
     #[inline]
     pub fn hear(&mut self, segment: &Segment, now: Time, moments: &mut AllMoments) {
-        self.passed.delivered += 1;
+        self.delivered = self.delivered.wrapping_add(1);
         self.receiver.on_segment(segment, now);
         if self.awaits_first_byte && self.receiver.delivered() > 0 {
             self.awaits_first_byte = false;
@@ -165,7 +173,7 @@ struct FreshFlow {
     sender: Sender,
     receiver: Receiver,
     /// Bytes of headers on each segment.
-    header: u32,
+    header: u16,
     handshake: bool,
     /// Whether the sender draws random numbers.
     draws: bool,
@@ -176,7 +184,7 @@ impl FreshFlow {
         Self {
             sender: Sender::new(params, None),
             receiver: Receiver::new(params),
-            header: params.header.as_u64() as u32,
+            header: params.header.as_u64() as u16,
             handshake: params.handshake,
             draws: params.growth.is_model(),
         }
@@ -190,8 +198,8 @@ pub struct UdpSlot {
     stream: Stream,
     /// Route of its packets.
     pub route: u32,
-    /// Number of its flow.
-    pub flow: u32,
+    /// Number of its group.
+    pub group: u32,
     /// Number of the next packet.
     pub next: u64,
     /// Bytes received over the whole run.
@@ -261,6 +269,8 @@ pub struct CallSlot {
     pub routes: [u32; 2],
     /// Number of its flow.
     pub flow: u32,
+    /// Number of its group.
+    pub group: u32,
     /// Bytes that the callee has received over the whole run.
     pub heard_bytes: u64,
     /// Packets that each end has sent and that were delivered to it.
@@ -299,6 +309,31 @@ pub enum Source {
     Call(u32),
 }
 
+impl Source {
+    /// The source of the same kind whose number is higher by `further`.
+    #[inline]
+    fn after(self, further: u32) -> Self {
+        match self {
+            Self::Tcp(i) => Self::Tcp(i + further),
+            Self::Udp(i) => Self::Udp(i + further),
+            Self::User(i) => Self::User(i + further),
+            Self::Call(i) => Self::Call(i + further),
+        }
+    }
+}
+
+/// The flows of a group. Their numbers follow one another, and so do those of their sources, which are all of the
+/// same kind. So nothing of this is kept for each flow. Of a user's flows only the first is included.
+#[derive(Clone, Copy, Debug)]
+struct GroupFlows {
+    /// Number of the first flow.
+    first: u32,
+    /// Number of flows.
+    count: u32,
+    /// The source of the first flow.
+    source: Source,
+}
+
 /// The endpoints of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowEnds {
@@ -322,8 +357,9 @@ pub struct Flows {
     /// [`Network::back_routes`](redtail_network::Network::back_routes): what a loss needs to know. It is apart
     /// from the receivers, which with many flows are not in the cache then.
     pub back_routes: Vec<bool>,
-    /// The bytes that had reached each receiver when the measurement began.
-    pub reached_before: Vec<Reached>,
+    /// The bytes that had reached each receiver when the measurement began, up to the last receiver that anything
+    /// had reached.
+    reached_before: Vec<Reached>,
     /// What happens once, for each TCP flow.
     pub moments: AllMoments,
     /// UDP sources with their sinks.
@@ -343,25 +379,29 @@ pub struct Flows {
     pub delays: Vec<Delays>,
     /// One-way delays of calls' media against the group's direction, by group.
     pub back_delays: Vec<Delays>,
-    /// The source of each flow, by flow number; of a user's flows only the first is included.
-    pub sources: Vec<Source>,
-    /// Group of each of these flows.
-    pub groups: Vec<u32>,
-    /// Start of each flow.
-    pub starts: Vec<Time>,
-    /// When each flow stops; [`Time::MAX`] is never.
-    pub stops: Vec<Time>,
+    /// The flows of each group, in the order of their numbers.
+    groups: Vec<GroupFlows>,
+    /// The TCP flows and UDP sources that have not started, the next one last. Only the start of the next one is
+    /// scheduled, because the event takes four times the memory of a number here.
+    waiting: Vec<u32>,
+    /// When each flow stops, up to the last that does; [`Time::MAX`] is never.
+    stops: Vec<Time>,
     /// The options of TCP segments, by group.
     pub options: Vec<Option<TcpOptions>>,
 }
 
 impl Flows {
-    /// Builds every endpoint of `scenario`. Each flow's draws come from a stream
+    /// Builds every endpoint of `scenario`, and schedules what it does first. Each flow's draws come from a stream
     /// named after its group and number, so they do not depend on anything else.
     ///
     /// # Panics
     /// When `traces` lacks a table of the scenario.
-    pub fn new(scenario: &Scenario, routes: &[Vec<HostRoutes>], traces: &Traces) -> Self {
+    pub fn new(
+        scenario: &Scenario,
+        routes: &[Vec<HostRoutes>],
+        traces: &Traces,
+        scheduler: &mut Scheduler,
+    ) -> Self {
         let mut flows = Self {
             connections: Connections::new(scenario),
             options: header::options(scenario),
@@ -372,6 +412,8 @@ impl Flows {
             .iter()
             .filter(|group| group.tcp().is_some() && !group.has_users());
         let tcp: usize = tcp.map(|group| group.access().flows as usize).sum();
+        let all = scenario.traffic.iter().map(|group| group.access().flows);
+        let mut starts = Vec::with_capacity(all.map(|flows| flows as usize).sum());
         flows.senders.reserve_exact(tcp);
         flows.receivers.reserve_exact(tcp);
         flows.delays = vec![Delays::default(); scenario.traffic.len()];
@@ -383,20 +425,30 @@ impl Flows {
                 .push(Answers::of(group, scenario, group_index));
             let make_user = group.make_users(traces);
             let fresh = group.tcp().map(|tcp| FreshFlow::new(&tcp.params));
+            let first = flows.count() as u32;
+            flows.groups.push(GroupFlows {
+                first,
+                count: access.flows,
+                source: match group.flow_kind(0) {
+                    FlowKind::Tcp { .. } => Source::Tcp(flows.senders.len() as u32),
+                    FlowKind::Udp => Source::Udp(flows.udp.len() as u32),
+                    FlowKind::Call => Source::Call(flows.calls.len() as u32),
+                    FlowKind::User => Source::User(flows.users.len() as u32),
+                },
+            });
             for i in 0..access.flows as usize {
                 let host = hosts[i % hosts.len()];
-                let mut stream = Stream::named(
-                    scenario.seed,
-                    scenario.replication,
-                    &format!("traffic.{}.{i}", access.name),
-                );
-                let flow = flows.groups.len() as u32;
-                flows.groups.push(group_index as u32);
+                let mut stream = stream_of(scenario, group, i);
+                let flow = first + i as u32;
                 let start = group.start(i, &mut stream);
-                flows.starts.push(start);
+                starts.push(start);
                 let stop = group.stop(i, &mut stream).unwrap_or(Time::MAX);
-                flows.stops.push(stop);
-                let source = match group.flow_kind(i) {
+                if stop < Time::MAX {
+                    flows.stops.resize(flow as usize, Time::MAX);
+                    flows.stops.push(stop);
+                }
+                let kind = group.flow_kind(i);
+                match kind {
                     FlowKind::Tcp { size } => {
                         let stream = || {
                             let name = format!("tcp.{}.{i}", access.name);
@@ -405,31 +457,131 @@ impl Flows {
                         let fresh = fresh.as_ref().expect("a TCP group has TCP parameters");
                         flows.add_tcp(fresh, size.map(Bytes::as_u64), host, flow, stream)
                     }
-                    FlowKind::Udp => flows.add_udp(group, stream, host, flow),
+                    FlowKind::Udp => {
+                        flows.add_udp(group, stream, host, group_index as u32);
+                    }
                     FlowKind::Call => {
                         let ends = group.make_call(start, stop, &stream);
-                        flows.add_call(ends.expect("the group has calls"), host, flow)
+                        let ends = ends.expect("the group has calls");
+                        flows.add_call(ends, host, flow, group_index as u32, scheduler);
                     }
                     FlowKind::User => {
                         let make = make_user.as_ref().expect("the group has users");
                         let program = make(i, start, stop, stream);
                         let host = (i % hosts.len()) as u32;
-                        flows.add_user(program, host, group_index as u32, flow)
+                        flows.add_user(program, host, group_index as u32, flow, scheduler);
                     }
-                };
-                flows.sources.push(source);
+                }
+                let is_tcp = matches!(kind, FlowKind::Tcp { .. });
+                // Calls and users have alarms.
+                if start < stop && (is_tcp || kind == FlowKind::Udp) {
+                    flows.waiting.push(flow);
+                }
+                if stop < Time::ZERO + scenario.duration && is_tcp {
+                    scheduler.add(Event::new(stop, Class::Source, flow));
+                }
             }
             flows.connections.add_group(group, hosts);
         }
-        flows.numbers = FlowNumbers::starting_at(flows.groups.len() as u32);
+        flows.numbers = FlowNumbers::starting_at(flows.count() as u32);
+        // Events of the same time come in the order of their flows.
+        let start = |flow: u32| (starts[flow as usize], flow);
         flows
+            .waiting
+            .sort_unstable_by_key(|&flow| Reverse(start(flow)));
+        flows.schedule_start(scenario, scheduler);
+        flows
+    }
+
+    /// Schedules the start of the flow that starts next.
+    fn schedule_start(&self, scenario: &Scenario, scheduler: &mut Scheduler) {
+        if let Some(&flow) = self.waiting.last() {
+            let start = self.start(flow, scenario);
+            scheduler.add(Event::new(start, Class::Source, flow));
+        }
+    }
+
+    /// A flow starts if it has not started yet: an event of it is then that of its start.
+    #[inline]
+    pub fn note_start(&mut self, flow: u32, scenario: &Scenario, scheduler: &mut Scheduler) {
+        if self.waiting.last() == Some(&flow) {
+            self.waiting.pop();
+            self.schedule_start(scenario, scheduler);
+        }
+    }
+
+    /// The number of flows; of a user's only the first is included.
+    pub fn count(&self) -> usize {
+        let last = self.groups.last();
+        last.map_or(0, |group| (group.first + group.count) as usize)
+    }
+
+    /// The group of a flow.
+    #[inline]
+    pub fn group(&self, flow: u32) -> u32 {
+        self.groups.partition_point(|group| group.first <= flow) as u32 - 1
+    }
+
+    /// Number of the first flow of a group.
+    pub fn first_of(&self, group: u32) -> u32 {
+        self.groups[group as usize].first
+    }
+
+    /// The source of a flow.
+    #[inline]
+    pub fn source(&self, flow: u32) -> Source {
+        let group = &self.groups[self.group(flow) as usize];
+        group.source.after(flow - group.first)
+    }
+
+    /// The numbers of a group's TCP senders and receivers; none if it has users.
+    pub fn tcp_of(&self, group: usize) -> Range<usize> {
+        let GroupFlows { count, source, .. } = self.groups[group];
+        match source {
+            Source::Tcp(first) => first as usize..(first + count) as usize,
+            Source::Udp(_) | Source::User(_) | Source::Call(_) => 0..0,
+        }
+    }
+
+    /// When a flow starts. It is not kept, because it follows from the scenario.
+    pub fn start(&self, flow: u32, scenario: &Scenario) -> Time {
+        let group = self.group(flow);
+        let i = (flow - self.first_of(group)) as usize;
+        let group = &scenario.traffic[group as usize];
+        group.start(i, &mut stream_of(scenario, group, i))
+    }
+
+    /// When a flow stops; [`Time::MAX`] is never.
+    #[inline]
+    pub fn stop(&self, flow: u32) -> Time {
+        let stop = self.stops.get(flow as usize);
+        stop.copied().unwrap_or(Time::MAX)
+    }
+
+    /// The measurement begins: takes note of what has reached the TCP receivers.
+    pub fn note_reached(&mut self) {
+        for (i, slot) in self.receivers.iter().enumerate() {
+            let reached = slot.reached();
+            if reached != Reached::default() {
+                self.reached_before.resize(i, Reached::default());
+                self.reached_before.push(reached);
+            }
+        }
+    }
+
+    /// The bytes that were delivered by this TCP receiver since the measurement began, as
+    /// [`Reached::goodput_since`] has it.
+    pub fn goodput(&self, receiver: usize) -> u64 {
+        let before = self.reached_before.get(receiver);
+        let reached = self.receivers[receiver].reached();
+        reached.goodput_since(before.copied().unwrap_or_default())
     }
 
     /// The bytes that have reached the TCP receivers and users of each group so far.
     pub fn reached_by_group(&self) -> Vec<Reached> {
         let mut reached = vec![Reached::default(); self.answers.len()];
         for slot in &self.receivers {
-            reached[self.groups[slot.flow as usize] as usize] += slot.reached();
+            reached[self.group(slot.flow) as usize] += slot.reached();
         }
         for (group, reached) in (0..).zip(&mut reached) {
             *reached += self.connections.reached(group);
@@ -437,40 +589,62 @@ impl Flows {
         reached
     }
 
-    /// The endpoints of the flow of this number. The flows beyond `sources` are those that users open.
+    /// The endpoints of the flow of this number. The flows beyond [`count`](Self::count) are those that users open.
     #[inline]
     pub fn ends(&self, flow: u32) -> FlowEnds {
-        match self.sources.get(flow as usize) {
-            Some(&Source::Tcp(i)) => FlowEnds::Tcp(i),
-            Some(&Source::Udp(i)) => FlowEnds::Udp(i),
-            Some(&Source::Call(i)) => FlowEnds::Call(i),
-            Some(Source::User(_)) | None => FlowEnds::Connection,
+        if flow as usize >= self.count() {
+            return FlowEnds::Connection;
+        }
+        match self.source(flow) {
+            Source::Tcp(i) => FlowEnds::Tcp(i),
+            Source::Udp(i) => FlowEnds::Udp(i),
+            Source::Call(i) => FlowEnds::Call(i),
+            Source::User(_) => FlowEnds::Connection,
         }
     }
 
-    fn add_user(&mut self, program: User, host: u32, group: u32, flow: u32) -> Source {
+    fn add_user(
+        &mut self,
+        program: User,
+        host: u32,
+        group: u32,
+        flow: u32,
+        scheduler: &mut Scheduler,
+    ) {
+        let mut alarm = Alarm::default();
+        alarm.arm(program.next_wakeup(), Class::Source, flow, scheduler);
         self.users.push(UserSlot {
             program: Some(Box::new(program)),
-            alarm: Alarm::default(),
+            alarm,
             flow,
             group,
             host,
             open: Vec::new(),
             may_be_free: 0,
         });
-        Source::User(self.users.len() as u32 - 1)
     }
 
-    fn add_call(&mut self, ends: [CallEnd; 2], host: HostRoutes, flow: u32) -> Source {
+    fn add_call(
+        &mut self,
+        ends: [CallEnd; 2],
+        host: HostRoutes,
+        flow: u32,
+        group: u32,
+        scheduler: &mut Scheduler,
+    ) {
+        let mut alarms = [Alarm::default(); 2];
+        for (end, alarm) in ends.iter().zip(&mut alarms) {
+            alarm.arm(end.next_wakeup(), Class::Source, flow, scheduler);
+        }
         self.calls.push(CallSlot {
             ends,
-            alarms: [Alarm::default(); 2],
+            alarms,
             routes: [host.data, host.back],
             flow,
+            group,
             heard_bytes: 0,
             passed: [Passed::default(); 2],
         });
-        Source::Call(self.calls.len() as u32 - 1)
     }
 
     fn add_tcp(
@@ -480,7 +654,7 @@ impl Flows {
         host: HostRoutes,
         flow: u32,
         stream: impl FnOnce() -> Stream,
-    ) -> Source {
+    ) {
         let mut sender = fresh.sender.with_size(size);
         if fresh.draws {
             sender = sender.with_stream(stream());
@@ -492,19 +666,20 @@ impl Flows {
             flow,
             header: fresh.header,
             handshake: fresh.handshake,
-            passed: Passed::default(),
+            sent: 0,
+            delivered: 0,
         });
         self.receivers.push(ReceiverSlot {
             receiver: fresh.receiver.clone(),
             alarm: Alarm::default(),
             route: host.back,
             flow,
-            header: fresh.header,
+            header: fresh.header.into(),
             at_once: host.back_at_once,
             awaits_first_byte: size.is_some(),
-            passed: Passed::default(),
+            sent: 0,
+            delivered: 0,
         });
-        Source::Tcp(self.senders.len() as u32 - 1)
     }
 
     fn add_udp(
@@ -512,8 +687,8 @@ impl Flows {
         group: &TrafficParams,
         stream: Stream,
         host: HostRoutes,
-        flow: u32,
-    ) -> Source {
+        group_index: u32,
+    ) {
         let sink = match group {
             TrafficParams::Voip(group) => UdpSink::Call(Box::new(Playout::new(group))),
             _ => UdpSink::Counter,
@@ -522,7 +697,7 @@ impl Flows {
             source: UdpSource::of(group).expect("a UDP group has sources"),
             stream,
             route: host.data,
-            flow,
+            group: group_index,
             next: 0,
             heard_bytes: 0,
             received_bytes: 0,
@@ -531,6 +706,11 @@ impl Flows {
             passed: Passed::default(),
             sink,
         });
-        Source::Udp(self.udp.len() as u32 - 1)
     }
+}
+
+/// The stream from which flow `i` of a group draws.
+fn stream_of(scenario: &Scenario, group: &TrafficParams, i: usize) -> Stream {
+    let name = format!("traffic.{}.{i}", group.access().name);
+    Stream::named(scenario.seed, scenario.replication, &name)
 }

@@ -55,7 +55,7 @@ impl Sampler {
             let snapshot = slot.sender.snapshot();
             rows.time_s.push(now.as_secs_f64());
             rows.flow.push(slot.flow);
-            rows.group.push(flows.groups[slot.flow as usize]);
+            rows.group.push(flows.group(slot.flow));
             rows.cwnd_bytes.push(snapshot.cwnd);
             rows.ssthresh_bytes.push(snapshot.ssthresh);
             rows.in_flight_bytes.push(snapshot.outstanding as f64);
@@ -71,10 +71,10 @@ impl Sampler {
         let reached = flows.reached_by_group();
         let mut reached: Vec<u64> = reached.iter().map(|group| group.delivered).collect();
         for slot in &flows.udp {
-            reached[flows.groups[slot.flow as usize] as usize] += slot.heard_bytes;
+            reached[slot.group as usize] += slot.heard_bytes;
         }
         for slot in &flows.calls {
-            reached[flows.groups[slot.flow as usize] as usize] += slot.heard_bytes;
+            reached[slot.group as usize] += slot.heard_bytes;
         }
         for (group, &bytes) in (0..).zip(&reached) {
             self.groups.time_s.push(now.as_secs_f64());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use redtail_core::{Rate, Span};
-use redtail_qdisc::{FlowFacts, FlowTable, GroupFacts, GroupTraffic, LinkFacts, Protocol};
+use redtail_qdisc::{FlowFacts, FlowRun, FlowTable, GroupFacts, GroupTraffic, LinkFacts, Protocol};
 use redtail_traffic::{Direction, FlowKind, TrafficParams};
 
 use crate::experiment::{HopParams, LinkParams, Scenario, Topology};
@@ -63,31 +63,41 @@ fn segments(group: &TrafficParams, index: u32) -> Option<u64> {
 
 /// Every flow of these groups, numbered as the engine numbers them.
 pub(crate) fn flow_table(traffic: &[TrafficParams]) -> Arc<FlowTable> {
-    let (mut groups, mut flows) = (Vec::new(), Vec::new());
+    let (mut groups, mut runs) = (Vec::new(), Vec::new());
     let mut hosts = 0;
     for (index, group) in traffic.iter().enumerate() {
         let access = group.access();
         let count = used_hosts(group).max(1) as u32;
         groups.push(access.name.to_owned());
-        flows.extend((0..access.flows).map(|flow| {
+        let run = |flow, flows, run_hosts| {
             let sender = hosts + flow % count;
-            FlowFacts {
-                group: index as u32,
-                protocol: if group.tcp().is_some() {
-                    Protocol::Tcp
-                } else {
-                    Protocol::Udp
+            FlowRun {
+                first: FlowFacts {
+                    group: index as u32,
+                    protocol: if group.tcp().is_some() {
+                        Protocol::Tcp
+                    } else {
+                        Protocol::Udp
+                    },
+                    dscp: access.dscp,
+                    port: access.port,
+                    sender,
+                    receiver: sender + count,
+                    segments: segments(group, flow),
                 },
-                dscp: access.dscp,
-                port: access.port,
-                sender,
-                receiver: sender + count,
-                segments: segments(group, flow),
+                count: flows,
+                hosts: run_hosts,
+                users: group.has_users(),
             }
-        }));
+        };
+        if group.has_one_size() {
+            runs.push(run(0, access.flows, count));
+        } else {
+            runs.extend((0..access.flows).map(|flow| run(flow, 1, 1)));
+        }
         hosts = hosts.saturating_add(count.saturating_mul(2));
     }
-    Arc::new(FlowTable::new(groups, flows))
+    Arc::new(FlowTable::of_runs(groups, runs))
 }
 
 impl Scenario {

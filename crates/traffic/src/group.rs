@@ -273,6 +273,14 @@ impl TrafficParams {
         }
     }
 
+    /// Whether its flows have equally much data to send, as far as that is known.
+    pub fn has_one_size(&self) -> bool {
+        match self.made_of() {
+            MadeOf::Tcp(group) => group.sizes().is_none_or(|sizes| sizes.values().len() == 1),
+            MadeOf::Udp(_) | MadeOf::Users(_) | MadeOf::Calls(_) => true,
+        }
+    }
+
     /// Whether its flows always have more data to send.
     pub fn always_sends(&self) -> bool {
         self.flow_kind(0) == FlowKind::Tcp { size: None }

@@ -39,13 +39,10 @@ use redtail_core::{Span, Stream, Time, schemars, serde};
 
 pub use self::laws::Growth;
 
-use self::hybla::HyblaSlowStart;
-use self::hystart::HyStart;
 use self::laws::{Law, law};
 use self::model::{LostSegment, Model, RateSample};
 use self::models::{AnyModel, model};
 use self::slow_start::{SlowStart, SlowStartKind};
-use self::vegas::VegasSlowStart;
 
 /// Quantity that a reduction is a share of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -260,7 +257,7 @@ pub trait GrowthLaw {
 /// A congestion controller: no packets, no timers, no queues.
 #[derive(Clone, Debug)]
 pub struct Controller {
-    mss: f64,
+    mss: u32,
     halving: Halving,
     byte_counting: bool,
     window: Window,
@@ -295,23 +292,22 @@ impl Controller {
         let mss = f64::from(config.mss);
         let initial_cwnd = f64::from(config.initial_window) * mss;
         Self {
-            mss,
+            mss: config.mss,
             halving: config.halving,
             byte_counting: config.byte_counting,
             window: Window {
                 cwnd: initial_cwnd,
                 ssthresh: f64::INFINITY,
             },
-            slow_start: match config.slow_start {
-                SlowStartKind::Standard => SlowStart::Standard,
-                SlowStartKind::Startup => SlowStart::Startup,
-                SlowStartKind::HystartPlusPlus => SlowStart::HyStartPlusPlus(Box::default()),
-                SlowStartKind::Hystart => SlowStart::HyStart(Box::new(HyStart::new(mss))),
-                SlowStartKind::Vegas => SlowStart::Vegas(Box::new(VegasSlowStart::new(mss))),
-                SlowStartKind::Hybla => SlowStart::Hybla(Box::new(HyblaSlowStart::new(mss))),
-            },
+            slow_start: SlowStart::new(config.slow_start, mss),
             law: Law::new(&config),
         }
+    }
+
+    /// Size of a full segment in bytes.
+    #[inline]
+    fn mss(&self) -> f64 {
+        f64::from(self.mss)
     }
 
     /// New data was acknowledged.
@@ -327,13 +323,14 @@ impl Controller {
             let most = if self.byte_counting {
                 f64::INFINITY
             } else {
-                self.mss
+                self.mss()
             };
             self.slow_start.on_ack(&mut self.window, sample, most);
             if self.window.cwnd > self.window.ssthresh {
                 self.pass_ssthresh(sample);
             }
-            law!(&mut self.law, l => l.observe(&mut self.window, sample, self.mss));
+            let mss = self.mss();
+            law!(&mut self.law, l => l.observe(&mut self.window, sample, mss));
         } else {
             self.avoid(sample);
         }
@@ -350,7 +347,7 @@ impl Controller {
         let avoids = cwnd >= ssthresh;
         if avoids {
             // It grows, so it stays beyond ssthresh.
-            self.window.cwnd = reno.after(cwnd, acked, self.mss);
+            self.window.cwnd = reno.after(cwnd, acked, self.mss());
         }
         avoids
     }
@@ -359,7 +356,8 @@ impl Controller {
     #[inline]
     fn avoid(&mut self, sample: &AckSample) {
         let Window { cwnd, ssthresh } = self.window;
-        let grown = law!(&mut self.law, l => l.grown(cwnd, sample, self.mss));
+        let mss = self.mss();
+        let grown = law!(&mut self.law, l => l.grown(cwnd, sample, mss));
         // A law that shrinks the window does not cause a return to slow start.
         self.window = Window {
             cwnd: grown,
@@ -397,7 +395,7 @@ impl Controller {
             self.window.cwnd = model!(&**model, m => m.cwnd());
             return;
         }
-        let (cwnd, mss) = (self.window.cwnd, self.mss);
+        let (cwnd, mss) = (self.window.cwnd, self.mss());
         // Marks may have a factor of their own.
         let repeated = event.kind == CongestionKind::Timeout { repeated: true };
         let own = if event.beta.is_none() && !repeated {
@@ -456,21 +454,23 @@ impl Controller {
 
     /// Whether the law needs every acknowledgement.
     pub fn watches(&self) -> bool {
-        law!(&self.law, l => l.watches()) || matches!(self.slow_start, SlowStart::Hybla(_))
+        law!(&self.law, l => l.watches()) || self.slow_start.watches()
     }
 
     /// Passes any acknowledgement to the law.
     pub fn watch(&mut self, sample: &PathSample) {
-        law!(&mut self.law, l => l.watch(self.window.cwnd, sample, self.mss));
-        if let SlowStart::Hybla(hybla) = &mut self.slow_start {
+        let mss = self.mss();
+        law!(&mut self.law, l => l.watch(self.window.cwnd, sample, mss));
+        if let Some(hybla) = self.slow_start.hybla() {
             hybla.watch(sample);
         }
     }
 
     /// Tells the law that an episode has ended; `timeout` if it was the repair after a timeout.
     pub fn on_episode_end(&mut self, timeout: bool, now: Time) {
-        if let Some(segments) = law!(&mut self.law, l => l.on_episode_end(timeout, self.mss, now)) {
-            self.window.cwnd = segments * self.mss;
+        let mss = self.mss();
+        if let Some(segments) = law!(&mut self.law, l => l.on_episode_end(timeout, mss, now)) {
+            self.window.cwnd = segments * mss;
             self.window.ssthresh = self.window.cwnd;
         }
     }
@@ -532,7 +532,7 @@ impl Controller {
             return;
         }
         law!(&mut self.law, l => l.on_handshake(now));
-        if let SlowStart::Hybla(hybla) = &mut self.slow_start {
+        if let Some(hybla) = self.slow_start.hybla() {
             self.window.cwnd = hybla.initial_window(rtt);
         }
     }
@@ -612,20 +612,20 @@ impl Controller {
             return;
         }
         let Window { cwnd, ssthresh } = self.window;
-        let segments = (cwnd / self.mss).floor() as u64;
+        let segments = (cwnd / self.mss()).floor() as u64;
         if !reducing {
             let kept = (segments >> 1) + (segments >> 2);
-            self.window.ssthresh = ssthresh.max(as_f64(kept) * self.mss);
+            self.window.ssthresh = ssthresh.max(as_f64(kept) * self.mss());
         }
         let mut left = segments;
         for _ in 1..timeouts {
-            if as_f64(left) * self.mss <= restart.min(cwnd) {
+            if as_f64(left) * self.mss() <= restart.min(cwnd) {
                 break;
             }
             left >>= 1;
         }
         if left < segments {
-            self.window.cwnd = (as_f64(left) * self.mss).max(restart.min(cwnd));
+            self.window.cwnd = (as_f64(left) * self.mss()).max(restart.min(cwnd));
         }
     }
 }

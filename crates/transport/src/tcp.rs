@@ -15,6 +15,7 @@ pub mod ack_policy;
 pub(crate) mod adaptive_acks;
 pub(crate) mod closing;
 pub mod delivery_rate;
+mod disorder;
 pub mod ecn;
 pub mod endpoint;
 pub(crate) mod frto;

@@ -79,7 +79,7 @@ impl QueueKind for SredParams {
     }
 
     fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
-        let flows = link.flows.flows.len();
+        let flows = link.flows.count();
         let clause = format!("is less than there are flows ({flows}), so hits tell little");
         ((self.zombies as usize) < flows)
             .then(|| ParamWarning::new("zombies", clause))

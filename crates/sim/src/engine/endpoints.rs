@@ -61,18 +61,18 @@ impl Engine<'_> {
             // A return path without delay needs no event.
             let sender = &mut self.flows.senders[index as usize];
             while let Some(segment) = slot.receiver.poll_transmit(self.now) {
-                slot.passed.sent += 1;
+                slot.sent = slot.sent.wrapping_add(1);
                 sender.hear(&segment, self.now, &mut self.flows.moments);
                 delivered = true;
             }
         } else {
             while let Some(segment) = slot.receiver.poll_transmit(self.now) {
-                slot.passed.sent += 1;
+                slot.sent = slot.sent.wrapping_add(1);
                 let to = Address {
                     flow: slot.flow,
                     endpoint: index,
                     route: slot.route,
-                    id: slot.passed.sent as u16,
+                    id: slot.sent as u16,
                 };
                 self.contents
                     .send_segment(segment, slot.header, to, self.now, &mut self.links);
@@ -130,12 +130,15 @@ impl Engine<'_> {
 
     /// A TCP flow starts or stops, a UDP source sends, or a user acts.
     pub(super) fn on_source(&mut self, flow: u32) {
-        match self.flows.sources[flow as usize] {
+        let scheduler = &mut self.links.scheduler;
+        self.flows.note_start(flow, self.scenario, scheduler);
+        match self.flows.source(flow) {
             Source::User(user) => self.on_user(user),
             Source::Call(call) => self.on_call_timer(call),
             Source::Tcp(i) => {
+                let stop = self.flows.stop(flow);
                 let slot = &mut self.flows.senders[i as usize];
-                if self.now < self.flows.stops[flow as usize] {
+                if self.now < stop {
                     slot.sender.open(slot.handshake);
                 } else {
                     slot.sender.close();
@@ -160,7 +163,7 @@ impl Engine<'_> {
                 let again = self.now + gap;
                 self.contents
                     .send(content, size, to, self.now, &mut self.links);
-                if again < self.flows.stops[flow as usize] {
+                if again < self.flows.stop(flow) {
                     self.links
                         .scheduler
                         .add(Event::new(again, Class::Source, flow));
@@ -191,7 +194,7 @@ impl Engine<'_> {
         }
         slot.ends[side].hear(&content, packet.size, marked, counts, self.now);
         if counts && content.is_media() {
-            let group = self.flows.groups[packet.flow as usize] as usize;
+            let group = slot.group as usize;
             let delays = match side {
                 0 => &mut self.flows.back_delays,
                 _ => &mut self.flows.delays,

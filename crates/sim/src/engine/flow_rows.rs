@@ -37,7 +37,7 @@ impl Engine<'_> {
         let senders = self.flows.senders.iter();
         self.flows_before = Some(FlowsBefore {
             done: senders.map(|slot| slot.sender.counters()).collect(),
-            sent: (0..self.flows.sources.len())
+            sent: (0..self.flows.count())
                 .map(|flow| self.data_sent(flow))
                 .collect(),
             lost: self.dropped.iter().map(|&[data, _]| data).collect(),
@@ -46,8 +46,8 @@ impl Engine<'_> {
 
     /// Data packets that a flow has sent.
     fn data_sent(&self, flow: usize) -> u64 {
-        match self.flows.sources[flow] {
-            Source::Tcp(i) => self.flows.senders[i as usize].passed.sent,
+        match self.flows.source(flow as u32) {
+            Source::Tcp(i) => self.flows.senders[i as usize].sent,
             Source::Udp(i) => self.flows.udp[i as usize].passed.sent,
             Source::Call(i) => self.flows.calls[i as usize].passed[0].sent,
             Source::User(_) => 0,
@@ -62,7 +62,7 @@ impl Engine<'_> {
             return None;
         }
         let mut rows = FlowRowsMaker::new(self.scenario, self.end);
-        for flow in 0..self.flows.sources.len() {
+        for flow in 0..self.flows.count() {
             if let Some(row) = self.named_row(flow, &before, &rows) {
                 rows.add(&row);
             }
@@ -81,26 +81,26 @@ impl Engine<'_> {
         rows: &FlowRowsMaker,
     ) -> Option<FlowRow> {
         let flows = &self.flows;
-        let group = flows.groups[flow];
-        let first = flows.groups.partition_point(|&other| other < group);
+        let group = flows.group(flow as u32);
+        let first = flows.first_of(group) as usize;
         let row = FlowRow {
             group: group as usize,
             flow: flow as u32,
             host: rows.host(group as usize, flow - first),
-            start: flows.starts[flow],
-            stop: flows.stops[flow],
+            start: flows.start(flow as u32, self.scenario),
+            stop: flows.stop(flow as u32),
             sent: Some(self.data_sent(flow) - before.sent[flow]),
             marked: Some(self.marked[flow]),
             ..FlowRow::default()
         };
-        match flows.sources[flow] {
+        match flows.source(flow as u32) {
             Source::Tcp(i) => {
                 let i = i as usize;
-                let (slot, receiver) = (&flows.senders[i], &flows.receivers[i]);
+                let slot = &flows.senders[i];
                 let done = slot.sender.counters() - before.done[i];
                 Some(FlowRow {
                     completed: flows.moments.of(slot.flow).completed,
-                    delivered: receiver.reached().goodput_since(flows.reached_before[i]),
+                    delivered: flows.goodput(i),
                     lost: Some(self.dropped[flow][0] - before.lost[flow]),
                     retransmissions: Some(done.retransmissions),
                     timeouts: Some(done.timeouts),

@@ -10,7 +10,6 @@ use super::Engine;
 use super::ends::ends;
 use crate::connections::Reached;
 use crate::conservation;
-use crate::flows::ReceiverSlot;
 
 /// The measurements of the phases.
 #[derive(Debug, Default)]
@@ -49,8 +48,7 @@ impl Engine<'_> {
         self.catch_up();
         let phases = !self.scenario.phases.is_empty();
         self.links.start_measuring(phases, self.now);
-        let receivers = self.flows.receivers.iter();
-        self.flows.reached_before = receivers.map(ReceiverSlot::reached).collect();
+        self.flows.note_reached();
         for slot in &mut self.flows.senders {
             slot.sender.start_measuring();
         }
@@ -84,7 +82,7 @@ impl Engine<'_> {
     pub(super) fn done_by_group(&self) -> Vec<SenderCounters> {
         let mut done = vec![SenderCounters::default(); self.scenario.traffic.len()];
         for slot in &self.flows.senders {
-            done[self.flows.groups[slot.flow as usize] as usize] += slot.sender.counters();
+            done[self.flows.group(slot.flow) as usize] += slot.sender.counters();
         }
         for (group, done) in (0..).zip(&mut done) {
             *done += self.flows.connections.done(group);

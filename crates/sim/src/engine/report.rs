@@ -7,7 +7,7 @@ use redtail_network::histograms::ONE_WAY_DELAY;
 use redtail_network::metrics::*;
 use redtail_network::report::{self, full_name};
 use redtail_network::result::{Histograms, RunResult, Transfers};
-use redtail_network::statistics::jain;
+use redtail_network::statistics::Shares;
 
 use redtail_traffic::transfer::{
     COMPLETED, COMPLETION_TIME_MEAN, FIRST_BYTE_TIME_MEAN, HANDSHAKE_TIME_MEAN,
@@ -63,9 +63,9 @@ impl Engine<'_> {
     /// For a group: the longest wait for an acknowledgement that advances, and the number of
     /// present waits of more than 10 s.
     fn waits(&self, group: usize) -> (Span, u64) {
-        let slots = self.flows.senders.iter();
-        let flows = slots.filter(|slot| self.is_of(slot.flow, group));
+        let flows = &self.flows.senders[self.flows.tcp_of(group)];
         flows
+            .iter()
             .map(|slot| slot.sender.longest_wait(self.now))
             .chain(self.flows.connections.waits(group as u32, self.now))
             .fold((Span::ZERO, 0), |(longest, stalled), (wait, is_stalled)| {
@@ -76,7 +76,7 @@ impl Engine<'_> {
     /// Metrics of the flows, by group and together.
     pub(super) fn report_flows(&self, result: &mut RunResult) {
         let (done, reached) = (self.done_by_group(), self.reached_by_group());
-        let (mut all_tcp, mut users_rate) = (Vec::new(), 0.0);
+        let (mut all_tcp, mut users_rate) = (Shares::default(), 0.0);
         for (index, name) in result.groups.iter().enumerate() {
             let metrics = &mut result.metrics;
             let mut add = |(metric, value): Value| {
@@ -86,49 +86,48 @@ impl Engine<'_> {
             };
             let host_wait = self.links.network.longest_host_wait(index as u32);
             add((HOST_WAIT_MAX, Some(host_wait.as_secs_f64())));
-            let mut rates = self.tcp_rates(index, reached[index]);
+            let mut rates = self.tcp_rates(index, reached[index], &mut all_tcp);
             if !rates.is_empty() {
-                add((GOODPUT, Some(rates.iter().sum())));
+                add((GOODPUT, Some(rates.sum())));
                 self.report_tcp(index, done[index], reached[index], &mut add);
             }
             if let Some(answers) = self.flows.answers[index].as_deref() {
                 self.report_users(index, answers, &mut add);
-                users_rate += rates.iter().sum::<f64>();
+                users_rate += rates.sum();
                 continue; // fairness between users depends on what they request
             }
-            all_tcp.extend_from_slice(&rates);
-            rates.extend(match self.scenario.traffic[index] {
+            let others = match self.scenario.traffic[index] {
                 TrafficParams::Call(_) => {
                     self.report_calls(index, &mut result.histograms, &mut add)
                 }
                 _ => self.report_udp(index, &mut result.histograms, &mut add),
-            });
-            add((FAIRNESS, jain(rates)));
+            };
+            others.into_iter().for_each(|rate| rates.add(rate));
+            add((FAIRNESS, rates.fairness()));
         }
         let mut groups = self.scenario.traffic.iter();
         if groups.any(|group| group.tcp().is_some()) {
-            let goodput = all_tcp.iter().sum::<f64>() + users_rate;
+            let goodput = all_tcp.sum() + users_rate;
             result.metrics.push((full_name("", GOODPUT), goodput));
         }
-        if let Some(fairness) = jain(all_tcp) {
+        if let Some(fairness) = all_tcp.fairness() {
             result.metrics.push((full_name("", FAIRNESS), fairness));
         }
     }
 
-    /// Goodput of each TCP flow of a group or, if it has users, of all of them together; empty for
-    /// a group without TCP.
-    fn tcp_rates(&self, group: usize, reached: Reached) -> Vec<f64> {
+    /// Goodput of each TCP flow of a group, which is added to that of `all`, or, if the group has users, of all of
+    /// them together; empty for a group without TCP.
+    fn tcp_rates(&self, group: usize, reached: Reached, all: &mut Shares) -> Shares {
         let period = self.period();
-        let mut rates = Vec::new();
-        for (receiver, before) in self.flows.receivers.iter().zip(&self.flows.reached_before) {
-            if self.is_of(receiver.flow, group) {
-                let bytes = receiver.reached().goodput_since(*before);
-                rates.push(bits_per_second(bytes, period));
-            }
+        let mut rates = Shares::default();
+        for receiver in self.flows.tcp_of(group) {
+            let rate = bits_per_second(self.flows.goodput(receiver), period);
+            rates.add(rate);
+            all.add(rate);
         }
         if self.flows.answers[group].is_some() {
             let bytes = reached.goodput_since(self.reached_before[group]);
-            rates.push(bits_per_second(bytes, period));
+            rates.add(bits_per_second(bytes, period));
         }
         rates
     }
@@ -191,7 +190,7 @@ impl Engine<'_> {
         add: &mut impl FnMut(Value),
     ) -> Vec<f64> {
         let slots = self.flows.udp.iter();
-        let slots = slots.filter(|slot| self.is_of(slot.flow, group));
+        let slots = slots.filter(|slot| slot.group as usize == group);
         let (mut received, mut lost) = (0, 0);
         let mut rates = Vec::new();
         for slot in slots.clone() {
@@ -223,7 +222,7 @@ impl Engine<'_> {
         add: &mut impl FnMut(Value),
     ) -> Vec<f64> {
         let slots = self.flows.calls.iter();
-        let slots: Vec<_> = slots.filter(|slot| self.is_of(slot.flow, group)).collect();
+        let slots: Vec<_> = slots.filter(|slot| slot.group as usize == group).collect();
         let ends = |side: usize| slots.iter().map(move |slot| &slot.ends[side]);
         let delays = &self.flows.delays[group];
         let name = self.scenario.traffic[group].access().name;
@@ -241,10 +240,6 @@ impl Engine<'_> {
         self.scenario.duration - self.scenario.warmup
     }
 
-    fn is_of(&self, flow: u32, group: usize) -> bool {
-        self.flows.groups[flow as usize] as usize == group
-    }
-
     /// Exchanges of a group that were requested in the measurement period and are not complete.
     fn unanswered(&self, group: usize) -> u64 {
         let connections = self.flows.connections.iter();
@@ -258,13 +253,12 @@ impl Engine<'_> {
     /// of the last byte.
     fn transfer_times(&self, group: usize) -> [Times; 3] {
         let mut times = [Times::default(); 3];
-        for sender in &self.flows.senders {
+        for sender in &self.flows.senders[self.flows.tcp_of(group)] {
             let moments = self.flows.moments.of(sender.flow);
-            let early = moments.completed.is_some_and(|at| at < self.measure_from);
-            if self.flows.groups[sender.flow as usize] as usize != group || early {
+            if moments.completed.is_some_and(|at| at < self.measure_from) {
                 continue;
             }
-            let start = self.flows.starts[sender.flow as usize];
+            let start = self.flows.start(sender.flow, self.scenario);
             let ends = [moments.established, moments.first_byte, moments.completed];
             for (times, end) in times.iter_mut().zip(ends) {
                 times.add(end.map(|end| end - start));
@@ -277,14 +271,14 @@ impl Engine<'_> {
     pub(super) fn transfers(&self) -> Transfers {
         let mut rows = Transfers::default();
         for sender in &self.flows.senders {
-            let group = self.flows.groups[sender.flow as usize];
+            let group = self.flows.group(sender.flow);
             let TrafficParams::Transfer(transfer) = &self.scenario.traffic[group as usize] else {
                 continue;
             };
-            let start = self.flows.starts[sender.flow as usize];
+            let start = self.flows.start(sender.flow, self.scenario);
             let since = |end: Option<Time>| end.map_or(f64::NAN, |end| (end - start).as_secs_f64());
-            let first = self.flows.groups.partition_point(|&other| other < group);
-            let size = transfer.size.get(sender.flow as usize - first).as_u64();
+            let first = self.flows.first_of(group);
+            let size = transfer.size.get((sender.flow - first) as usize).as_u64();
             let done = sender.sender.counters();
             let moments = self.flows.moments.of(sender.flow);
             rows.group.push(group);

@@ -1,6 +1,6 @@
 //! The users' programs and their connections in the engine.
 
-use redtail_core::{Ecn, Span, Time};
+use redtail_core::{Ecn, FlowId, Span, Time};
 use redtail_qdisc::FlowTable;
 use redtail_traffic::{Answer, Application, ConnectionId, Done, Exchange, Network, Server, User};
 
@@ -55,7 +55,7 @@ impl Network for Port<'_> {
             }
             false => {
                 let flow = self.flows.numbers.take();
-                let first_host = self.table.flows[slot.flow as usize].sender - slot.host;
+                let first_host = self.table.get(FlowId(slot.flow)).sender - slot.host;
                 self.table.open(flow, slot.flow, first_host + host);
                 flow
             }
@@ -449,7 +449,7 @@ hosts = 3
         // A queue knows the group of each, and the host that serves it.
         let table = &engine.links.network.flows;
         for (_, connection) in engine.flows.connections.iter() {
-            let facts = table.get(redtail_core::FlowId(connection.at.flow));
+            let facts = table.get(FlowId(connection.at.flow));
             assert_eq!(facts.group, 1);
             assert_eq!(facts.sender, 2 + connection.at.host);
         }

@@ -6,7 +6,7 @@ use redtail_core::{Span, schemars, serde};
 use strum::VariantArray;
 
 use super::hybla::HyblaSlowStart;
-use super::hystart;
+use super::hystart::HyStart;
 use super::vegas::VegasSlowStart;
 use super::{AckSample, Window, as_f64};
 
@@ -29,36 +29,65 @@ pub enum SlowStartKind {
     Startup,
 }
 
-/// A slow start with its state.
+/// A slow start with its state. `None` is the standard one. Boxed, so that other senders stay small.
 #[derive(Clone, Debug)]
-pub(super) enum SlowStart {
-    Standard,
-    HyStartPlusPlus(Box<HyStartPlusPlus>),
-    HyStart(Box<hystart::HyStart>),
-    Vegas(Box<VegasSlowStart>),
-    Hybla(Box<HyblaSlowStart>),
+pub(super) struct SlowStart(Option<Box<Special>>);
+
+/// A slow start other than the standard one.
+#[derive(Clone, Debug)]
+enum Special {
+    HyStartPlusPlus(HyStartPlusPlus),
+    HyStart(HyStart),
+    Vegas(VegasSlowStart),
+    Hybla(HyblaSlowStart),
     Startup,
 }
 
 impl SlowStart {
+    /// The slow start of this kind at the start of a connection. `mss` is the size of a full segment in bytes.
+    pub(super) fn new(kind: SlowStartKind, mss: f64) -> Self {
+        let special = match kind {
+            SlowStartKind::Standard => return Self(None),
+            SlowStartKind::HystartPlusPlus => Special::HyStartPlusPlus(HyStartPlusPlus::default()),
+            SlowStartKind::Hystart => Special::HyStart(HyStart::new(mss)),
+            SlowStartKind::Vegas => Special::Vegas(VegasSlowStart::new(mss)),
+            SlowStartKind::Hybla => Special::Hybla(HyblaSlowStart::new(mss)),
+            SlowStartKind::Startup => Special::Startup,
+        };
+        Self(Some(Box::new(special)))
+    }
+
+    /// Hybla's slow start, which watches the path.
+    pub(super) fn hybla(&mut self) -> Option<&mut HyblaSlowStart> {
+        match self.0.as_deref_mut() {
+            Some(Special::Hybla(hybla)) => Some(hybla),
+            _ => None,
+        }
+    }
+
+    /// Whether it needs every acknowledgement.
+    pub(super) fn watches(&self) -> bool {
+        matches!(self.0.as_deref(), Some(Special::Hybla(_)))
+    }
+
     /// Grows `window` for an acknowledgement by at most `most` bytes (RFC 5681, equation 2: one
     /// segment).
     #[inline]
     pub(super) fn on_ack(&mut self, window: &mut Window, sample: &AckSample, most: f64) {
         let grows = most.min(as_f64(sample.acked));
-        match self {
-            Self::Standard => window.cwnd += grows,
-            Self::HyStartPlusPlus(hystart) => hystart.on_ack(window, sample, grows),
-            Self::HyStart(hystart) => hystart.on_ack(window, sample, grows),
-            Self::Vegas(vegas) => vegas.on_ack(window, sample, grows),
-            Self::Hybla(hybla) => hybla.on_ack(window, sample, grows),
-            Self::Startup => {} // the model's
+        match self.0.as_deref_mut() {
+            None => window.cwnd += grows,
+            Some(Special::HyStartPlusPlus(hystart)) => hystart.on_ack(window, sample, grows),
+            Some(Special::HyStart(hystart)) => hystart.on_ack(window, sample, grows),
+            Some(Special::Vegas(vegas)) => vegas.on_ack(window, sample, grows),
+            Some(Special::Hybla(hybla)) => hybla.on_ack(window, sample, grows),
+            Some(Special::Startup) => {} // the model's
         }
     }
 
     /// A timeout: slow start begins again.
     pub(super) fn on_timeout(&mut self) {
-        if let Self::HyStart(hystart) = self {
+        if let Some(Special::HyStart(hystart)) = self.0.as_deref_mut() {
             hystart.on_timeout();
         }
     }
@@ -171,7 +200,8 @@ mod tests {
             cwnd: 10.0 * MSS,
             ssthresh: f64::INFINITY,
         };
-        (SlowStart::HyStartPlusPlus(Box::default()), window, 0)
+        let slow_start = SlowStart::new(SlowStartKind::HystartPlusPlus, MSS);
+        (slow_start, window, 0)
     }
 
     #[test]

@@ -89,9 +89,10 @@ impl Arrival<'_> {
 }
 
 /// How a sender responds to marks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub enum EcnResponse {
     /// Packets are not ECN-capable; echoes are ignored.
+    #[default]
     None,
     /// Echoed marks, answered once per window.
     Echo {

@@ -4,13 +4,13 @@
 //! blocks to report), RFC 5681, section 4.2 (when), RFC 3168, section 6.1.3 (echoing marks),
 //! RFC 7323 (timestamps, window scale).
 
-use redtail_core::{Ecn, Span, Time, prefetch};
+use redtail_core::{Ecn, Span, Time};
 
 use super::ack_policy::AckPolicy;
 use super::adaptive_acks::{AdaptiveAcks, Arrived, Place};
 use super::closing::Closing;
+use super::disorder::Disorder;
 use super::ecn::feedback::{AckUrgency, Feedback};
-use super::ranges::Ranges;
 use super::slow_reader::SlowReader;
 use super::timestamps::{before, timestamp};
 use crate::params::TcpParams;
@@ -25,10 +25,10 @@ const PS_PER_US: u64 = 1_000_000;
 pub struct Receiver {
     /// Next byte expected.
     next: u64,
-    /// The ranges that arrived above it.
-    above: Ranges,
-    /// The ranges of `above`, the most recently changed first; empty without selective acknowledgements.
-    recent: Vec<SackBlock>,
+    /// What arrived above it, or again.
+    disorder: Disorder,
+    /// Whether anything arrived above `next`.
+    has_gap: bool,
     policy: AckPolicy,
     /// Whether it has neither ECN, timestamps, reports of duplicates nor the adaptive policy, so that a segment
     /// in order needs less.
@@ -49,10 +49,8 @@ pub struct Receiver {
     /// for a change of marking.
     other_due: bool,
     syn_ack_due: bool,
-    /// Distinct sequence numbers that have arrived: payload bytes and the FIN.
-    received: u64,
-    /// The duplicate to report (D-SACK); `None` for a receiver that does not report duplicates.
-    duplicate: Option<Box<Option<SackBlock>>>,
+    /// Whether it reports duplicates (D-SACK).
+    reports_duplicates: bool,
     /// State that most connections do not need, or memory for it.
     optional: Option<Box<OptionalState>>,
     /// Whether `optional` has any state.
@@ -77,8 +75,8 @@ impl Receiver {
     pub fn new(params: &TcpParams) -> Self {
         Self {
             next: 0,
-            above: Ranges::default(),
-            recent: Vec::new(),
+            disorder: Disorder::default(),
+            has_gap: false,
             policy: AckPolicy::new(params),
             basic: !(params.ecn || params.timestamps || params.dsack || params.adaptive_acks),
             window: params.announced(params.receive_window.as_u64()) as u32,
@@ -91,8 +89,7 @@ impl Receiver {
             ack_due: false,
             other_due: false,
             syn_ack_due: false,
-            received: 0,
-            duplicate: (params.dsack && params.recovery.uses_sack()).then(Box::default),
+            reports_duplicates: params.dsack && params.recovery.uses_sack(),
             optional: SlowReader::new(params).map(|reader| {
                 Box::new(OptionalState {
                     reader: Some(reader),
@@ -116,9 +113,9 @@ impl Receiver {
             (_, optional) => optional.clone(),
         };
         copy_fields!(
-            self, fresh;;
-            next, above, recent, policy, basic, window, sack_blocks, ecn, ecn_syn_ack, timestamps,
-            ts_recent, last_ack_sent, ack_due, other_due, syn_ack_due, received, duplicate,
+            self, fresh; disorder;
+            next, has_gap, policy, basic, window, sack_blocks, ecn, ecn_syn_ack, timestamps,
+            ts_recent, last_ack_sent, ack_due, other_due, syn_ack_due, reports_duplicates,
             optional, special, fin_timeout, half,
         );
         self.optional = kept;
@@ -216,8 +213,9 @@ impl Receiver {
     /// Prefetches into the cache what the next segment reads outside the receiver itself.
     #[inline]
     pub fn prefetch(&self) {
-        self.above.as_slice().first().map(prefetch);
-        self.recent.first().map(prefetch);
+        if self.has_gap {
+            self.disorder.prefetch();
+        }
     }
 
     /// Bytes received in order, for the application to read.
@@ -229,7 +227,8 @@ impl Receiver {
 
     /// Distinct payload bytes received, in order or not.
     pub fn received(&self) -> u64 {
-        self.received - u64::from(self.closing().is_some())
+        let received = self.next + self.disorder.above().bytes();
+        received - u64::from(self.closing().is_some())
     }
 
     #[inline]
@@ -257,9 +256,7 @@ impl Receiver {
     pub fn on_segment(&mut self, segment: &Segment, now: Time) {
         let is_control = segment.flags.intersects(Flags::SYN.with(Flags::FIN));
         if self.is_plain() && segment.seq == self.next && segment.len > 0 && !is_control {
-            let len = u64::from(segment.len);
-            self.received += len;
-            self.next += len;
+            self.next += u64::from(segment.len);
             self.ack_due |= self.policy.on_data(now, false);
         } else if segment.len > 0 || is_control || !self.basic || self.special {
             self.process_segment(segment, now);
@@ -270,7 +267,7 @@ impl Receiver {
     /// nothing arrived out of order.
     #[inline]
     fn is_plain(&self) -> bool {
-        self.basic && !self.special && self.above.is_empty()
+        self.basic && !self.special && !self.has_gap
     }
 
     /// Processes any segment.
@@ -307,14 +304,13 @@ impl Receiver {
         } else {
             AckUrgency::None
         };
-        let in_order = segment.seq <= self.next && end > self.next && self.above.is_empty();
+        let in_order = segment.seq <= self.next && end > self.next && !self.has_gap;
         let is_expected = in_order && segment.seq == self.next;
-        if !is_expected && self.duplicate.is_some() {
+        if !is_expected && self.reports_duplicates {
             self.note_duplicate(segment.seq, end);
         }
         let before = self.next;
         if in_order {
-            self.received += end - self.next;
             self.next = end;
         } else {
             self.on_disorder(segment.seq, end);
@@ -440,12 +436,12 @@ impl Receiver {
                 end: self.next,
             })
         } else {
-            let above = self.above.as_slice();
+            let above = self.disorder.above().as_slice();
             let at = above.partition_point(|range| range.end <= seq);
             above.get(at).copied().filter(|range| range.start < end)
         };
-        if let (Some(slot), Some(known)) = (&mut self.duplicate, known) {
-            **slot = Some(SackBlock {
+        if let Some(known) = known {
+            self.disorder.change().duplicate = Some(SackBlock {
                 start: seq.max(known.start),
                 end: end.min(known.end),
             });
@@ -460,20 +456,21 @@ impl Receiver {
             start: seq.max(self.next),
             end,
         };
-        let mut fresh = 0;
-        let merged = self.above.insert(block, |gap| fresh += gap.end - gap.start);
-        self.received += fresh;
-        let reached = self.above.take_reaching(self.next);
+        let known = self.disorder.change();
+        let merged = known.above.insert(block, |_| ());
+        let reached = known.above.take_reaching(self.next);
         if let Some(reached) = reached {
             self.next = reached.end;
         }
+        self.has_gap = !known.above.is_empty();
         if self.sack_blocks > 0 {
-            self.recent
+            known
+                .recent
                 .retain(|range| range.end < merged.start || range.start > merged.end);
             if reached.is_none() {
-                self.recent.insert(0, merged);
-            } else if self.recent.is_empty() {
-                self.recent.shrink_to(MAX_SACK_BLOCKS);
+                known.recent.insert(0, merged);
+            } else if known.recent.is_empty() {
+                known.recent.shrink_to(MAX_SACK_BLOCKS);
             }
         }
     }
@@ -578,7 +575,7 @@ impl Receiver {
     /// Whether its acknowledgements have no options, no echoes and a constant window.
     #[inline]
     fn acknowledges_plainly(&self) -> bool {
-        let selective = self.sack_blocks > 0 && !self.above.is_empty();
+        let selective = self.sack_blocks > 0 && self.has_gap;
         self.basic && !self.special && !selective
     }
 
@@ -646,20 +643,17 @@ impl Receiver {
     /// Whether the next acknowledgement has selective ones.
     #[inline]
     fn has_sack(&self) -> bool {
-        self.sack_blocks > 0 && !self.above.is_empty()
-            || self.duplicate.as_ref().is_some_and(|slot| slot.is_some())
+        self.sack_blocks > 0 && self.has_gap || self.disorder.has_duplicate()
     }
 
     /// The selective acknowledgements of an acknowledgement, with the duplicate, which is reported once.
     #[inline(never)] // the rest of an acknowledgement is short
     fn take_sack(&mut self) -> SackBlocks {
         let mut sack = SackBlocks::default();
-        if let Some(slot) = &mut self.duplicate
-            && let Some(duplicate) = slot.take()
-        {
+        if let Some(duplicate) = self.disorder.take_duplicate() {
             sack.push(self.next, duplicate);
         }
-        if self.sack_blocks > 0 && !self.above.is_empty() {
+        if self.sack_blocks > 0 && self.has_gap {
             self.report(&mut sack);
         }
         sack
@@ -700,7 +694,7 @@ impl Receiver {
     fn report(&self, sack: &mut SackBlocks) {
         // A D-SACK report is already the first block.
         let free = self.sack_blocks - u8::from(!sack.is_empty());
-        for &range in self.recent.iter().take(usize::from(free)) {
+        for &range in self.disorder.recent().iter().take(usize::from(free)) {
             sack.push(self.next, range);
         }
     }

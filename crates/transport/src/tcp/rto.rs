@@ -18,7 +18,7 @@ use std::num::NonZeroU64;
 
 use redtail_core::{Span, Time};
 
-use super::shared::Shared;
+use super::shared::{Shared, SharedParams};
 use super::timer_wheel::TimerWheel;
 
 pub use crate::choices::{RtoFloor, RttDeviation, RttSampling, SynLoss, TimerRestart};
@@ -33,19 +33,20 @@ use crate::params::TcpParams;
 /// exact clock ticks in picoseconds.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
-    params: Shared<TimerParams>,
+    params: Shared<SharedParams>,
     estimate: Estimate,
     /// Set if the greatest deviation is used. Boxed, so that other senders stay small.
     peak: Option<Box<Peak>>,
     backoff: u32,
+    /// The number of round-trip samples in `taken`.
+    samples: u32,
     /// The timeout, back-off included. It is stored because each segment sent reads it, and fewer samples
     /// change it.
     rto: Span,
     taken: Taken,
 }
 
-/// The parameters of a retransmission timer and its estimator. The senders of a group share them, so that these are
-/// small.
+/// The parameters of a retransmission timer and its estimator.
 #[derive(Debug)]
 pub(super) struct TimerParams {
     /// Picoseconds in a tick of the clock that measures round trips.
@@ -61,7 +62,7 @@ pub(super) struct TimerParams {
 }
 
 impl TimerParams {
-    fn new(params: &TcpParams) -> Self {
+    pub(super) fn new(params: &TcpParams) -> Self {
         Self {
             tick: params.clock_granularity.as_ps().max(1),
             min: params.min_rto,
@@ -90,15 +91,13 @@ enum Estimate {
 /// The round-trip samples that were taken since the measurement began.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
-    count: u64,
-    /// In units of 1024 ps, which do not overflow in any run.
+    /// Of the first 2^32 - 1 of them, in units of 1024 ps, which do not overflow in any run.
     sum: u64,
     least: Span,
 }
 
 impl Taken {
     const NONE: Self = Self {
-        count: 0,
         sum: 0,
         least: Span::from_ps(u64::MAX),
     };
@@ -151,7 +150,7 @@ impl RttEstimator {
     pub fn new(params: &TcpParams) -> Self {
         let tick = params.clock_granularity.as_ps().max(1);
         let mut estimator = Self {
-            params: Shared::new(TimerParams::new(params)),
+            params: Shared::new(SharedParams::new(params)),
             estimate: Estimate::None {
                 initial: params.initial_rto,
             },
@@ -166,6 +165,7 @@ impl RttEstimator {
                 })
             }),
             backoff: 0,
+            samples: 0,
             rto: Span::ZERO,
             taken: Taken::NONE,
         };
@@ -175,24 +175,25 @@ impl RttEstimator {
 
     /// Becomes a copy of `fresh`.
     pub(super) fn renew(&mut self, fresh: &Self) {
-        copy_fields!(self, fresh; params; estimate, peak, backoff, rto, taken);
+        copy_fields!(self, fresh; params; estimate, peak, backoff, samples, rto, taken);
     }
 
     /// What the senders of a group share.
     #[inline]
-    pub(super) fn params(&self) -> &TimerParams {
+    pub(super) fn params(&self) -> &SharedParams {
         &self.params
     }
 
     /// Mean and least of the samples since the measurement began, without the rounding of the
     /// clock; `None` without any.
     pub fn round_trips(&self) -> Option<(Span, Span)> {
-        let Taken { count, sum, least } = self.taken;
+        let (count, Taken { sum, least }) = (u64::from(self.samples), self.taken);
         (count > 0).then(|| (Span::from_ps((sum / count) << 10), least))
     }
 
     /// The measurement begins.
     pub fn start_measuring(&mut self) {
+        self.samples = 0;
         self.taken = Taken::NONE;
     }
 
@@ -201,7 +202,7 @@ impl RttEstimator {
         match self.estimate {
             Estimate::None { .. } => None,
             Estimate::Known { srtt8, .. } => {
-                Some(Span::from_ps((srtt8.get() >> 3) * self.params.tick))
+                Some(Span::from_ps((srtt8.get() >> 3) * self.params.timer.tick))
             }
         }
     }
@@ -212,13 +213,15 @@ impl RttEstimator {
     #[inline]
     pub fn sample(&mut self, sent: Time, now: Time, una: u64, next: u64) {
         // In whole ticks of the clock, at least one.
-        let ticks = |time: Time| match self.params.tick {
+        let ticks = |time: Time| match self.params.timer.tick {
             1 => time.as_ps(), // an exact clock needs no division
             tick => time.as_ps() / tick,
         };
         let r = (ticks(now) - ticks(sent)).max(1);
-        self.taken.count += 1;
-        self.taken.sum += (now - sent).as_ps() >> 10;
+        if self.samples < u32::MAX {
+            self.samples += 1;
+            self.taken.sum += (now - sent).as_ps() >> 10;
+        }
         self.taken.least = self.taken.least.min(now - sent);
         let (srtt8, rttvar4) = match self.estimate {
             Estimate::None { .. } => {
@@ -265,7 +268,7 @@ impl RttEstimator {
             max,
             floor,
             ..
-        } = &*self.params;
+        } = &self.params.timer;
         let base = match self.estimate {
             Estimate::None { initial } => initial,
             Estimate::Known { srtt8, rttvar4 } => {
@@ -299,7 +302,7 @@ impl RttEstimator {
     /// 6298, rule 5.7).
     pub fn restart_with(&mut self, floor: Span) {
         self.estimate = Estimate::None {
-            initial: self.params.initial.max(floor),
+            initial: self.params.timer.initial.max(floor),
         };
         self.backoff = 0;
         self.update_rto();

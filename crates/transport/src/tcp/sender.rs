@@ -13,6 +13,7 @@
 //! | `transmit`, `segments` | what is sent next; the segments that carry it |
 //! | `timers`, `loss_probe`, `persist` | the timers and the probes |
 //! | `round_trip`, `rate` | round-trip samples; pacing and rate samples |
+//! | `optional` | the state that most senders do without |
 //!
 //! A connection that opens with a handshake closes with a FIN in each direction. The sender's FIN
 //! goes with its last data (RFC 9293, section 3.6). In the scoreboard the FIN is one more byte
@@ -24,6 +25,7 @@ mod counters;
 mod episode;
 mod linux;
 mod loss_probe;
+mod optional;
 mod persist;
 mod rate;
 mod round_trip;
@@ -42,22 +44,21 @@ use self::connection::{Connection, ConnectionState};
 use self::counters::Counts;
 pub use self::counters::{SenderCounters, SenderSnapshot};
 use self::linux::LinuxStates;
-use self::loss_probe::RackTimers;
-use self::persist::Persist;
+use self::optional::{Optional, OptionalState};
 use self::stream::SendStream;
 use self::timers::RetransmissionTimer;
 use super::ecn::EcnResponse;
 use super::maybe_offset::MaybeOffset;
 use super::pacing::Pacer;
 use super::progress::Progress;
-use super::prr::Prr;
 use super::rack::Rules;
 use super::recovery::{Recovery, RecoveryTraits};
 use super::rto::RttSampling;
 use super::scoreboard::Scoreboard;
+use super::shared::SenderParams;
 use super::timer_wheel::Expiry;
 use super::undo::Undo;
-use crate::cc::{Controller, ControllerConfig, IdleDecay};
+use crate::cc::{Controller, ControllerConfig};
 use crate::params::TcpParams;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +74,7 @@ enum Phase {
 /// writes.
 ///
 /// The fields are in the order in which they are stored: first what an ordinary acknowledgement or segment uses, and
-/// from `persist` on the rest. With thousands of flows a packet costs by the cache lines that it touches
+/// at the end what is counted rarely. With thousands of flows a packet costs by the cache lines that it touches
 /// (docs/performance.md).
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -93,35 +94,17 @@ pub struct Sender {
     timer_restarted: bool,
     /// The present acknowledgement revealed a new loss.
     newly_lost: bool,
-    limited_transmit: bool,
     /// Whether it has none of what most senders do without: ECN, timestamps, losses detected by time, reductions
     /// undone or spread, pacing, a law that watches the path. What these need is then not asked for.
     basic: bool,
-    ecn_retransmissions: bool,
-    /// The traits of the recovery strategy, copied because every acknowledgement reads them.
-    traits: RecoveryTraits,
     /// Whether the growth law needs every acknowledgement.
     watched: bool,
-    sampling: RttSampling,
-    timestamps: bool,
-    uses_prr: bool,
-    byte_counting: bool,
-    idle_decay: IdleDecay,
-    /// The segment with the FIN may leave beyond the window.
-    fin_beyond_window: bool,
-    idle_restart: bool,
     /// Nothing is outstanding and nothing can be sent: there is no data, or no window.
     idle: bool,
-    prr: Option<Box<Prr>>,
-    /// Set if losses are detected by time. Boxed, so that other senders stay small.
-    timers: Option<Box<RackTimers>>,
-    /// Set if spurious reductions are detected.
-    undo: Option<Box<Undo>>,
-    /// Set if losses are repaired in the states of Linux.
-    linux: Option<Box<LinuxStates>>,
-    /// Set if segments are paced.
+    /// What most senders do without.
+    optional: Optional,
+    /// Set if segments are paced. It is apart from `optional`, because each segment asks for it.
     pacer: Option<Box<Pacer>>,
-    ecn: EcnResponse,
     stream: SendStream,
     /// The end of the segment being timed, and when it was sent.
     timed: Option<(NonZeroU64, Time)>,
@@ -135,17 +118,10 @@ pub struct Sender {
     timer: RetransmissionTimer,
     board: Scoreboard,
     counters: Counts,
-    /// Set while the peer's window prevents sending.
-    persist: Option<Box<Persist>>,
-    dup_thresh: u32,
-    /// The largest window that the peer can announce.
-    peer_window_max: u32,
-    /// In segments, for the restart after an idle time.
-    initial_window: u32,
 }
 
 const _: () = assert!(
-    size_of::<Sender>() <= 536,
+    size_of::<Sender>() <= 416,
     "thousands of senders share a cache"
 );
 
@@ -204,47 +180,35 @@ impl Sender {
         let is_linux = traits.by_time == Some(Rules::Linux);
         let controller = controller(params);
         let mut sender = Self {
-            connection: Connection::new(params),
+            connection: Connection::CLOSED,
             phase: Phase::Open,
             resend_first: false,
             timer_restarted: false,
             newly_lost: false,
-            limited_transmit: params.limited_transmit,
             basic: is_basic(params, controller.watches()),
-            ecn_retransmissions: params.ecn_retransmissions,
-            traits,
             watched: controller.watches(),
-            sampling: params.rtt_sampling,
             mss,
             dup_acks: 0,
-            dup_thresh: params.dup_thresh,
             timeouts_in_row: 0,
             peer_window,
-            peer_window_max: peer_window,
-            initial_window: params.initial_window,
-            timestamps: params.timestamps,
-            uses_prr: params.prr,
-            byte_counting: params.byte_counting,
-            idle_decay: params.idle_decay,
-            fin_beyond_window: params.fin_beyond_window,
-            idle_restart: params.idle_restart,
             idle: false,
             ts_recent: 0,
             board: scoreboard(params, traits),
-            prr: None,
-            timers: traits.by_time.map(|_| Box::default()),
-            persist: None,
-            undo: match is_linux {
-                true => None,
-                false => Undo::new(params.frto, params.dsack, traits.uses_sack),
-            },
-            linux: is_linux.then(|| Box::new(LinuxStates::new(params))),
+            optional: Optional::new(OptionalState {
+                timers: traits.by_time.map(|_| Box::default()),
+                undo: match is_linux {
+                    true => None,
+                    false => Undo::new(params.frto, params.dsack, traits.uses_sack),
+                },
+                linux: is_linux.then(|| Box::new(LinuxStates::new(params))),
+                ecn: EcnResponse::new(params),
+                ..OptionalState::default()
+            }),
             pacer: params
                 .pacing
                 .then(|| Box::new(Pacer::new(params.pacing_ca_ratio, params.unpaced_segments))),
             controller,
             recovery,
-            ecn: EcnResponse::new(params),
             timer: RetransmissionTimer::new(params),
             recover: MaybeOffset::NONE,
             timed: None,
@@ -300,6 +264,12 @@ impl Sender {
         sender
     }
 
+    /// What the senders of a group share.
+    #[inline]
+    fn params(&self) -> &SenderParams {
+        &self.timer.rtt.params().sender
+    }
+
     /// The sequence number of a segment without data.
     #[inline]
     pub(super) fn next_seq(&self) -> u64 {
@@ -320,12 +290,9 @@ impl Sender {
     pub(super) fn renew(&mut self, fresh: &Self) {
         copy_fields!(
             self, fresh; board, timer;
-            connection, phase, resend_first, timer_restarted, newly_lost, limited_transmit,
-            basic, ecn_retransmissions, traits, watched, sampling, mss, dup_acks, dup_thresh,
-            timeouts_in_row, peer_window, peer_window_max, initial_window, timestamps, uses_prr,
-            byte_counting, idle_decay, fin_beyond_window, idle_restart, idle, ts_recent, prr,
-            timers, persist, undo, linux, pacer, controller, recovery, ecn, recover, timed,
-            last_sent, stream, progress, counters,
+            connection, phase, resend_first, timer_restarted, newly_lost, basic, watched, mss,
+            dup_acks, timeouts_in_row, peer_window, idle, ts_recent, optional, pacer, controller,
+            recovery, recover, timed, last_sent, stream, progress, counters,
         );
     }
 
@@ -393,7 +360,7 @@ impl Sender {
             ssthresh: window.ssthresh,
             outstanding: self.board.next().min(self.stream.size) - self.acked(),
             srtt: self.timer.rtt.srtt(),
-            alpha: self.ecn.alpha(),
+            alpha: self.optional.ecn().alpha(),
             pacing_rate: self.pacer.as_ref().and_then(|pacer| pacer.rate()),
             state: self.controller.state(),
         }
@@ -403,7 +370,7 @@ impl Sender {
     /// [`next_timer`](Self::next_timer) and [`next_release`](Self::next_release).
     #[inline]
     pub fn next_wakeup(&self) -> Option<Time> {
-        if self.pacer.is_none() && self.timers.is_none() {
+        if self.pacer.is_none() && self.optional.timers().is_none() {
             return self.timer.expires(); // the only one
         }
         self.earliest_wakeup()
@@ -412,7 +379,7 @@ impl Sender {
     /// A time that [`next_wakeup`](Self::next_wakeup) is not before, found without branches.
     #[inline]
     pub(super) fn quiet_until(&self) -> Time {
-        match self.pacer.is_none() && self.timers.is_none() {
+        match self.pacer.is_none() && self.optional.timers().is_none() {
             true => self.timer.at.map_or(Time::MAX, Expiry::earliest),
             false => Time::ZERO,
         }
@@ -439,7 +406,7 @@ impl Sender {
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
         let timeout = self.timer.expires();
-        match &self.timers {
+        match self.optional.timers() {
             None => timeout,
             Some(timers) => {
                 let probe = timers.probe.at.map(|at| at.expires(self.timer.wheel()));
@@ -451,7 +418,7 @@ impl Sender {
     /// As [`next_timer`](Self::next_timer); `None` also if that is certain to be at `alarm` or later.
     #[inline]
     pub fn next_timer_before(&self, alarm: Option<Time>) -> Option<Time> {
-        if let (Some(timers), Some(alarm)) = (&self.timers, alarm) {
+        if let (Some(timers), Some(alarm)) = (self.optional.timers(), alarm) {
             let timeout = self.timer.at.map(Expiry::earliest);
             let probe = timers.probe.at.map(|at| at.earliest());
             let earliest = earlier(earlier(timeout, timers.judge_at), probe);

@@ -3,6 +3,12 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use super::recovery::RecoveryTraits;
+use super::rto::TimerParams;
+use crate::cc::IdleDecay;
+use crate::choices::{RttSampling, SynLoss};
+use crate::params::TcpParams;
+
 /// A value that does not change, in one place for all copies.
 #[derive(Debug)]
 pub(super) struct Shared<T>(Arc<T>);
@@ -32,5 +38,73 @@ impl<T> Deref for Shared<T> {
     #[inline]
     fn deref(&self) -> &T {
         &self.0
+    }
+}
+
+/// The parameters of senders. Those of a group share them, so that they are small.
+#[derive(Debug)]
+pub(super) struct SharedParams {
+    /// Of the retransmission timer and its estimator.
+    pub timer: TimerParams,
+    /// Of the rest.
+    pub sender: SenderParams,
+}
+
+impl SharedParams {
+    pub fn new(params: &TcpParams) -> Self {
+        Self {
+            timer: TimerParams::new(params),
+            sender: SenderParams::new(params),
+        }
+    }
+}
+
+/// The parameters of a sender, without those of its parts.
+#[derive(Debug)]
+pub(super) struct SenderParams {
+    /// The traits of the recovery strategy.
+    pub traits: RecoveryTraits,
+    pub sampling: RttSampling,
+    pub timestamps: bool,
+    pub limited_transmit: bool,
+    pub uses_prr: bool,
+    pub byte_counting: bool,
+    pub ecn_retransmissions: bool,
+    /// Whether a retransmitted SYN asks for no ECN (RFC 3168, section 6.1.1.1).
+    pub ecn_fallback: bool,
+    /// Whether the SYN-ACK is acknowledged without data even if there is data to send.
+    pub bare_ack: bool,
+    pub syn_loss: SynLoss,
+    /// The segment with the FIN may leave beyond the window.
+    pub fin_beyond_window: bool,
+    pub idle_decay: IdleDecay,
+    pub idle_restart: bool,
+    pub dup_thresh: u32,
+    /// The largest window that the peer can announce.
+    pub peer_window_max: u32,
+    /// In segments, for the restart after an idle time.
+    pub initial_window: u32,
+}
+
+impl SenderParams {
+    fn new(params: &TcpParams) -> Self {
+        Self {
+            traits: params.recovery.traits(),
+            sampling: params.rtt_sampling,
+            timestamps: params.timestamps,
+            limited_transmit: params.limited_transmit,
+            uses_prr: params.prr,
+            byte_counting: params.byte_counting,
+            ecn_retransmissions: params.ecn_retransmissions,
+            ecn_fallback: params.ecn_fallback,
+            bare_ack: params.bare_handshake_ack,
+            syn_loss: params.syn_loss,
+            fin_beyond_window: params.fin_beyond_window,
+            idle_decay: params.idle_decay,
+            idle_restart: params.idle_restart,
+            dup_thresh: params.dup_thresh,
+            peer_window_max: params.announced(params.receive_window.as_u64()) as u32,
+            initial_window: params.initial_window,
+        }
     }
 }

@@ -63,7 +63,7 @@ impl Sender {
         // Whether the congestion window limited sending until now (`window_is_full`).
         let before = self.board.outstanding() + acked.bytes;
         if as_f64(before + u64::from(self.mss)) > self.controller.window().cwnd {
-            let bytes = match self.byte_counting {
+            let bytes = match self.params().byte_counting {
                 true => self.board.delivered() - delivered,
                 false => acked.bytes,
             };
@@ -73,7 +73,8 @@ impl Sender {
             }
         }
         self.restart_timeout(now);
-        if !self.finish(segment) && self.traits.pipe_is_exact && self.board.first_is_lost() {
+        if !self.finish(segment) && self.params().traits.pipe_is_exact && self.board.first_is_lost()
+        {
             self.maybe_enter_recovery(now);
         }
     }
@@ -94,19 +95,19 @@ impl Sender {
         if segment.ack >= self.board.una() {
             self.on_window(segment);
         }
-        let marked = if self.ecn.enabled() {
+        let marked = if self.optional.ecn().enabled() {
             self.on_feedback(segment, now)
         } else {
             0
         };
-        if self.linux.is_some() {
+        if self.optional.linux().is_some() {
             return self.on_ack_as_linux(segment, marked, same_window, now);
         }
         let (una, delivered) = (self.board.una(), self.board.delivered());
-        if self.timers.is_some() {
+        if self.optional.timers().is_some() {
             self.begin_ack(segment);
         }
-        if self.undo.is_some() && !segment.sack.is_empty() {
+        if self.optional.undo().is_some() && !segment.sack.is_empty() {
             self.on_report(segment, now);
         }
         let in_flight = self.board.pipe();
@@ -118,10 +119,10 @@ impl Sender {
             self.on_same_ack(segment, same_window, now);
             self.check_timeout(una, delivered, marked > 0);
         }
-        if self.timers.is_some() && self.board.has_sacked() {
+        if self.optional.timers().is_some() && self.board.has_sacked() {
             self.judge(now);
         }
-        if let Some(prr) = &mut self.prr {
+        if let Some(prr) = self.optional.prr_mut() {
             let delivery = Delivery {
                 delivered: self.board.delivered() - delivered,
                 in_flight: self.board.pipe(),
@@ -138,7 +139,7 @@ impl Sender {
     /// An acknowledgement is about to update the scoreboard. Returns the timestamp that it echoes.
     #[inline]
     pub(super) fn begin_ack(&mut self, segment: &Segment) -> Option<u32> {
-        let echo = self.timestamps.then_some(segment.ts_ecr);
+        let echo = self.params().timestamps.then_some(segment.ts_ecr);
         if let Some(rack) = self.board.rack_mut() {
             rack.begin_ack(echo);
         }
@@ -152,15 +153,17 @@ impl Sender {
         // A segment that changes the window or carries a FIN is no duplicate acknowledgement (RFC
         // 5681, section 2).
         let same_window = same_window && !segment.flags.contains(Flags::FIN);
-        self.counters.duplicate_acks += u64::from(same_window);
+        self.counters.duplicate_acks.count_if(same_window);
         let newly_sacked = self.enter_sack(segment, now);
         if self.watched {
             self.tell_law(Acked::default(), now);
         }
-        if newly_sacked > 0 && self.sampling == RttSampling::EveryDelivery {
+        if newly_sacked > 0 && self.params().sampling == RttSampling::EveryDelivery {
             self.sample_sacked(now);
         }
-        if (same_window || newly_sacked > 0) && self.traits.counts_as_duplicate(newly_sacked) {
+        if (same_window || newly_sacked > 0)
+            && self.params().traits.counts_as_duplicate(newly_sacked)
+        {
             self.on_duplicate_ack(now);
         }
     }
@@ -169,11 +172,11 @@ impl Sender {
     #[inline]
     fn on_new_ack(&mut self, segment: &Segment, marked: u64, now: Time) {
         let window_was_full = self.window_is_full();
-        if self.timers.is_some() {
+        if self.optional.timers().is_some() {
             self.on_probe_answered(segment, now);
         }
         let delivered = self.board.delivered();
-        let (acked, times) = match self.sampling {
+        let (acked, times) = match self.params().sampling {
             RttSampling::EveryDelivery => self.board.on_ack_with_times(segment.ack, now),
             _ => (self.board.on_ack(segment.ack, now), None),
         };
@@ -181,13 +184,13 @@ impl Sender {
         self.timeouts_in_row = 0;
         let finished = self.recover.is_reached_by(segment.ack);
         let in_recovery = self.phase == Phase::Recovery;
-        let partial = in_recovery && !finished && !self.traits.ends_on_partial_ack;
+        let partial = in_recovery && !finished && !self.params().traits.ends_on_partial_ack;
         if !segment.sack.is_empty() {
             self.enter_sack(segment, now);
         }
-        let rtt = match self.sampling {
+        let rtt = match self.params().sampling {
             RttSampling::EveryDelivery => self.sample_delivery(segment, times, now),
-            _ if partial && !self.timestamps => None,
+            _ if partial && !self.params().timestamps => None,
             _ => self.sample_rtt(segment, acked, now),
         };
         if self.watched {
@@ -200,22 +203,22 @@ impl Sender {
         if in_recovery || self.phase == Phase::Loss && finished {
             self.leave_episode(now);
         }
-        if self.prr.take_if(|prr| prr.ends_at(segment.ack)).is_some() {
+        if self.optional.end_prr_at(segment.ack) {
             self.controller.on_episode_end(false, now);
         }
-        if self.traits.forgets_sacked {
+        if self.params().traits.forgets_sacked {
             self.board.forget_sacked();
         }
         self.dup_acks = 0;
         let grows = if in_recovery {
-            self.traits.exit_grows_window
+            self.params().traits.exit_grows_window
         } else {
             window_was_full
         };
-        if grows && self.prr.is_none() {
+        if grows && self.optional.prr().is_none() {
             // With byte counting each byte counts once: bytes selectively acknowledged before do
             // not grow the window again when the hole below them is filled (Linux).
-            let bytes = if self.byte_counting {
+            let bytes = if self.params().byte_counting {
                 self.board.delivered() - delivered
             } else {
                 acked.bytes
@@ -224,7 +227,8 @@ impl Sender {
             self.controller.on_ack(&sample);
         }
         self.restart_timer(now);
-        if !self.finish(segment) && self.traits.pipe_is_exact && self.board.first_is_lost() {
+        if !self.finish(segment) && self.params().traits.pipe_is_exact && self.board.first_is_lost()
+        {
             // Losses that are already known begin the next episode.
             self.maybe_enter_recovery(now);
         }
@@ -234,7 +238,7 @@ impl Sender {
     #[inline]
     fn on_window(&mut self, segment: &Segment) {
         self.peer_window = segment.window;
-        if self.timestamps && !before(segment.ts_val, self.ts_recent) {
+        if self.params().timestamps && !before(segment.ts_val, self.ts_recent) {
             self.ts_recent = segment.ts_val;
         }
     }
@@ -244,10 +248,10 @@ impl Sender {
             return 0;
         }
         let bytes = self.board.on_sack(segment.sack.iter(segment.ack), now);
-        if self.traits.pipe_is_exact && self.timers.is_none() {
+        if self.params().traits.pipe_is_exact && self.optional.timers().is_none() {
             self.newly_lost |=
                 self.board
-                    .detect_losses(self.dup_thresh, self.mss, self.stream.size);
+                    .detect_losses(self.params().dup_thresh, self.mss, self.stream.size);
         }
         bytes
     }
@@ -258,36 +262,41 @@ impl Sender {
     fn on_feedback(&mut self, segment: &Segment, now: Time) -> u64 {
         let (una, next) = (self.board.una(), self.board.next());
         let window = self.controller.window();
-        let marks = self.ecn.on_ack(&Arrival {
+        let Some(ecn) = self.optional.ecn_mut() else {
+            return 0;
+        };
+        let marks = ecn.on_ack(&Arrival {
             segment,
             una,
             next,
             now,
             slow_start: window.cwnd < window.ssthresh,
         });
-        if let Some(linux) = &mut self.linux {
+        if let Some(linux) = self.optional.linux_mut() {
             linux.on_marks(marks.reduce);
             return marks.bytes;
         }
         if marks.reduce && self.phase != Phase::Recovery {
             self.counters.ecn_reductions.count();
             self.forbid_undo();
-            self.ecn.on_reduction(next, now);
+            if let Some(ecn) = self.optional.ecn_mut() {
+                ecn.on_reduction(next, now);
+            }
             self.controller.on_congestion(&CongestionEvent {
                 now,
                 kind: CongestionKind::Ecn,
                 // A response in proportion to the marks reduces the window (RFC 8257, section 3.3).
-                flight: match self.ecn.alpha() {
+                flight: match self.optional.ecn().alpha() {
                     Some(_) => u64::MAX,
                     None => self.board.outstanding(),
                 },
-                beta: self.ecn.beta(self.controller.beta_ecn()),
+                beta: self.optional.ecn().beta(self.controller.beta_ecn()),
             });
-            let spread = self.uses_prr && self.ecn.spreads_reduction();
-            if spread && self.traits.pipe_is_exact && self.phase == Phase::Open {
+            let spread = self.params().uses_prr && self.optional.ecn().spreads_reduction();
+            if spread && self.params().traits.pipe_is_exact && self.phase == Phase::Open {
                 let sacked = self.board.sacked().bytes();
                 let reduction = Prr::for_marks(self.board.outstanding(), sacked, next);
-                self.prr = Some(Box::new(reduction));
+                self.optional.add().prr = Some(Box::new(reduction));
             } else if self.phase == Phase::Open {
                 self.controller.on_episode_end(false, now);
             }
@@ -310,7 +319,7 @@ impl Sender {
         let resend =
             each!(&mut self.recovery, r => r.on_partial_ack(&mut self.board, acked.bytes, mss));
         self.resend_first |= resend;
-        let every = self.traits.every_partial_ack_restarts_timer;
+        let every = self.params().traits.every_partial_ack_restarts_timer;
         if every {
             self.timer.rtt.end_back_off();
         }
@@ -348,7 +357,7 @@ impl Sender {
             next: self.board.next(),
             rtt,
             srtt: self.timer.rtt.srtt(),
-            rtt_independent: self.ecn.is_rtt_independent(),
+            rtt_independent: self.optional.ecn().is_rtt_independent(),
         }
     }
 
@@ -358,7 +367,7 @@ impl Sender {
         let state = match self.phase {
             Phase::Recovery => CaState::Recovery,
             Phase::Loss => CaState::Loss,
-            Phase::Open if self.prr.is_some() => CaState::Reduction,
+            Phase::Open if self.optional.prr().is_some() => CaState::Reduction,
             Phase::Open if self.board.has_sacked() => CaState::Disorder,
             Phase::Open => CaState::Open,
         };

@@ -5,7 +5,6 @@
 use redtail_core::{Ecn, Span, Time};
 
 use super::Sender;
-use crate::params::TcpParams;
 use crate::segment::{Flags, Segment};
 use crate::tcp::rto::SynLoss;
 use crate::tcp::timestamps::{shown_at, timestamp};
@@ -40,26 +39,17 @@ pub(super) struct Connection {
     /// Whether the peer sends data too and closes with it: this sender does not wait for the peer's
     /// FIN.
     half: bool,
-    /// Whether a retransmitted SYN asks for no ECN (RFC 3168, section 6.1.1.1).
-    ecn_fallback: bool,
-    /// Whether the SYN-ACK is acknowledged without data even if there is data to send.
-    bare_ack: bool,
-    syn_loss: SynLoss,
     /// The number of retransmissions of the SYN, of which there are few: the timeout doubles each time.
     syn_retransmissions: u16,
 }
 
 impl Connection {
-    pub fn new(params: &TcpParams) -> Self {
-        Self {
-            state: ConnectionState::Closed,
-            half: false,
-            ecn_fallback: params.ecn_fallback,
-            bare_ack: params.bare_handshake_ack,
-            syn_loss: params.syn_loss,
-            syn_retransmissions: 0,
-        }
-    }
+    /// A connection that has not been opened.
+    pub const CLOSED: Self = Self {
+        state: ConnectionState::Closed,
+        half: false,
+        syn_retransmissions: 0,
+    };
 
     /// The same connection with a peer that sends data too.
     pub fn with_data_of_peer(self) -> Self {
@@ -122,7 +112,9 @@ impl Sender {
         self.connection.state = ConnectionState::Established;
         self.peer_window = syn.window;
         self.ts_recent = syn.ts_val;
-        self.ecn.on_syn_ack(agreed, Ecn::NotEct);
+        if let Some(ecn) = self.optional.ecn_mut() {
+            ecn.on_syn_ack(agreed, Ecn::NotEct);
+        }
     }
 
     /// The SYN or SYN-ACK was answered. It was last sent at `sent`, after so many
@@ -134,10 +126,10 @@ impl Sender {
         echo: u32,
         now: Time,
     ) {
-        let sample = match self.connection.syn_loss {
+        let sample = match self.params().syn_loss {
             _ if retransmissions == 0 => Some(sent),
             // The echo says which transmission is answered.
-            SynLoss::Second if self.timestamps => Some(shown_at(echo, now)),
+            SynLoss::Second if self.params().timestamps => Some(shown_at(echo, now)),
             _ => None,
         };
         if let Some(sent) = sample {
@@ -146,7 +138,7 @@ impl Sender {
         } else {
             self.timer.rtt.restart_with(Span::from_s(3));
         }
-        if self.connection.syn_loss.reduces_window(retransmissions) {
+        if self.params().syn_loss.reduces_window(retransmissions) {
             self.controller.set_cwnd(f64::from(self.mss));
         }
         self.update_pacing();
@@ -166,14 +158,16 @@ impl Sender {
 
     fn on_syn_ack(&mut self, segment: &Segment, now: Time) {
         let no_data = self.stream.size == 0 && !self.stream.closed;
-        self.connection.state = if no_data || self.connection.bare_ack {
+        self.connection.state = if no_data || self.params().bare_ack {
             ConnectionState::AckDue
         } else {
             ConnectionState::Established
         };
         self.peer_window = segment.window;
         self.ts_recent = segment.ts_val;
-        self.ecn.on_syn_ack(segment.flags, segment.ecn);
+        if let Some(ecn) = self.optional.ecn_mut() {
+            ecn.on_syn_ack(segment.flags, segment.ecn);
+        }
         self.timer.at = None;
         self.counters.stalls.count_if(self.progress.advance(now));
         self.on_handshake(
@@ -198,7 +192,7 @@ impl Sender {
     /// alone, and only lost data is still retransmitted.
     pub fn close(&mut self) {
         self.stream.closed = true;
-        self.stream.fresh = self.fin_beyond_window;
+        self.stream.fresh = self.params().fin_beyond_window;
         if self.stream.size == u64::MAX {
             self.end_stream();
         }
@@ -212,10 +206,10 @@ impl Sender {
     #[cold]
     fn end_stream(&mut self) {
         self.stream.size = self.board.next();
-        match &self.persist {
+        match self.optional.persist() {
             Some(persist) if persist.has_probed() => self.stream.size += 1,
             Some(_) => {
-                self.persist = None;
+                self.optional.drop_persist();
                 self.timer.at = None;
             }
             None => {}
@@ -252,12 +246,19 @@ impl Sender {
         }
         self.last_sent = now;
         self.timer.start(now);
-        let ts_val = if self.timestamps { timestamp(now) } else { 0 };
-        if self.connection.syn_retransmissions > 0 && self.connection.ecn_fallback {
-            self.ecn.give_up();
+        let ts_val = if self.params().timestamps {
+            timestamp(now)
+        } else {
+            0
+        };
+        if self.connection.syn_retransmissions > 0
+            && self.params().ecn_fallback
+            && let Some(ecn) = self.optional.ecn_mut()
+        {
+            ecn.give_up();
         }
         Segment {
-            flags: Flags::SYN.with(self.ecn.syn_flags()),
+            flags: Flags::SYN.with(self.optional.ecn().syn_flags()),
             ts_val,
             window: self.peer_window,
             ..Segment::default()
@@ -276,7 +277,7 @@ impl Sender {
         let bare = self.bare_segment(now);
         // With AccECN the acknowledgement of the SYN-ACK says how that arrived (RFC 9768, section
         // 3.2.2.1).
-        let flags = self.ecn.ack_flags(!closing);
+        let flags = self.optional.ecn().ack_flags(!closing);
         Segment {
             seq: self.board.next(),
             ack: u64::from(closing),

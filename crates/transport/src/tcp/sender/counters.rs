@@ -33,7 +33,7 @@ pub struct SenderCounters {
 #[repr(C)]
 pub(super) struct Counts {
     pub data_segments: u64,
-    pub duplicate_acks: u64,
+    pub duplicate_acks: Rare,
     pub retransmissions: Rare,
     pub recoveries: Rare,
     pub timeouts: Rare,
@@ -51,7 +51,7 @@ impl Counts {
             recoveries: self.recoveries.get(),
             timeouts: self.timeouts.get(),
             ecn_reductions: self.ecn_reductions.get(),
-            duplicate_acks: self.duplicate_acks,
+            duplicate_acks: self.duplicate_acks.get(),
             spurious_timeouts: self.spurious_timeouts.get(),
             spurious_fast_retransmits: self.spurious_fast_retransmits.get(),
             stalls: self.stalls.get(),

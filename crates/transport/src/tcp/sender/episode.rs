@@ -23,23 +23,22 @@ impl Sender {
 
     pub(super) fn maybe_enter_recovery(&mut self, now: Time) {
         let (una, dup_acks) = (self.board.una(), self.dup_acks);
-        let detected =
-            each!(&self.recovery, r => r.detects_loss(&self.board, dup_acks, self.dup_thresh));
+        let detected = each!(&self.recovery, r => r.detects_loss(&self.board, dup_acks, self.params().dup_thresh));
         let allowed = self
             .recover
             .get()
-            .is_none_or(|recover| self.traits.may_enter(una, recover));
+            .is_none_or(|recover| self.params().traits.may_enter(una, recover));
         if !(detected && allowed) || self.board.outstanding() == 0 {
             return;
         }
-        let starts_over = self.traits.starts_over;
+        let starts_over = self.params().traits.starts_over;
         let (phase, kind) = if starts_over {
             (Phase::Loss, CongestionKind::Timeout { repeated: false })
         } else {
             (Phase::Recovery, CongestionKind::Loss)
         };
         self.counters.recoveries.count();
-        if self.ecn.covers(una) {
+        if self.optional.ecn().covers(una) {
             self.forbid_undo();
         } else {
             self.allow_undo(starts_over);
@@ -49,17 +48,19 @@ impl Sender {
         self.timer_restarted = false;
         self.timed = None;
         self.resend_first = true;
-        if !self.ecn.covers(una) {
+        if !self.optional.ecn().covers(una) {
             self.reduce(kind, now);
-            self.ecn.on_reduction(self.board.next(), now);
+            if let Some(ecn) = self.optional.ecn_mut() {
+                ecn.on_reduction(self.board.next(), now);
+            }
         }
         let mss = self.mss;
         // Strategies that count duplicates declare the first segment lost.
-        self.newly_lost |= self.timers.is_none() && !self.board.first_is_lost();
+        self.newly_lost |= self.optional.timers().is_none() && !self.board.first_is_lost();
         each!(&mut self.recovery, r => r.on_enter(&mut self.board, dup_acks, mss));
-        if self.uses_prr && self.traits.pipe_is_exact {
+        if self.params().uses_prr && self.params().traits.pipe_is_exact {
             let sacked = self.board.sacked().bytes();
-            self.prr = Some(Box::new(Prr::new(self.board.outstanding(), sacked)));
+            self.optional.add().prr = Some(Box::new(Prr::new(self.board.outstanding(), sacked)));
         }
         self.end_probing(now);
         // The retransmission restarts the timer, as RFC 6675, section 6, allows. RFC 6298 restarts
@@ -83,12 +84,12 @@ impl Sender {
     }
 
     fn leave_recovery(&mut self, now: Time) {
-        self.prr = None;
+        self.optional.drop_prr();
         let (cwnd, mss) = (self.controller.window().cwnd, self.mss);
         let after = each!(&self.recovery, r => r.on_exit(&self.board, cwnd, mss));
         self.controller.set_cwnd(after);
         self.controller.on_episode_end(false, now);
-        if self.traits.forgets_recovery_point {
+        if self.params().traits.forgets_recovery_point {
             self.recover = MaybeOffset::NONE;
         }
     }
@@ -104,12 +105,12 @@ impl Sender {
     /// Detects losses by time (RACK_detect_loss of RFC 8985, section 6.2, step 5). Returns whether
     /// a retransmission was lost.
     pub(super) fn detect(&mut self, now: Time) -> bool {
-        let enough = u64::from(self.dup_thresh) * u64::from(self.mss);
+        let enough = u64::from(self.params().dup_thresh) * u64::from(self.mss);
         let certain = self.phase != Phase::Open || self.board.sacked().bytes() >= enough;
         let srtt = self.timer.rtt.srtt();
         let judged = self.board.detect_losses_by_time(now, certain, srtt);
         self.newly_lost |= judged.lost;
-        if let Some(timers) = &mut self.timers {
+        if let Some(timers) = self.optional.timers_mut() {
             let wait = |at: Time| at - now + self.timer.wheel().allowance();
             timers.judge_at = judged
                 .next_check

@@ -281,8 +281,8 @@ impl Sender {
         segment.ack > self.board.una()
             && segment.sack.is_empty()
             && self.phase == Phase::Open
-            && self.linux.as_deref().is_some_and(is_open)
-            && self.timers.as_deref().is_none_or(no_probe)
+            && self.optional.linux().is_some_and(is_open)
+            && self.optional.timers().is_none_or(no_probe)
     }
 
     /// Processes an acknowledgement that only advances: [`process_as_linux`](Self::process_as_linux)
@@ -298,8 +298,8 @@ impl Sender {
         }
         let window = self.controller.window();
         let grows = |states: &LinuxStates| states.window_use.allows_growth(window);
-        if self.linux.as_deref().is_some_and(grows) {
-            let bytes = match self.byte_counting {
+        if self.optional.linux().is_some_and(grows) {
+            let bytes = match self.params().byte_counting {
                 true => self.board.delivered() - delivered,
                 false => acked.bytes,
             };
@@ -313,7 +313,7 @@ impl Sender {
     /// Processes any acknowledgement, except for what a model learns from it.
     #[inline(never)] // so that the function above is short
     fn process_as_linux(&mut self, segment: &Segment, marked: u64, same_window: bool, now: Time) {
-        let Some(mut states) = self.linux.take() else {
+        let Some(mut states) = self.optional.take_linux() else {
             return;
         };
         let delivered = self.board.delivered();
@@ -341,18 +341,18 @@ impl Sender {
         let duplicated = entered.report.segments * u64::from(self.mss);
         let delivered = self.board.delivered() - delivered + duplicated;
         if !entered.is_old {
-            let bytes = match self.byte_counting {
+            let bytes = match self.params().byte_counting {
                 true => delivered,
                 false => acked.bytes,
             };
             let sample = self.ack_sample(segment, bytes, marked, rtt, now);
             self.control(&mut states, &entered, delivered, &sample);
         }
-        self.linux = Some(states);
+        self.optional.add().linux = Some(states);
         let has_entered = self.phase == Phase::Recovery && !was_in_recovery;
         if entered.advanced || has_entered && self.timer.restart() == TimerRestart::Acks {
             self.restart_timer(now);
-        } else if entered.sacked && self.sampling == RttSampling::EveryDelivery {
+        } else if entered.sacked && self.params().sampling == RttSampling::EveryDelivery {
             self.sample_sacked(now);
         }
         if entered.advanced {
@@ -378,7 +378,7 @@ impl Sender {
         let sacked = self.enter_sack(segment, now) > 0;
         let (advanced, is_old) = (segment.ack > una, segment.ack < una);
         if segment.ack == una && !was_idle && same_window {
-            self.counters.duplicate_acks += 1;
+            self.counters.duplicate_acks.count();
         }
         Entered {
             now,
@@ -403,7 +403,7 @@ impl Sender {
     fn enter_advance(&mut self, segment: &Segment, acked: &mut Acked, now: Time) -> Option<Span> {
         self.timeouts_in_row = 0;
         self.counters.stalls.count_if(self.progress.advance(now));
-        if self.sampling == RttSampling::EveryDelivery {
+        if self.params().sampling == RttSampling::EveryDelivery {
             let (covered, times) = self.board.on_ack_in_place(segment.ack, now);
             *acked = covered;
             self.sample_delivery(segment, times, now)
@@ -422,7 +422,7 @@ impl Sender {
         sample: &AckSample,
     ) {
         if states.cwr || self.phase == Phase::Recovery {
-            if self.uses_prr {
+            if self.params().uses_prr {
                 self.reduce_further(states, delivered, entered.advanced && !self.newly_lost);
             }
         } else if entered.advanced && states.window_use.allows_growth(self.controller.window()) {
@@ -458,15 +458,13 @@ impl Sender {
         let segments = len.div_ceil(mss);
         states.duplicates += segments;
         // The network duplicated data: more is reported than was retransmitted.
-        if len > u64::from(self.peer_window_max)
+        if len > u64::from(self.params().peer_window_max)
             || states.duplicates > self.counters.retransmissions.get()
         {
             return Report::default();
         }
-        let probe = self
-            .timers
-            .as_ref()
-            .and_then(|timers| timers.probe.unanswered);
+        let timers = self.optional.timers();
+        let probe = timers.and_then(|timers| timers.probe.unanswered);
         let of_probe = len <= mss && probe.is_some_and(|probe| probe.end == twice.end);
         let next = self.board.next();
         if let Some(rack) = self.board.rack_mut()
@@ -485,7 +483,7 @@ impl Sender {
         segment: &Segment,
         entered: &Entered,
     ) {
-        let Some(timers) = &mut self.timers else {
+        let Some(timers) = self.optional.timers_mut() else {
             return;
         };
         let Some(probe) = timers
@@ -663,8 +661,10 @@ impl Sender {
         if let Some(prior) = prior {
             let window = self.controller.window();
             self.controller.undo(prior);
-            if prior.ssthresh > window.ssthresh {
-                self.ecn.on_undo();
+            if prior.ssthresh > window.ssthresh
+                && let Some(ecn) = self.optional.ecn_mut()
+            {
+                ecn.on_undo();
             }
         }
         if let Some(rack) = self.board.rack_mut() {
@@ -725,7 +725,7 @@ impl Sender {
 
     /// The reordering timer has expired (`tcp_rack_reo_timeout`).
     pub(super) fn judge_in_time_as_linux(&mut self, now: Time) {
-        let Some(mut states) = self.linux.take() else {
+        let Some(mut states) = self.optional.take_linux() else {
             return;
         };
         self.newly_lost = false;
@@ -736,11 +736,11 @@ impl Sender {
         }
         if enters {
             self.enter_recovery_as_linux(&mut states, false, now);
-            if self.uses_prr {
+            if self.params().uses_prr {
                 self.reduce_further(&mut states, u64::from(self.mss), false);
             }
         }
-        self.linux = Some(states);
+        self.optional.add().linux = Some(states);
         if enters && self.timer.restart() == TimerRestart::Acks {
             self.restart_timer(now);
         }
@@ -761,10 +761,8 @@ impl Sender {
 
     /// Outstanding retransmissions, which may still be reported as duplicates (`tcp_init_undo`).
     fn resent_before(&self) -> u32 {
-        let probe = self
-            .timers
-            .as_ref()
-            .and_then(|timers| timers.probe.unanswered);
+        let timers = self.optional.timers();
+        let probe = timers.and_then(|timers| timers.probe.unanswered);
         let probed = probe.is_some_and(|probe| probe.retransmitted);
         self.board.retransmissions_out() + u32::from(probed)
     }
@@ -775,14 +773,16 @@ impl Sender {
         let cwnd = self.controller.window().cwnd;
         states.high = next;
         states.prr = SegmentPrr::new(cwnd / f64::from(self.mss));
-        if let Some(timers) = &mut self.timers {
+        if let Some(timers) = self.optional.timers_mut() {
             timers.probe.unanswered = None;
         }
         let beta = match kind {
-            CongestionKind::Ecn => self.ecn.beta(self.controller.beta_ecn()),
+            CongestionKind::Ecn => self.optional.ecn().beta(self.controller.beta_ecn()),
             _ => None,
         };
-        self.ecn.on_reduction(next, now);
+        if let Some(ecn) = self.optional.ecn_mut() {
+            ecn.on_reduction(next, now);
+        }
         self.controller.on_congestion(&CongestionEvent {
             now,
             kind,
@@ -796,13 +796,14 @@ impl Sender {
 
     /// Whether a reduction is spread over a round trip.
     fn spreads(&self, kind: CongestionKind) -> bool {
-        self.uses_prr && (kind != CongestionKind::Ecn || self.ecn.spreads_reduction())
+        self.params().uses_prr
+            && (kind != CongestionKind::Ecn || self.optional.ecn().spreads_reduction())
     }
 
     /// The reduction of the window ends (`tcp_end_cwnd_reduction`).
     fn end_reduction(&mut self) {
         let ssthresh = self.controller.window().ssthresh;
-        if self.uses_prr && ssthresh.is_finite() {
+        if self.params().uses_prr && ssthresh.is_finite() {
             self.controller.set_cwnd(ssthresh);
         }
     }
@@ -817,7 +818,7 @@ impl Sender {
         states.undo.begin(una, self.resent_before(), prior, false);
         if !states.cwr {
             self.begin_reduction(states, CongestionKind::Loss, now);
-        } else if self.ecn.alpha().is_some() {
+        } else if self.optional.ecn().alpha().is_some() {
             // A reduction in proportion to marks does not replace the reduction for a loss (RFC
             // 8257, section 3.5).
             let cwnd = self.controller.window().cwnd;
@@ -834,7 +835,7 @@ impl Sender {
 
     /// The retransmission timer has expired (`tcp_enter_loss`).
     pub(super) fn on_timeout_as_linux(&mut self, now: Time) {
-        let Some(mut states) = self.linux.take() else {
+        let Some(mut states) = self.optional.take_linux() else {
             return;
         };
         let (una, next) = (self.board.una(), self.board.next());
@@ -855,7 +856,9 @@ impl Sender {
         // The loss window is one segment more than what is still in flight.
         let in_flight = as_f64(self.board.pipe());
         self.controller.set_cwnd(in_flight + f64::from(self.mss));
-        self.ecn.on_reduction(next, now);
+        if let Some(ecn) = self.optional.ecn_mut() {
+            ecn.on_reduction(next, now);
+        }
         self.tell_losses(now);
         self.phase = Phase::Loss;
         self.timeouts_in_row += 1;
@@ -866,34 +869,34 @@ impl Sender {
         states.high = next;
         states.frto = states.uses_frto && (fresh || repeated);
         states.sends = Sends::LostFirst;
-        self.linux = Some(states);
+        self.optional.add().linux = Some(states);
     }
 
     /// The next segment, if the window has room for it.
     #[inline(never)] // so that other senders' segments are written only once
     pub(super) fn send_as_linux(&mut self, room: f64, now: Time) -> Option<Segment> {
-        let states = self.linux.as_mut()?;
+        let states = self.optional.linux_mut()?;
         if states.sends == Sends::NewFirst && self.board.next() == states.high {
             if self.new_len().is_some() {
                 return self.send_in_burst(room, now);
             }
-            let states = self.linux.as_mut()?;
+            let states = self.optional.linux_mut()?;
             states.frto = false;
             states.sends = Sends::LostFirst;
         }
-        let sends = self.linux.as_ref()?.sends;
+        let sends = self.optional.linux()?.sends;
         let lost = match sends {
             Sends::LostFirst => self.board.next_lost(),
             _ => None,
         };
-        let holes = !self.limited_transmit && self.phase == Phase::Open;
+        let holes = !self.params().limited_transmit && self.phase == Phase::Open;
         let segment = match lost {
             Some(index) => Some(self.resend(index, now)),
             None if holes && self.board.has_sacked() => None,
             None => self.send_in_burst(room, now),
         };
         let (una, next) = (self.board.una(), self.board.next());
-        let states = self.linux.as_mut()?;
+        let states = self.optional.linux_mut()?;
         match segment {
             Some(_) => states.on_sent(),
             None => states.window_use.note(false, una, next),
@@ -905,12 +908,12 @@ impl Sender {
     /// flag on all (GSO) packets"). A burst may wait for the next acknowledgement.
     #[inline]
     fn send_in_burst(&mut self, room: f64, now: Time) -> Option<Segment> {
-        if let Some(states) = &self.linux
+        if let Some(states) = self.optional.linux()
             && let Some(burst) = &states.burst
             && (burst.left == 0 || burst.at != now)
         {
             let len = self.next_burst(burst, room, now);
-            let states = self.linux.as_mut()?;
+            let states = self.optional.linux_mut()?;
             if len == 0 {
                 self.stream.fresh = false;
                 states.on_full_window(self.board.una(), self.board.next());
@@ -921,7 +924,7 @@ impl Sender {
         }
         let mut segment = self.send_new(now);
         if let Some(sent) = &mut segment
-            && let Some(states) = &mut self.linux
+            && let Some(states) = self.optional.linux_mut()
             && let Some(burst) = &mut states.burst
         {
             burst.left -= 1;

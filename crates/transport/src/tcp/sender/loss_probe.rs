@@ -132,9 +132,9 @@ impl Sender {
     /// A probe that repaired a loss is a congestion signal (RFC 8985, section 7.4).
     pub(super) fn on_probe_answered(&mut self, segment: &Segment, now: Time) {
         // With timestamps an acknowledgement of the original segment differs from one of the probe.
-        let echo = self.timestamps.then_some(segment.ts_ecr);
-        let may_report = self.undo.as_ref().is_some_and(|undo| undo.dsack);
-        let Some(timers) = &mut self.timers else {
+        let echo = self.params().timestamps.then_some(segment.ts_ecr);
+        let may_report = self.optional.undo().is_some_and(|undo| undo.dsack);
+        let Some(timers) = self.optional.timers_mut() else {
             return;
         };
         let Some(probe) = timers.probe.take_answered(segment.ack, echo, may_report) else {
@@ -154,7 +154,7 @@ impl Sender {
         let quiet = self.may_probe();
         let alone = self.board.is_single();
         let wait = |srtt: Span| probe_wait(srtt, alone, self.timer.wheel());
-        let Some(timers) = &mut self.timers else {
+        let Some(timers) = self.optional.timers_mut() else {
             return;
         };
         timers.probe.at = match self.timer.rtt.srtt() {
@@ -171,7 +171,7 @@ impl Sender {
     pub(super) fn may_probe(&self) -> bool {
         self.phase == Phase::Open
             && self.board.outstanding() > 0
-            && match &self.linux {
+            && match self.optional.linux() {
                 None => !self.board.has_sacked(),
                 Some(linux) => linux.may_probe(),
             }
@@ -183,14 +183,14 @@ impl Sender {
         self.timer.start(now);
         let (segment, retransmitted) = match self.send_new(now) {
             Some(segment) => {
-                if let Some(linux) = &mut self.linux {
+                if let Some(linux) = self.optional.linux_mut() {
                     linux.on_sent();
                 }
                 (segment, false)
             }
             None => {
                 let last = self.board.last()?;
-                let probe = match self.linux {
+                let probe = match self.optional.linux() {
                     None => self.resend(last, now),
                     Some(_) => {
                         let (seq, len) = self.board.on_probed(last, now);
@@ -200,10 +200,10 @@ impl Sender {
                 (probe, true)
             }
         };
-        if let Some(prr) = &mut self.prr {
+        if let Some(prr) = self.optional.prr_mut() {
             prr.on_sent(segment.len);
         }
-        if let Some(timers) = &mut self.timers {
+        if let Some(timers) = self.optional.timers_mut() {
             timers.probe.on_sent(Probe {
                 end: self.board.next(),
                 sent: now,
@@ -216,11 +216,14 @@ impl Sender {
     /// Cancels the tail loss probe when recovery begins.
     pub(super) fn end_probing(&mut self, now: Time) {
         if self.timer.restart() == TimerRestart::Head
-            && self.timers.as_ref().is_some_and(|it| it.probe.at.is_some())
+            && self
+                .optional
+                .timers()
+                .is_some_and(|it| it.probe.at.is_some())
         {
             self.run_from_head(now);
         }
-        if let Some(timers) = &mut self.timers {
+        if let Some(timers) = self.optional.timers_mut() {
             timers.probe.cancel();
         }
     }
@@ -229,7 +232,7 @@ impl Sender {
     /// ([`catch_up`](Self::catch_up)).
     #[inline]
     pub(super) fn set_timers_for_new(&mut self, now: Time) {
-        let Some(timers) = &mut self.timers else {
+        let Some(timers) = self.optional.timers_mut() else {
             return;
         };
         // Later segments only repeat what the second does, as long as both timers run.
@@ -242,7 +245,11 @@ impl Sender {
     /// Sets the timers for the new data sent at `now`.
     #[inline]
     pub(super) fn catch_up(&mut self, now: Time) {
-        if self.timers.as_ref().is_some_and(|timers| timers.is_behind) {
+        if self
+            .optional
+            .timers()
+            .is_some_and(|timers| timers.is_behind)
+        {
             self.set_timers_behind_probe(now);
         }
     }
@@ -251,7 +258,7 @@ impl Sender {
     /// retransmission timer (Linux, tcp_event_new_data_sent).
     #[inline(never)]
     fn set_timers_behind_probe(&mut self, now: Time) {
-        if let Some(timers) = &mut self.timers {
+        if let Some(timers) = self.optional.timers_mut() {
             timers.is_behind = false;
         }
         let timeout = match self.board.first_sent() {

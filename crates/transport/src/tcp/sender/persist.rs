@@ -57,7 +57,7 @@ impl Sender {
     #[cold]
     pub(super) fn is_probe_accepted(&mut self, ack: u64) -> bool {
         let accepted = ack == self.board.next() + 1;
-        let Some(persist) = self.persist.as_mut().filter(|_| accepted) else {
+        let Some(persist) = self.optional.persist_mut().filter(|_| accepted) else {
             return false;
         };
         let Some((probed, several)) = persist.take_accepted() else {
@@ -84,7 +84,7 @@ impl Sender {
                 .min(u64::from(self.mss)) as u32;
             return Some(self.send_data::<false>(seq, len, now));
         }
-        let persist = self.persist.as_mut()?;
+        let persist = self.optional.persist_mut()?;
         persist.on_sent(now);
         self.timer.start_to_probe(persist.probes, now);
         self.counters.data_segments += 1;
@@ -101,7 +101,7 @@ impl Sender {
     pub(super) fn on_blocked(&mut self, now: Time) {
         if self.board.outstanding() == 0 {
             self.idle = true;
-            let probes = self.persist.get_or_insert_default().probes;
+            let probes = self.optional.add().persist.get_or_insert_default().probes;
             if self.timer.at.is_none() {
                 self.timer.start_to_probe(probes, now);
             }
@@ -112,18 +112,19 @@ impl Sender {
     #[cold]
     pub(super) fn end_idle(&mut self, now: Time) {
         self.idle = false;
-        if self.persist.take().is_some() {
+        if self.optional.drop_persist() {
             self.timer.at = None;
         }
         self.controller.after_pause(self.last_sent, now);
         let (idle, rto) = (now - self.last_sent, self.timer.rtt.rto());
         if idle > rto {
-            let restart = f64::from(self.initial_window) * f64::from(self.mss);
-            if self.idle_restart && self.idle_decay == IdleDecay::Halving {
+            let restart = f64::from(self.params().initial_window) * f64::from(self.mss);
+            if self.params().idle_restart && self.params().idle_decay == IdleDecay::Halving {
                 let timeouts = idle.as_ps().div_ceil(rto.as_ps().max(1));
-                self.controller.decay(restart, timeouts, self.prr.is_some());
+                self.controller
+                    .decay(restart, timeouts, self.optional.prr().is_some());
             } else {
-                let restart = self.idle_restart.then_some(restart);
+                let restart = self.params().idle_restart.then_some(restart);
                 self.controller.after_idle(restart);
             }
         }

@@ -18,8 +18,8 @@ impl Sender {
         now: Time,
     ) -> Option<Span> {
         let ack = segment.ack;
-        let sent = match self.sampling {
-            _ if self.timestamps => {
+        let sent = match self.params().sampling {
+            _ if self.params().timestamps => {
                 // RFC 7323, section 4.1: the echoed timestamp says which transmission is answered.
                 shown_at(segment.ts_ecr, now)
             }
@@ -44,7 +44,11 @@ impl Sender {
         now: Time,
     ) -> Option<Span> {
         let sacked = self.board.take_sacked_times();
-        let echoed = || self.timestamps.then(|| shown_at(segment.ts_ecr, now));
+        let echoed = || {
+            self.params()
+                .timestamps
+                .then(|| shown_at(segment.ts_ecr, now))
+        };
         let (oldest, newest) = match (acked, sacked) {
             (Some(acked), None) => acked,
             (None, Some(sacked)) => sacked,

@@ -54,7 +54,7 @@ impl Sender {
         }
         let ecn = match BASIC {
             true => Ecn::NotEct,
-            false => self.ecn.codepoint(),
+            false => self.optional.ecn().codepoint(),
         };
         self.data_segment::<BASIC>(seq, len, ecn, now)
     }
@@ -65,10 +65,10 @@ impl Sender {
         if self.timer.restart() == TimerRestart::Head && seq == self.board.una() {
             self.run_from_head(now);
         }
-        if let Some(undo) = &mut self.undo {
+        if let Some(undo) = self.optional.undo_mut() {
             undo.on_resent(seq + u64::from(len));
         }
-        if let Some(linux) = &mut self.linux {
+        if let Some(linux) = self.optional.linux_mut() {
             linux.on_resent(now);
         }
         self.send_again(seq, len, now)
@@ -87,8 +87,8 @@ impl Sender {
             self.timed = None; // Karn
         }
         // Retransmissions must not be ECN-capable (RFC 3168, section 6.1.5).
-        let ecn = if self.ecn_retransmissions {
-            self.ecn.codepoint()
+        let ecn = if self.params().ecn_retransmissions {
+            self.optional.ecn().codepoint()
         } else {
             Ecn::NotEct
         };
@@ -126,9 +126,16 @@ impl Sender {
         if BASIC {
             return segment;
         }
-        let flags = self.ecn.data_flags(ecn != Ecn::NotEct);
+        let flags = match self.optional.ecn_mut() {
+            Some(response) => response.data_flags(ecn != Ecn::NotEct),
+            None => Flags::NONE,
+        };
         Segment {
-            ts_val: if self.timestamps { timestamp(now) } else { 0 },
+            ts_val: if self.params().timestamps {
+                timestamp(now)
+            } else {
+                0
+            },
             ts_ecr: self.ts_recent,
             flags: segment.flags.with(flags),
             ecn,
@@ -161,7 +168,11 @@ impl Sender {
     pub(super) fn bare_segment(&self, now: Time) -> Segment {
         Segment {
             flags: Flags::ACK,
-            ts_val: if self.timestamps { timestamp(now) } else { 0 },
+            ts_val: if self.params().timestamps {
+                timestamp(now)
+            } else {
+                0
+            },
             ts_ecr: self.ts_recent,
             ..Segment::default()
         }

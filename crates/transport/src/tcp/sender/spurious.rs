@@ -11,7 +11,7 @@ impl Sender {
     /// An episode is about to reduce the window. The reduction can be undone later, unless another
     /// episode is in progress.
     pub(super) fn allow_undo(&mut self, timeout: bool) {
-        if let Some(undo) = &mut self.undo {
+        if let Some(undo) = self.optional.undo_mut() {
             if self.phase == Phase::Open {
                 undo.on_episode(self.controller.window(), self.board.una(), timeout);
             } else {
@@ -22,20 +22,20 @@ impl Sender {
 
     /// The latest reduction can no longer be undone.
     pub(super) fn forbid_undo(&mut self) {
-        if let Some(undo) = &mut self.undo {
+        if let Some(undo) = self.optional.undo_mut() {
             undo.confirm();
         }
     }
 
     /// Processes a D-SACK report, if the segment has one.
     pub(super) fn on_report(&mut self, segment: &Segment, now: Time) {
-        let Some(undo) = self.undo.as_mut().filter(|undo| undo.dsack) else {
+        if self.optional.undo().is_none_or(|undo| !undo.dsack) {
             return;
-        };
+        }
         let Some(duplicate) = segment.sack.duplicate(segment.ack) else {
             return;
         };
-        let probe = self.timers.as_mut().and_then(|timers| {
+        let probe = self.optional.timers_mut().and_then(|timers| {
             let probe = &mut timers.probe.unanswered;
             probe.take_if(|probe| probe.retransmitted && probe.end == duplicate.end)
         });
@@ -46,7 +46,9 @@ impl Sender {
             // A duplicate of a tail loss probe is no sign of reordering.
             rack.on_duplicate(segment.ack, next, now);
         }
-        if undo.on_duplicate(duplicate, self.mss) {
+        let mss = self.mss;
+        let undo = self.optional.undo_mut();
+        if undo.is_some_and(|undo| undo.on_duplicate(duplicate, mss)) {
             self.undo_reduction(true);
         }
     }
@@ -54,14 +56,14 @@ impl Sender {
     /// Passes an acknowledgement to F-RTO, which may find the last timeout spurious.
     #[inline]
     pub(super) fn check_timeout(&mut self, una: u64, delivered: u64, echoed: bool) {
-        if self.undo.is_some() {
+        if self.optional.undo().is_some() {
             self.ask_frto(una, delivered, echoed);
         }
     }
 
     #[inline(never)] // so that senders without it are not burdened
     fn ask_frto(&mut self, una: u64, delivered: u64, echoed: bool) {
-        let Some(frto) = self.undo.as_mut().and_then(|undo| undo.frto.as_mut()) else {
+        let Some(frto) = self.optional.undo_mut().and_then(|undo| undo.frto.as_mut()) else {
             return;
         };
         let ack = self.board.una();
@@ -93,17 +95,19 @@ impl Sender {
     /// The latest episode was spurious: restores the state before it, and with `restore` the window
     /// too.
     fn undo_reduction(&mut self, restore: bool) {
-        let Some((prior, timeout)) = self.undo.as_mut().and_then(|undo| undo.take()) else {
+        let Some((prior, timeout)) = self.optional.undo_mut().and_then(|undo| undo.take()) else {
             return;
         };
         if restore {
             self.controller.undo(prior);
-            self.ecn.on_undo();
+            if let Some(ecn) = self.optional.ecn_mut() {
+                ecn.on_undo();
+            }
         }
         if !timeout {
             // Fast recovery continues without further reduction.
             self.counters.spurious_fast_retransmits.count();
-            self.prr = None;
+            self.optional.drop_prr();
             return;
         }
         self.counters.spurious_timeouts.count();

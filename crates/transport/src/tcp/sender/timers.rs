@@ -38,13 +38,13 @@ impl RetransmissionTimer {
     /// What restarts it.
     #[inline]
     pub fn restart(&self) -> TimerRestart {
-        self.rtt.params().restart
+        self.rtt.params().timer.restart
     }
 
     /// Its clock.
     #[inline]
     pub fn wheel(&self) -> TimerWheel {
-        self.rtt.params().wheel
+        self.rtt.params().timer.wheel
     }
 
     /// Starts or restarts the timer.
@@ -101,7 +101,7 @@ impl Sender {
             pacer.release();
         }
         let mut probing = false;
-        if let Some(timers) = &mut self.timers {
+        if let Some(timers) = self.optional.timers_mut() {
             let allowed = self.phase == Phase::Open && self.board.outstanding() > 0;
             probing = timers.probe.on_wakeup(now, self.timer.wheel(), allowed);
             if timers.judge_at.take_if(|at| *at <= now).is_some() {
@@ -110,7 +110,7 @@ impl Sender {
         }
         // A probe takes the place of the timeout and restarts its timer.
         if self.timer.is_due(now) && !probing {
-            match &mut self.persist {
+            match self.optional.persist_mut() {
                 Some(persist) => {
                     persist.on_timer();
                     self.timer.at = None;
@@ -130,11 +130,11 @@ impl Sender {
         if self.connection.on_timeout() {
             return;
         }
-        if self.linux.is_some() {
+        if self.optional.linux().is_some() {
             return self.on_timeout_as_linux(now);
         }
         self.allow_undo(true);
-        if let Some(frto) = self.undo.as_mut().and_then(|undo| undo.frto.as_mut()) {
+        if let Some(frto) = self.optional.undo_mut().and_then(|undo| undo.frto.as_mut()) {
             frto.on_timeout(self.phase == Phase::Open);
         }
         self.reduce(
@@ -144,11 +144,13 @@ impl Sender {
             now,
         );
         self.timeouts_in_row += 1;
-        self.ecn.on_reduction(self.board.next(), now);
-        if self.traits.forgets_sacked {
+        if let Some(ecn) = self.optional.ecn_mut() {
+            ecn.on_reduction(self.board.next(), now);
+        }
+        if self.params().traits.forgets_sacked {
             self.board.forget_sacked();
         }
-        if self.timers.is_some() {
+        if self.optional.timers().is_some() {
             self.board
                 .declare_lost_on_timeout(now, self.timer.rtt.srtt());
             // One segment more than what is still in flight (Linux). If nothing is in flight, this
@@ -163,18 +165,18 @@ impl Sender {
         self.recover = MaybeOffset::at(self.board.next());
         self.dup_acks = 0;
         self.resend_first = true;
-        self.prr = None;
+        self.optional.drop_prr();
         self.stop_rack_timers();
     }
 
     /// The reordering timer has expired (RFC 8985, section 6.3).
     fn on_reordering_timer(&mut self, now: Time) {
         self.run_from_head(now);
-        if self.linux.is_some() {
+        if self.optional.linux().is_some() {
             return self.judge_in_time_as_linux(now);
         }
         self.judge(now);
-        if let Some(prr) = &mut self.prr {
+        if let Some(prr) = self.optional.prr_mut() {
             prr.begin();
         }
         self.tell_losses(now);
@@ -182,8 +184,8 @@ impl Sender {
 
     /// Stops the reordering timer and the probe timer, and forgets the probe.
     pub(super) fn stop_rack_timers(&mut self) {
-        if let Some(timers) = &mut self.timers {
-            **timers = RackTimers::default();
+        if let Some(timers) = self.optional.timers_mut() {
+            *timers = RackTimers::default();
         }
     }
 
@@ -200,7 +202,7 @@ impl Sender {
     #[inline]
     pub(super) fn restart_timer(&mut self, now: Time) {
         let mut timeout = self.restart_timeout(now);
-        if let Some(timers) = &self.timers {
+        if let Some(timers) = self.optional.timers() {
             let behind_others = timers.judge_at.is_some()
                 || timers.probe.unanswered.is_some()
                 || timers.probe.at.is_some() && !self.may_probe();
@@ -217,7 +219,7 @@ impl Sender {
     /// outstanding segment (Linux, tcp_rearm_rto).
     #[inline(never)]
     fn restart_behind_others(&mut self, now: Time) {
-        let Some(timers) = &self.timers else {
+        let Some(timers) = self.optional.timers() else {
             return;
         };
         let (probing, may_probe) = (timers.probe.at.is_some(), self.may_probe());

@@ -2,6 +2,7 @@
 
 use redtail_core::Time;
 
+use super::persist::Persist;
 use super::{ConnectionState, Phase, Sender};
 use crate::cc::as_f64;
 use crate::segment::Segment;
@@ -50,7 +51,7 @@ impl Sender {
     /// [`poll_transmit`](Self::poll_transmit) of a sender that [sends only new data](Self::sends_only_new).
     #[inline(always)] // the segment is written once, to where the caller puts it
     pub fn next_new(&mut self, now: Time) -> Option<Segment> {
-        let in_flight = match self.traits.pipe_is_exact {
+        let in_flight = match self.params().traits.pipe_is_exact {
             true => self.board.pipe(),
             false => self.board.outstanding(),
         };
@@ -84,26 +85,26 @@ impl Sender {
         {
             return answer;
         }
-        if let Some(timers) = &mut self.timers
+        if let Some(timers) = self.optional.timers_mut()
             && std::mem::take(&mut timers.probe.due)
         {
             return self.send_probe(now);
         }
         let in_flight = self.in_flight();
-        let cwnd = match &self.prr {
+        let cwnd = match self.optional.prr() {
             None => self.controller.window().cwnd,
             Some(prr) => prr.cwnd(),
         };
         let room = in_flight == 0 || as_f64(in_flight + u64::from(self.mss)) <= cwnd;
         if !room {
             self.stream.fresh = false;
-            if let Some(linux) = &mut self.linux {
+            if let Some(linux) = self.optional.linux_mut() {
                 linux.on_full_window(self.board.una(), self.board.next());
             }
             if self.pacer.is_some() {
                 self.note_full_window();
             }
-            if self.fin_beyond_window && self.next_is_fin() {
+            if self.params().fin_beyond_window && self.next_is_fin() {
                 return self.send_fin_beyond_window(now);
             }
             return None;
@@ -112,15 +113,15 @@ impl Sender {
             self.stream.fresh = false;
             return None;
         }
-        if self.linux.is_some() {
+        if self.optional.linux().is_some() {
             return self.send_as_linux(cwnd - as_f64(in_flight), now);
         }
         match self.phase {
             Phase::Open => {
-                if self.dup_acks > 0 && !self.limited_transmit {
+                if self.dup_acks > 0 && !self.params().limited_transmit {
                     return None;
                 }
-                if self.prr.is_some() {
+                if self.optional.prr().is_some() {
                     return self.send_new_after_marks(now);
                 }
                 self.send_new(now)
@@ -158,11 +159,8 @@ impl Sender {
     /// be sent either.
     fn send_forced(&mut self, now: Time) -> Option<Option<Segment>> {
         self.resend_first = false;
-        if self
-            .persist
-            .as_mut()
-            .is_some_and(|persist| persist.take_due())
-        {
+        let persist = self.optional.persist_mut();
+        if persist.is_some_and(Persist::take_due) {
             return Some(self.send_window_probe(now));
         }
         if self.board.outstanding() == 0 {
@@ -171,7 +169,7 @@ impl Sender {
         self.board.rewind();
         let index = self.board.next_lost()?;
         let segment = self.resend(index, now);
-        if let Some(prr) = &mut self.prr {
+        if let Some(prr) = self.optional.prr_mut() {
             prr.on_sent(segment.len);
         }
         Some(Some(segment))
@@ -194,7 +192,7 @@ impl Sender {
             },
         };
         each!(&mut self.recovery, r => r.on_sent(segment.len));
-        if let Some(prr) = &mut self.prr {
+        if let Some(prr) = self.optional.prr_mut() {
             prr.on_sent(segment.len);
         }
         Some(segment)
@@ -204,7 +202,7 @@ impl Sender {
     #[inline(never)] // so that other senders' segments are written only once
     fn send_new_after_marks(&mut self, now: Time) -> Option<Segment> {
         let segment = self.send_new(now)?;
-        if let Some(prr) = &mut self.prr {
+        if let Some(prr) = self.optional.prr_mut() {
             prr.on_sent(segment.len);
         }
         Some(segment)
@@ -212,12 +210,12 @@ impl Sender {
 
     /// The new data that F-RTO sends in place of retransmissions; `None` if F-RTO does not apply.
     fn send_for_frto(&mut self, now: Time) -> Option<Option<Segment>> {
-        let frto = self.undo.as_ref()?.frto.as_ref()?;
+        let frto = self.optional.undo()?.frto.as_ref()?;
         if !frto.sends_new()? {
             return Some(None);
         }
         let segment = self.send_new(now);
-        let frto = self.undo.as_mut()?.frto.as_mut()?;
+        let frto = self.optional.undo_mut()?.frto.as_mut()?;
         frto.on_sent_new(segment.is_some()).then_some(segment)
     }
 
@@ -259,7 +257,8 @@ impl Sender {
         let usable = u64::from(self.peer_window).saturating_sub(outstanding);
         // Less than a segment is sent if it is at least half of the largest window (RFC 9293,
         // section 3.8.6.2.1, rule 3).
-        (usable > 0 && usable >= u64::from(self.peer_window_max / 2)).then_some(usable as u32)
+        (usable > 0 && usable >= u64::from(self.params().peer_window_max / 2))
+            .then_some(usable as u32)
     }
 
     /// As [`new_len`](Self::new_len). If there is nothing, it also records what prevents sending.
@@ -279,7 +278,7 @@ impl Sender {
     pub(super) fn has_more(&self) -> bool {
         match self.phase {
             Phase::Open => {
-                (self.dup_acks == 0 || self.limited_transmit) && self.new_len().is_some()
+                (self.dup_acks == 0 || self.params().limited_transmit) && self.new_len().is_some()
             }
             Phase::Recovery | Phase::Loss => true,
         }
@@ -289,13 +288,15 @@ impl Sender {
     #[inline]
     pub fn in_flight(&self) -> u64 {
         match self.phase {
-            Phase::Open if self.traits.pipe_is_exact => self.board.pipe(),
+            Phase::Open if self.params().traits.pipe_is_exact => self.board.pipe(),
             Phase::Open => self
                 .board
                 .outstanding()
                 .saturating_sub(self.limited_transmit()),
             Phase::Recovery => each!(&self.recovery, r => r.in_flight(&self.board)),
-            Phase::Loss if self.traits.limited_transmit_after_timeout && self.dup_acks <= 2 => {
+            Phase::Loss
+                if self.params().traits.limited_transmit_after_timeout && self.dup_acks <= 2 =>
+            {
                 self.board.pipe().saturating_sub(self.limited_transmit())
             }
             Phase::Loss => self.board.pipe(),
@@ -306,7 +307,7 @@ impl Sender {
     /// acknowledgements (RFC 3042).
     #[inline]
     fn limited_transmit(&self) -> u64 {
-        if self.limited_transmit {
+        if self.params().limited_transmit {
             u64::from(self.dup_acks.min(2)) * u64::from(self.mss)
         } else {
             0
