@@ -436,6 +436,9 @@ pub struct Scheduler {
     form: Form,
     /// The releases of paced senders, by sender.
     releases: Tournament,
+    /// The earliest event in `releases`; at [`Form::never`] if there is none. It is stored because each timer asks
+    /// for it.
+    next_release: Packed,
     timers: Calendar,
     /// The earliest event in `timers` and `releases`; [`LAST`] or one at [`Form::never`] if there is none.
     next_timer: Packed,
@@ -457,6 +460,11 @@ impl Scheduler {
             links: links as u32,
             form,
             releases: Tournament::new(0, form),
+            next_release: Packed::new(Event::new(
+                Time::from_ps(form.never),
+                Class::SenderTimer,
+                0,
+            )),
             timers: Calendar::new(),
             next_timer: LAST,
         }
@@ -487,15 +495,11 @@ impl Scheduler {
         let at = at.map_or(self.form.never, Time::as_ps);
         if self.releases.time(sender) != at {
             self.releases.set(sender, at);
-            self.next_timer = self.timers.first().min(self.first_release());
+            let (time, sender) = self.releases.first();
+            self.next_release =
+                Packed::new(Event::new(Time::from_ps(time), Class::SenderTimer, sender));
+            self.next_timer = self.timers.first().min(self.next_release);
         }
-    }
-
-    /// The next release; at [`Form::never`] if there is none.
-    #[inline]
-    fn first_release(&self) -> Packed {
-        let (time, sender) = self.releases.first();
-        Packed::new(Event::new(Time::from_ps(time), Class::SenderTimer, sender))
     }
 
     /// Adds an event of any other class. There may be several for a component;
@@ -557,9 +561,9 @@ impl Scheduler {
             return (wire.at().as_ps() < self.form.never).then_some(wire);
         }
         let timer = self.next_timer;
-        if timer != self.first_release() {
+        if timer != self.next_release {
             self.timers.pop()?;
-            self.next_timer = self.timers.first().min(self.first_release());
+            self.next_timer = self.timers.first().min(self.next_release);
         }
         Some(timer.event())
     }
