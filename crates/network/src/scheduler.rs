@@ -460,11 +460,7 @@ impl Scheduler {
             links: links as u32,
             form,
             releases: Tournament::new(0, form),
-            next_release: Packed::new(Event::new(
-                Time::from_ps(form.never),
-                Class::SenderTimer,
-                0,
-            )),
+            next_release: Packed::new(Event::new(Time::from_ps(form.never), Class::SenderTimer, 0)),
             timers: Calendar::new(),
             next_timer: LAST,
         }
