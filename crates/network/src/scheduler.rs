@@ -130,7 +130,7 @@ impl Packed {
 
 /// The next events of a fixed set of components, at most one each.
 ///
-/// A winner tree: the root is the least of all leaves. It is made of [`Group`]s: up to 32 components are the
+/// A winner tree: the root is the least of all leaves. It is made of [`Group`]s: up to 64 components are the
 /// leaves of one; of more, groups are the leaves of others.
 #[derive(Debug)]
 struct Tournament {
@@ -156,9 +156,9 @@ struct Group {
 
 /// The most leaves of a group.
 const MOST_LEAVES: usize = 1 << MOST_BITS;
-const MOST_BITS: u32 = 5;
+const MOST_BITS: u32 = 6;
 
-/// How nodes divide their bits: with 5 for the leaf they have room for times up to 6.7 days. In longer runs fewer
+/// How nodes divide their bits: with 6 for the leaf they have room for times up to 3.3 days. In longer runs fewer
 /// are left, and groups are smaller.
 #[derive(Clone, Copy, Debug)]
 struct Form {

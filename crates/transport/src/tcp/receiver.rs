@@ -244,11 +244,13 @@ impl Receiver {
     /// A segment from the peer.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, now: Time) {
-        if self.basic && self.is_plain(segment) {
+        if !self.basic {
+            self.process_with_options(segment, now);
+        } else if self.is_plain(segment) {
             self.enter_in_order(segment);
             self.ack_due |= self.policy.on_data(now, false);
         } else {
-            self.process_otherwise(segment, now);
+            self.process_segment(segment, now);
         }
     }
 
@@ -272,10 +274,10 @@ impl Receiver {
         self.next += len;
     }
 
-    /// Processes any segment. One that [is plain](Self::is_plain) is processed without what it does not need of
+    /// Processes a segment, for a receiver that is not basic. One that [is plain](Self::is_plain) does not need all of
     /// [`process_segment`](Self::process_segment).
     #[inline(never)] // so that the function above is short
-    fn process_otherwise(&mut self, segment: &Segment, now: Time) {
+    fn process_with_options(&mut self, segment: &Segment, now: Time) {
         if !self.is_plain(segment) {
             return self.process_segment(segment, now);
         }

@@ -933,6 +933,11 @@ impl Sender {
         })
     }
 
+    #[inline(never)]
+    pub(super) fn poll_new_as_linux(&mut self, now: Time) -> Option<Segment> {
+        self.next_new_as_linux(now)
+    }
+
     /// The length of the next segment of a sender that [sends new data](Self::sends_new_as_linux), if it
     /// may leave.
     #[inline(always)] // into the one that calls it

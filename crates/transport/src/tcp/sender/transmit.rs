@@ -20,7 +20,7 @@ impl Sender {
     #[inline(never)]
     fn poll_otherwise(&mut self, now: Time) -> Option<Segment> {
         if self.sends_new_as_linux() {
-            return self.next_new_as_linux(now);
+            return self.poll_new_as_linux(now);
         }
         let segment = self.next_segment(now);
         if segment.is_none() {
