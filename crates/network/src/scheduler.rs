@@ -130,33 +130,32 @@ impl Packed {
 
 /// The next events of a fixed set of components, at most one each.
 ///
-/// A winner tree: the root is the least of all leaves. It is made of [`Group`]s: up to 32 components are the
+/// A winner tree: the root is the least of all leaves. It is made of [`Group`]s: up to 2^`LEVELS` components are the
 /// leaves of one; of more, groups are the leaves of others.
 #[derive(Debug)]
-struct Tournament {
+struct Tournament<const LEVELS: u32> {
     /// The group with the root.
-    top: Group,
+    top: Group<LEVELS>,
     /// The groups below it, by level: those of the components first.
-    below: Vec<Vec<Group>>,
+    below: Vec<Vec<Group<LEVELS>>>,
 }
 
-/// A winner tree of [`MOST_LEAVES`] leaves, so that a change is a constant number of steps. Node 1 is the root; node i has
+/// A winner tree of 2^`LEVELS` leaves, so that a change is a constant number of steps. Node 1 is the root; node i has
 /// the children 2i and 2i + 1; the leaves come last. Each inner node is the lesser of its two children.
 ///
 /// A node holds a time and, in its lowest bits, the leaf that it comes from: one number, so that a node costs a
 /// comparison and no branch, and of equal times that of the first leaf is the least.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
-struct Group {
-    nodes: [u64; 2 * MOST_LEAVES],
+struct Group<const LEVELS: u32> {
+    nodes: [u64; 2 << MOST_LEVELS],
     form: Form,
 }
 
-/// The most leaves of a group.
-const MOST_LEAVES: usize = 1 << MOST_BITS;
-const MOST_BITS: u32 = 5;
+/// The most levels of a group.
+const MOST_LEVELS: u32 = 6;
 
-/// How nodes divide their bits: with 5 for the leaf they have room for times up to 6.7 days. In longer runs fewer
+/// How nodes divide their bits: with 6 for the leaf they have room for times up to 3.3 days. In longer runs fewer
 /// are left, and groups are smaller.
 #[derive(Clone, Copy, Debug)]
 struct Form {
@@ -169,27 +168,29 @@ struct Form {
 impl Form {
     /// For events before `end`; later ones never happen.
     fn until(end: Time) -> Self {
-        let bits = (end.as_ps() + 1).leading_zeros().min(MOST_BITS);
+        let bits = (end.as_ps() + 1).leading_zeros().min(MOST_LEVELS);
         assert!(bits > 0, "a run of {end:?} is too long");
         let never = u64::MAX >> bits;
         Self { bits, never }
     }
 
-    /// The most leaves of a group.
+    /// The most leaves of a group with so many levels.
     #[inline]
-    fn leaves(self) -> usize {
-        1 << self.bits
+    fn leaves(self, levels: u32) -> usize {
+        1 << self.bits.min(levels)
     }
 }
 
-impl Group {
+impl<const LEVELS: u32> Group<LEVELS> {
+    const LEAVES: usize = 1 << LEVELS;
+
     /// A group without events.
     fn new(form: Form) -> Self {
         let mut group = Self {
-            nodes: [u64::MAX; 2 * MOST_LEAVES],
+            nodes: [u64::MAX; 2 << MOST_LEVELS],
             form,
         };
-        for leaf in 0..form.leaves() {
+        for leaf in 0..form.leaves(LEVELS) {
             group.set(leaf, form.never);
         }
         group
@@ -200,10 +201,10 @@ impl Group {
     fn set(&mut self, leaf: usize, time: u64) {
         let nodes = &mut self.nodes;
         // The remainder spares the checks of indexes.
-        let mut node = MOST_LEAVES + leaf % MOST_LEAVES;
+        let mut node = Self::LEAVES + leaf % Self::LEAVES;
         let mut winner = time.min(self.form.never) << self.form.bits | leaf as u64;
         nodes[node] = winner;
-        for _ in 0..MOST_BITS {
+        for _ in 0..LEVELS {
             winner = winner.min(nodes[node ^ 1]);
             node >>= 1;
             nodes[node] = winner;
@@ -214,21 +215,21 @@ impl Group {
     #[inline]
     fn first(&self) -> (u64, usize) {
         let winner = self.nodes[1];
-        let leaf = winner as usize & (self.form.leaves() - 1);
+        let leaf = winner as usize & ((1 << self.form.bits) - 1);
         (winner >> self.form.bits, leaf)
     }
 
     /// The time of a leaf.
     #[inline]
     fn time(&self, leaf: usize) -> u64 {
-        self.nodes[MOST_LEAVES + leaf] >> self.form.bits
+        self.nodes[Self::LEAVES + leaf] >> self.form.bits
     }
 }
 
-impl Tournament {
+impl<const LEVELS: u32> Tournament<LEVELS> {
     /// For events of so many components before `end`.
     fn new(components: usize, form: Form) -> Self {
-        let most = form.leaves();
+        let most = form.leaves(LEVELS);
         let mut below = Vec::new();
         let mut leaves = components;
         while leaves > most {
@@ -251,7 +252,7 @@ impl Tournament {
     }
 
     fn set_below(&mut self, mut leaf: usize, mut time: u64) {
-        let most = self.top.form.leaves();
+        let most = self.top.form.leaves(LEVELS);
         for level in &mut self.below {
             let group = &mut level[leaf / most];
             group.set(leaf % most, time);
@@ -266,7 +267,7 @@ impl Tournament {
     fn first(&self) -> (u64, u32) {
         let (time, mut leaf) = self.top.first();
         for level in self.below.iter().rev() {
-            leaf = leaf * self.top.form.leaves() + level[leaf].first().1;
+            leaf = leaf * self.top.form.leaves(LEVELS) + level[leaf].first().1;
         }
         (time, leaf as u32)
     }
@@ -275,7 +276,7 @@ impl Tournament {
     #[inline]
     fn time(&self, component: u32) -> u64 {
         let component = component as usize;
-        let most = self.top.form.leaves();
+        let most = self.top.form.leaves(LEVELS);
         match self.below.first() {
             Some(level) => level[component / most].time(component % most),
             None => self.top.time(component),
@@ -428,11 +429,14 @@ impl Calendar {
 #[derive(Debug)]
 pub struct Scheduler {
     /// Links first, then lines: the order of their classes.
-    wires: Tournament,
+    wires: Tournament<5>,
     links: u32,
     form: Form,
     /// The releases of paced senders, by sender.
-    releases: Tournament,
+    releases: Tournament<6>,
+    /// The earliest event in `releases`; at [`Form::never`] if there is none. It is stored because each timer asks
+    /// for it.
+    next_release: Packed,
     timers: Calendar,
     /// The earliest event in `timers` and `releases`; [`LAST`] or one at [`Form::never`] if there is none.
     next_timer: Packed,
@@ -454,6 +458,7 @@ impl Scheduler {
             links: links as u32,
             form,
             releases: Tournament::new(0, form),
+            next_release: Packed::new(Event::new(Time::from_ps(form.never), Class::SenderTimer, 0)),
             timers: Calendar::new(),
             next_timer: LAST,
         }
@@ -484,15 +489,11 @@ impl Scheduler {
         let at = at.map_or(self.form.never, Time::as_ps);
         if self.releases.time(sender) != at {
             self.releases.set(sender, at);
-            self.next_timer = self.timers.first().min(self.first_release());
+            let (time, sender) = self.releases.first();
+            self.next_release =
+                Packed::new(Event::new(Time::from_ps(time), Class::SenderTimer, sender));
+            self.next_timer = self.timers.first().min(self.next_release);
         }
-    }
-
-    /// The next release; at [`Form::never`] if there is none.
-    #[inline]
-    fn first_release(&self) -> Packed {
-        let (time, sender) = self.releases.first();
-        Packed::new(Event::new(Time::from_ps(time), Class::SenderTimer, sender))
     }
 
     /// Adds an event of any other class. There may be several for a component;
@@ -554,9 +555,9 @@ impl Scheduler {
             return (wire.at().as_ps() < self.form.never).then_some(wire);
         }
         let timer = self.next_timer;
-        if timer != self.first_release() {
+        if timer != self.next_release {
             self.timers.pop()?;
-            self.next_timer = self.timers.first().min(self.first_release());
+            self.next_timer = self.timers.first().min(self.next_release);
         }
         Some(timer.event())
     }
@@ -629,10 +630,10 @@ mod tests {
         fn a_tournament_of_any_size_finds_the_least_time_and_its_first_component(
             components in prop_oneof![1usize..40, 1000usize..1100],
             changes in proptest::collection::vec((any::<prop::sample::Index>(), 0u64..60, 0u32..60), 1..100),
-            bits in 1u32..=MOST_BITS,
+            bits in 1u32..=MOST_LEVELS,
         ) {
             let never = u64::MAX >> bits;
-            let mut tournament = Tournament::new(components, Form { bits, never });
+            let mut tournament = Tournament::<5>::new(components, Form { bits, never });
             let mut times = vec![never; components];
             for (component, time, scale) in changes {
                 let component = component.index(components);

@@ -13,9 +13,19 @@ impl Engine<'_> {
     #[inline]
     pub(super) fn sender_transmits(&mut self, index: u32) {
         let slot = &mut self.flows.senders[index as usize];
-        // Two loops: in one, with a choice for each segment, row b takes 0.8 % more instructions.
+        // A loop for each kind: in one, with a choice for each segment, row b takes 0.8 % more instructions.
         if slot.sender.sends_only_new() {
             while let Some(segment) = slot.sender.next_new(self.now) {
+                slot.send(
+                    segment,
+                    index,
+                    self.now,
+                    &mut self.contents,
+                    &mut self.links,
+                );
+            }
+        } else if slot.sender.sends_new_as_linux() {
+            while let Some(segment) = slot.sender.next_new_as_linux(self.now) {
                 slot.send(
                     segment,
                     index,

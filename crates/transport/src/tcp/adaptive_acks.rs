@@ -195,10 +195,12 @@ impl AdaptiveAcks {
     }
 
     /// Data arrived at `now`. Returns whether to acknowledge it at once.
+    #[inline(always)] // into the two that call it, one of which only has data in order
     pub(super) fn on_data(&mut self, now: Time, arrived: Arrived) -> bool {
+        let tick = self.wheel.floor(now);
         self.scheduled = true;
         match arrived.place {
-            Place::InOrder | Place::InGap => self.on_progress(now, arrived),
+            Place::InOrder | Place::InGap => self.on_progress(tick, arrived),
             Place::Old => self.enter_quick_mode(self.max_quick),
             Place::OutOfOrder => {}
         }
@@ -217,13 +219,13 @@ impl AdaptiveAcks {
             self.buffer.on_read(arrived.next, now);
         }
         let read = arrived.read && self.pushes > u8::from(self.interactive);
-        at_once || read || self.delay(now)
+        at_once || read || self.delay(now, tick)
     }
 
-    /// Data arrived in order (tcp_event_data_recv).
+    /// Data arrived in order at `now`, by the clock of the timers (tcp_event_data_recv).
+    #[inline]
     fn on_progress(&mut self, now: Time, arrived: Arrived) {
         self.measure(arrived);
-        let now = self.wheel.floor(now);
         if self.ato == Span::ZERO {
             self.raise_quick(self.max_quick);
             self.ato = self.least;
@@ -241,6 +243,7 @@ impl AdaptiveAcks {
     }
 
     /// Estimates the peer's segment size. A shorter segment counts as pushed.
+    #[inline]
     fn measure(&mut self, arrived: Arrived) {
         let (len, pushed) = (arrived.len, arrived.pushed);
         let before = std::mem::take(&mut self.short);
@@ -278,8 +281,10 @@ impl AdaptiveAcks {
         self.ato = self.least;
     }
 
-    /// Delays an acknowledgement, unless the pending one is nearly due; returns whether it is.
-    fn delay(&mut self, now: Time) -> bool {
+    /// Delays an acknowledgement, unless the pending one is nearly due; returns whether it is. `tick` is `now` by the
+    /// clock of the timers.
+    #[inline]
+    fn delay(&mut self, now: Time, tick: Time) -> bool {
         let mut ato = self.ato;
         if ato > self.least
             && let Some(srtt) = self.srtt
@@ -287,7 +292,6 @@ impl AdaptiveAcks {
             ato = ato.min(srtt.max(self.least));
         }
         let ato = ato.min(MAX_DELAY);
-        let tick = self.wheel.floor(now);
         let meant = tick + ato;
         match self.timer {
             Some((before, _)) if before <= tick + ato / 4 => return true,

@@ -111,6 +111,7 @@ impl Rack {
     }
 
     /// The shortest round trip of a segment that was sent once.
+    #[inline]
     pub(super) fn min_rtt(&self) -> Option<Span> {
         self.min_rtt
     }

@@ -51,6 +51,7 @@ impl Ranges {
 
     /// Adds `new`, calls `on_gap` for each part that was not in the set yet
     /// (lowest first), and returns the range that now holds it.
+    #[inline(always)] // into the two that call it
     pub fn insert(&mut self, new: SackBlock, mut on_gap: impl FnMut(SackBlock)) -> SackBlock {
         // The ranges that touch or overlap `new` are [first, last). In most cases they are at the
         // upper end, which needs no search.

@@ -4,6 +4,8 @@
 //! blocks to report), RFC 5681, section 4.2 (when), RFC 3168, section 6.1.3 (echoing marks),
 //! RFC 7323 (timestamps, window scale).
 
+use std::hint::select_unpredictable;
+
 use redtail_core::{Ecn, Span, Time};
 
 use super::ack_policy::AckPolicy;
@@ -68,6 +70,12 @@ struct OptionalState {
     reader: Option<SlowReader>,
     /// The closing, after the peer's FIN has arrived.
     closing: Option<Closing>,
+}
+
+/// Whether a segment opens or closes a connection.
+#[inline]
+fn is_control(segment: &Segment) -> bool {
+    segment.flags.intersects(Flags::SYN.with(Flags::FIN))
 }
 
 impl Receiver {
@@ -254,31 +262,81 @@ impl Receiver {
     /// A segment from the peer.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, now: Time) {
-        let is_control = segment.flags.intersects(Flags::SYN.with(Flags::FIN));
-        if self.is_plain() && segment.seq == self.next && segment.len > 0 && !is_control {
-            self.next += u64::from(segment.len);
+        if !self.basic {
+            self.process_with_options(segment, now);
+        } else if self.is_plain(segment) {
+            self.enter_in_order(segment);
             self.ack_due |= self.policy.on_data(now, false);
-        } else if segment.len > 0 || is_control || !self.basic || self.special {
+        } else if segment.len > 0 || self.special || is_control(segment) {
             self.process_segment(segment, now);
         }
     }
 
-    /// Whether it is a basic receiver of a peer that has not closed, whose application reads at once, and
-    /// nothing arrived out of order.
+    /// Whether a segment has data in order and neither SYN nor FIN, nothing arrived out of order, the peer has not
+    /// closed, and the application reads at once.
     #[inline]
-    fn is_plain(&self) -> bool {
-        self.basic && !self.special && !self.has_gap
+    fn is_plain(&self, segment: &Segment) -> bool {
+        !self.special
+            && !self.has_gap
+            && segment.seq == self.next
+            && segment.len > 0
+            && !is_control(segment)
+    }
+
+    /// The data of a segment in order has arrived.
+    #[inline]
+    fn enter_in_order(&mut self, segment: &Segment) {
+        self.next += u64::from(segment.len);
+    }
+
+    /// Processes a segment, for a receiver that is not basic. One that [is plain](Self::is_plain) does not need all of
+    /// [`process_segment`](Self::process_segment).
+    #[inline(never)] // so that the function above is short
+    fn process_with_options(&mut self, segment: &Segment, now: Time) {
+        if !self.is_plain(segment) {
+            return self.process_segment(segment, now);
+        }
+        self.note_timestamp(segment);
+        if let Some(adaptive) = self.policy.adaptive() {
+            adaptive.on_segment(segment, now);
+        }
+        let urgency = match self.ecn.enabled() {
+            true => self.note_marks(segment),
+            false => AckUrgency::None,
+        };
+        self.enter_in_order(segment);
+        let next = self.next;
+        self.ack_due |= match &mut self.policy {
+            AckPolicy::Adaptive(adaptive) => adaptive.on_data(
+                now,
+                Arrived {
+                    place: Place::InOrder,
+                    len: segment.len,
+                    pushed: segment.flags.contains(Flags::PSH),
+                    now: matches!(urgency, AckUrgency::Agreed | AckUrgency::Now),
+                    soon: urgency == AckUrgency::Soon,
+                    next,
+                    read: true,
+                },
+            ),
+            policy => policy.on_data(now, urgency == AckUrgency::Agreed),
+        };
+    }
+
+    /// Stores the timestamp of a segment (RFC 7323, section 4.3).
+    #[inline]
+    fn note_timestamp(&mut self, segment: &Segment) {
+        // One segment of two is beyond the last acknowledgement.
+        let counts = self.timestamps
+            & (segment.seq <= self.last_ack_sent)
+            & !before(segment.ts_val, self.ts_recent);
+        self.ts_recent = select_unpredictable(counts, segment.ts_val, self.ts_recent);
     }
 
     /// Processes any segment.
     #[inline(never)] // so that the function above is short
     fn process_segment(&mut self, segment: &Segment, now: Time) {
-        if self.timestamps
-            && segment.seq <= self.last_ack_sent
-            && !before(segment.ts_val, self.ts_recent)
-        {
-            self.ts_recent = segment.ts_val;
-        }
+        self.note_timestamp(segment);
         if segment.flags.contains(Flags::SYN) {
             self.ecn.on_syn(segment);
             self.syn_ack_due = true;

@@ -198,6 +198,7 @@ impl RttEstimator {
     }
 
     /// The smoothed round-trip time, once there is a sample.
+    #[inline]
     pub fn srtt(&self) -> Option<Span> {
         match self.estimate {
             Estimate::None { .. } => None,

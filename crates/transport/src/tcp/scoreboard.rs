@@ -256,6 +256,7 @@ impl Scoreboard {
     }
 
     /// The shortest round trip, if losses are detected by time.
+    #[inline]
     pub(super) fn min_rtt(&self) -> Option<Span> {
         self.rack.as_ref().and_then(|rack| rack.min_rtt())
     }

@@ -22,7 +22,7 @@
 use redtail_core::{Span, Time};
 
 use super::loss_probe::RackTimers;
-use super::{Phase, Sender};
+use super::{ConnectionState, Phase, Sender};
 use crate::cc::{AckSample, CaState, CongestionEvent, CongestionKind, Window, as_f64};
 use crate::params::TcpParams;
 use crate::segment::{Flags, Segment};
@@ -904,35 +904,122 @@ impl Sender {
         segment
     }
 
+    /// Whether it is a sender with these states that sends new data, as the windows and the pacer allow: its
+    /// connection is open and not closed, there is no episode, nothing is to be retransmitted, and no probe is due.
+    #[inline]
+    pub fn sends_new_as_linux(&self) -> bool {
+        self.optional
+            .linux()
+            .is_some_and(|states| states.sends == Sends::New)
+            && self.phase == Phase::Open
+            && self.connection.state == ConnectionState::Established
+            && !self.resend_first
+            && !self.stream.closed
+            && (self.params().limited_transmit || !self.board.has_sacked())
+            && self
+                .optional
+                .timers()
+                .is_none_or(|timers| !timers.probe.due)
+    }
+
+    /// [`poll_transmit`](Self::poll_transmit) of a sender that [sends new
+    /// data](Self::sends_new_as_linux).
+    #[inline(always)] // the segment is written once, to where the caller puts it
+    pub fn next_new_as_linux(&mut self, now: Time) -> Option<Segment> {
+        let Some(len) = self.next_len_as_linux(now) else {
+            self.catch_up(now);
+            return None;
+        };
+        let segment = self.send_data::<false>(self.board.next(), len, now);
+        let pushed = self.ends_burst();
+        if let Some(states) = self.optional.linux_mut() {
+            states.on_sent();
+        }
+        Some(Segment {
+            flags: segment.flags.with_if(pushed, Flags::PSH),
+            ..segment
+        })
+    }
+
+    #[inline(never)]
+    pub(super) fn poll_new_as_linux(&mut self, now: Time) -> Option<Segment> {
+        self.next_new_as_linux(now)
+    }
+
+    /// The length of the next segment of a sender that [sends new data](Self::sends_new_as_linux), if it
+    /// may leave.
+    #[inline(always)] // into the one that calls it
+    fn next_len_as_linux(&mut self, now: Time) -> Option<u32> {
+        let in_flight = self.board.pipe();
+        let cwnd = self.controller.window().cwnd;
+        if in_flight > 0 && as_f64(in_flight + u64::from(self.mss)) > cwnd {
+            self.on_full_window();
+            return None;
+        }
+        if self.is_held_back(now) || !self.begin_burst(cwnd - as_f64(in_flight), now) {
+            return None;
+        }
+        let len = self.next_len(now);
+        let (una, next) = (self.board.una(), self.board.next());
+        if len.is_none()
+            && let Some(states) = self.optional.linux_mut()
+        {
+            states.window_use.note(false, una, next);
+        }
+        len
+    }
+
     /// Sends new data, in bursts whose last segment is pushed (`__tcp_transmit_skb`: "Force a PSH
     /// flag on all (GSO) packets"). A burst may wait for the next acknowledgement.
     #[inline]
     fn send_in_burst(&mut self, room: f64, now: Time) -> Option<Segment> {
+        if !self.begin_burst(room, now) {
+            self.stream.fresh = false;
+            return None;
+        }
+        let mut segment = self.send_new(now);
+        if let Some(sent) = &mut segment
+            && self.ends_burst()
+        {
+            sent.flags = sent.flags.with(Flags::PSH);
+        }
+        segment
+    }
+
+    /// Begins a burst, if none is leaving. Returns whether one leaves now: it may wait for the next
+    /// acknowledgement.
+    #[inline]
+    fn begin_burst(&mut self, room: f64, now: Time) -> bool {
         if let Some(states) = self.optional.linux()
             && let Some(burst) = &states.burst
             && (burst.left == 0 || burst.at != now)
         {
             let len = self.next_burst(burst, room, now);
-            let states = self.optional.linux_mut()?;
-            if len == 0 {
-                self.stream.fresh = false;
-                states.on_full_window(self.board.una(), self.board.next());
-                return None;
+            let (una, next) = (self.board.una(), self.board.next());
+            if let Some(states) = self.optional.linux_mut()
+                && let Some(burst) = &mut states.burst
+            {
+                if len == 0 {
+                    states.on_full_window(una, next);
+                    return false;
+                }
+                (burst.at, burst.left, burst.several) = (now, len, len > 1);
             }
-            let burst = states.burst.as_mut()?;
-            (burst.at, burst.left, burst.several) = (now, len, len > 1);
         }
-        let mut segment = self.send_new(now);
-        if let Some(sent) = &mut segment
-            && let Some(states) = self.optional.linux_mut()
-            && let Some(burst) = &mut states.burst
-        {
+        true
+    }
+
+    /// A segment of a burst leaves. Returns whether it is pushed: the last of several is.
+    #[inline]
+    fn ends_burst(&mut self) -> bool {
+        let burst = self
+            .optional
+            .linux_mut()
+            .and_then(|states| states.burst.as_mut());
+        burst.is_some_and(|burst| {
             burst.left -= 1;
-            if burst.left == 0 && burst.several {
-                sent.flags = sent.flags.with(Flags::PSH);
-            }
-        }
-        segment
+            burst.left == 0 && burst.several
+        })
     }
 
     /// The number of segments of a burst that begins with `room` bytes left in the window: no more

@@ -6,6 +6,7 @@ use super::{Phase, Sender};
 use crate::cc::as_f64;
 use crate::cc::model::Episode;
 use crate::tcp::delivery_rate::AckContext;
+use crate::tcp::pacing::Pacer;
 
 impl Sender {
     /// Passes the rate sample of an acknowledgement to the model, and the model's rate to the
@@ -95,19 +96,33 @@ impl Sender {
     }
 
     /// Whether pacing holds back the next segment; its release is then scheduled.
-    #[inline(never)]
+    #[inline]
     pub(super) fn is_held_back(&mut self, now: Time) -> bool {
-        if self.board.pipe() == 0
-            && let Some(rates) = self.board.rates()
+        if self.pacer.is_none() {
+            return false;
+        }
+        if self.board.pipe() == 0 {
+            self.restart_model(now);
+        }
+        let passes = |pacer: &mut Box<Pacer>| pacer.lets_pass(now);
+        !self.pacer.as_mut().is_none_or(passes) && self.hold_back()
+    }
+
+    /// Nothing is in flight. Tells the model if that is because there was no data to send.
+    #[cold]
+    fn restart_model(&mut self, now: Time) {
+        if let Some(rates) = self.board.rates()
             && rates.is_app_limited()
         {
             let delivered = rates.delivered();
             self.controller.on_restart(now, delivered);
             self.update_pacing();
         }
-        if self.pacer.as_mut().is_none_or(|pacer| pacer.lets_pass(now)) {
-            return false;
-        }
+    }
+
+    /// The pacer does not let the next segment pass. Schedules its release, and returns whether there is one.
+    #[inline(never)]
+    fn hold_back(&mut self) -> bool {
         let more = self.has_more();
         if let Some(pacer) = &mut self.pacer {
             pacer.hold_back(more);

@@ -30,6 +30,9 @@ impl Sender {
 
     #[inline(never)]
     fn poll_otherwise(&mut self, now: Time) -> Option<Segment> {
+        if self.sends_new_as_linux() {
+            return self.poll_new_as_linux(now);
+        }
         let segment = self.next_segment(now);
         if segment.is_none() {
             self.catch_up(now);
@@ -98,18 +101,13 @@ impl Sender {
         let room = in_flight == 0 || as_f64(in_flight + u64::from(self.mss)) <= cwnd;
         if !room {
             self.stream.fresh = false;
-            if let Some(linux) = self.optional.linux_mut() {
-                linux.on_full_window(self.board.una(), self.board.next());
-            }
-            if self.pacer.is_some() {
-                self.note_full_window();
-            }
+            self.on_full_window();
             if self.params().fin_beyond_window && self.next_is_fin() {
                 return self.send_fin_beyond_window(now);
             }
             return None;
         }
-        if self.pacer.is_some() && self.is_held_back(now) {
+        if self.is_held_back(now) {
             self.stream.fresh = false;
             return None;
         }
@@ -136,6 +134,17 @@ impl Sender {
                 }
             }
             Phase::Recovery => self.send_in_recovery(now),
+        }
+    }
+
+    /// The window prevents sending.
+    #[inline]
+    pub(super) fn on_full_window(&mut self) {
+        if let Some(linux) = self.optional.linux_mut() {
+            linux.on_full_window(self.board.una(), self.board.next());
+        }
+        if self.pacer.is_some() {
+            self.note_full_window();
         }
     }
 
@@ -233,7 +242,7 @@ impl Sender {
     /// Sends the last segment although the window is full, unless pacing holds it back.
     #[cold]
     fn send_fin_beyond_window(&mut self, now: Time) -> Option<Segment> {
-        if self.pacer.is_some() && self.is_held_back(now) {
+        if self.is_held_back(now) {
             return None;
         }
         self.send_new_after_marks(now)
