@@ -4,6 +4,7 @@ use redtail_core::{Ecn, Span, Time};
 use redtail_qdisc::{DropReason, LateDequeue, QueueDiscipline, Sink, TcpHeader};
 
 use crate::capacity::Capacity;
+use crate::lookahead::shortest_legs;
 use crate::network::{Address, Link, Network, Route};
 use crate::packet::{ContentId, SimPacket};
 use crate::result::QueueSeries;
@@ -159,7 +160,7 @@ impl Links {
     /// these lines is its lookahead (K. M. Chandy and J. Misra, "Distributed simulation", IEEE Transactions on Software
     /// Engineering 5(5), 1979).
     pub fn allow_late_ends(&mut self, late_drops: bool) {
-        let shortest = self.network.shortest_legs();
+        let shortest = shortest_legs(&self.network);
         for (link, shortest) in self.network.links.iter_mut().zip(shortest) {
             let late = match link.queue.late_dequeue() {
                 LateDequeue::Unnoticed => late_drops || link.wire.is_none(),
@@ -321,8 +322,8 @@ impl Links {
         let link = &mut self.network.links[index as usize];
         let due = match link.slack {
             Span::ZERO => link.free_at,
-            slack if link.due == Time::MAX && link.free_at < Time::MAX => link.free_at + slack,
-            _ => link.due,
+            // An event that the schedule still has from an earlier transmission comes before it is needed.
+            _ => link.due.min(link.latest_end()),
         };
         if due != link.due {
             link.due = due;
@@ -418,10 +419,7 @@ impl Links {
             self.catch_up(index, now + INSTANT, ends);
         }
         let link = &mut self.network.links[index as usize];
-        link.due = match link.free_at {
-            Time::MAX => Time::MAX,
-            free_at => free_at + link.slack,
-        };
+        link.due = link.latest_end();
         self.scheduler.set_link(index, link.due);
     }
 

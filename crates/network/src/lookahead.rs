@@ -50,6 +50,19 @@ impl Lookahead {
     }
 }
 
+/// The shortest time from when a link has sent a packet to when it arrives somewhere, by link; [`Span::MAX`] for a link
+/// that nothing crosses.
+pub(crate) fn shortest_legs(network: &Network) -> Vec<Span> {
+    let mut shortest = vec![Span::MAX; network.links.len()];
+    for pair in pairs(network) {
+        if let (Target::Link(link), Some(next)) = (pair.0.target, pair.1) {
+            let shortest = &mut shortest[link as usize];
+            *shortest = (*shortest).min(next.before + next.after);
+        }
+    }
+    shortest
+}
+
 /// Each leg with the one that follows it.
 fn pairs(network: &Network) -> impl Iterator<Item = (&Leg, Option<&Leg>)> {
     network.legs.iter().flat_map(|legs| {

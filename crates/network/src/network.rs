@@ -66,6 +66,14 @@ pub struct Wire {
 }
 
 impl Link {
+    /// The latest time at which the end of its transmission may be carried out; [`Time::MAX`] if there is none.
+    pub(crate) fn latest_end(&self) -> Time {
+        match self.free_at {
+            Time::MAX => Time::MAX,
+            free_at => free_at + self.slack,
+        }
+    }
+
     /// Whether a trace determines when it delivers.
     pub fn has_trace(&self) -> bool {
         matches!(self.capacity.as_deref(), Some(Capacity::Trace(_)))
@@ -444,20 +452,6 @@ impl Network {
             .unwrap_or_default()
     }
 
-    /// The shortest time from when a link has sent a packet to when it arrives somewhere, by link.
-    pub(crate) fn shortest_legs(&self) -> Vec<Span> {
-        let mut shortest = vec![Span::from_ps(u64::MAX); self.links.len()];
-        for legs in self.legs.iter() {
-            for pair in legs.windows(2) {
-                if let Target::Link(link) = pair[0].target {
-                    let shortest = &mut shortest[link as usize];
-                    *shortest = (*shortest).min(pair[1].before + pair[1].after);
-                }
-            }
-        }
-        shortest
-    }
-
     /// Number of delay lines.
     pub fn line_count(&self) -> usize {
         self.lines.len()
@@ -686,9 +680,8 @@ impl Compiler<'_> {
     }
 
     /// Creates a leg that begins at the link `from` or at an endpoint, with the line it needs: the output of each pipe
-    /// is a separate line. All legs
-    /// that reach a pipe have the same delay (they belong to one host), so that the computation on
-    /// entry is exact.
+    /// is a separate line. All legs that reach a pipe have the same delay (they belong to one host), so that the
+    /// computation on entry is exact.
     fn leg(
         &mut self,
         from: Option<u32>,

@@ -81,6 +81,12 @@ fn is_control(segment: &Segment) -> bool {
 impl Receiver {
     /// A receiver waiting for its peer. `params` must have passed their check.
     pub fn new(params: &TcpParams) -> Self {
+        let optional = SlowReader::new(params).map(|reader| {
+            Box::new(OptionalState {
+                reader: Some(reader),
+                closing: None,
+            })
+        });
         Self {
             next: 0,
             disorder: Disorder::default(),
@@ -98,13 +104,8 @@ impl Receiver {
             other_due: false,
             syn_ack_due: false,
             reports_duplicates: params.dsack && params.recovery.uses_sack(),
-            optional: SlowReader::new(params).map(|reader| {
-                Box::new(OptionalState {
-                    reader: Some(reader),
-                    closing: None,
-                })
-            }),
-            special: SlowReader::new(params).is_some(),
+            special: optional.is_some(),
+            optional,
             // At most an hour (`TcpParams::check`).
             fin_timeout: (params.initial_rto.as_ps() / PS_PER_US) as u32,
             half: false,
