@@ -9,6 +9,7 @@
 pub struct Ring<T> {
     /// None, or a power of two of them. Those not in use have arbitrary values.
     places: Box<[T]>,
+    /// The place of the oldest value, modulo their number.
     head: usize,
     len: usize,
 }
@@ -80,10 +81,20 @@ impl<T: Copy> Ring<T> {
     /// Removes and returns the oldest value.
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
-        let value = *self.front()?;
-        self.head = self.place(1);
+        self.take_front().copied()
+    }
+
+    /// Removes the oldest value, and returns it where it is, until something else is put there. What needs
+    /// only a part of it, or moves it on, copies nothing else.
+    #[inline]
+    pub fn take_front(&mut self) -> Option<&T> {
+        if self.len == 0 {
+            return None;
+        }
+        let head = self.head & self.places.len().wrapping_sub(1);
+        self.head = head + 1;
         self.len -= 1;
-        Some(value)
+        self.places.get(head)
     }
 
     /// Removes and returns the latest value.
@@ -186,7 +197,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_does_what_a_deque_does(
-            steps in proptest::collection::vec((0u8..9, any::<u16>(), 0usize..40), 0..300),
+            steps in proptest::collection::vec((0u8..10, any::<u16>(), 0usize..40), 0..300),
         ) {
             let mut ring = Ring::new();
             let mut model = VecDeque::new();
@@ -197,6 +208,7 @@ mod tests {
                         model.push_back(value);
                     }
                     3 => prop_assert_eq!(ring.pop_front(), model.pop_front()),
+                    8 => prop_assert_eq!(ring.take_front().copied(), model.pop_front()),
                     4 => prop_assert_eq!(ring.pop_back(), model.pop_back()),
                     5 => prop_assert_eq!(ring.remove(index), model.remove(index)),
                     6 => {

@@ -245,6 +245,7 @@ impl<'a> Emulator<'a> {
         let groups = scenario.traffic.len();
         let flows = FlowMap::new(scenario, host_routes.clone(), &network.flows);
         let mut routes: Vec<(u32, bool)> = network
+            .paths
             .routes
             .iter()
             .map(|route| (route.group, false))
@@ -254,7 +255,7 @@ impl<'a> Emulator<'a> {
         }
         let of_link = |link: &Link| routers.get(&link.name).cloned();
         let routers = network.links.iter().map(of_link).collect();
-        let mut links = Links::new(network, groups, Time::ZERO + scenario.duration);
+        let mut links = Links::new(network, Time::ZERO + scenario.duration);
         let scheduler = &mut links.scheduler;
         let measure_from = Time::ZERO + scenario.warmup;
         scheduler.add(Event::new(measure_from, Class::Measure, 0));
@@ -404,7 +405,11 @@ impl<'a> Emulator<'a> {
         self.lookahead.as_ref()?;
         let of_link = |(link, router): (usize, &Option<Arc<Router>>)| {
             let idle = self.links.network.links[link].transmitting.is_none();
-            let waiting = self.links.books[link].waiting.iter().any(|&n| n > 0);
+            let waiting = self.links.network.links[link]
+                .books
+                .waiting
+                .iter()
+                .any(|&n| n > 0);
             let begins = router.as_ref().filter(|_| idle && waiting)?.next_begins()?;
             Some((link as u32, begins.max(self.reached)))
         };
@@ -436,11 +441,11 @@ impl<'a> Emulator<'a> {
     /// # Errors
     /// When the kernel does not answer.
     pub fn check_kernel_queues(&self) -> io::Result<Option<String>> {
-        let links = self.links.network.links.iter().zip(&self.links.books);
-        for (router, (link, books)) in self.routers.iter().zip(links) {
+        let links = &self.links.network.links;
+        for (router, link) in self.routers.iter().zip(links) {
             if let Some(router) = router {
-                let unknown = books.waiting.iter().sum();
-                let wrong = router.check_drops(books.passed.dropped, unknown)?;
+                let unknown = link.books.waiting.iter().sum();
+                let wrong = router.check_drops(link.books.passed.dropped, unknown)?;
                 let wrong = wrong.or_else(|| router.check_shaper(self.end - Time::ZERO));
                 if let Some(wrong) = wrong {
                     return Ok(Some(format!("{}: {wrong}", link.name)));
@@ -550,27 +555,29 @@ impl<'a> Emulator<'a> {
     /// The packet at the head of a delay line arrives. If it was handed to a host, returns the bytes
     /// that a receiver of data got (zero for a packet of the other direction).
     fn arrives(&mut self, line: u32, at: Time) -> io::Result<Option<u64>> {
-        let (packet, target) = self.links.network.arrive(line, &mut self.links.scheduler);
-        match target {
+        let paths = &self.links.network.paths;
+        match paths.target(line) {
             Target::Link(link) => {
+                let content = paths.head(line).content;
                 let router = self.routers[link as usize].clone();
                 if let Some(router) = &router {
-                    router.arrives(self.buffers.get(packet.content));
+                    router.arrives(self.buffers.get(content));
                     router.let_link_read(true); // an idle queue lets the packet pass at once
                 }
-                self.with_links(|links, ends| links.offer(link, packet, at, ends));
+                self.with_links(|links, ends| links.offer(line, link, at, ends));
                 if let Some(router) = &router {
                     router.let_link_read(self.lookahead.is_none());
                 }
                 return Ok(None);
             }
             Target::Departure => {
-                let links = &mut self.links;
-                links.network.send(packet, at, &mut links.scheduler);
+                self.links.leave_host(line, at);
                 return Ok(None);
             }
             _ => {}
         }
+        let paths = &mut self.links.network.paths;
+        let packet = *paths.take(line, &mut self.links.scheduler);
         let (group, back) = self.routes[packet.route as usize];
         let buffer = self.buffers.get_mut(packet.content);
         let side = if back { Side::Sending } else { Side::Receiving };
@@ -631,19 +638,20 @@ impl<'a> Emulator<'a> {
             let (group, back) = self.routes[route as usize];
             inside[group as usize][usize::from(back)] += 1;
         };
-        for packet in self.links.network.in_flight() {
+        for packet in self.links.network.paths.in_flight() {
             count(packet.route);
         }
         for link in &self.links.network.links {
-            if let Some((packet, _)) = &link.transmitting {
+            if let Some(packet) = &link.transmitting {
                 count(packet.route);
             }
         }
         let waiting: u64 = self
             .links
-            .books
+            .network
+            .links
             .iter()
-            .flat_map(|books| &books.waiting)
+            .flat_map(|link| &link.books.waiting)
             .sum();
         let held: u64 = inside.iter().flatten().sum();
         let sum =

@@ -91,11 +91,11 @@ impl Meter {
     /// Sends a reading of all links.
     pub fn read(&mut self, links: &Links, now: Time) {
         let seconds = (now - self.last).as_secs_f64().max(1e-9);
-        let each = links.network.links.iter().zip(&links.books).enumerate();
-        let readings = each.map(|(i, (link, books))| {
+        let each = links.network.links.iter().enumerate();
+        let readings = each.map(|(i, link)| {
             let passed = std::mem::take(&mut self.links[i]);
-            let dropped = books.passed.dropped - self.dropped[i];
-            self.dropped[i] = books.passed.dropped;
+            let dropped = link.books.passed.dropped - self.dropped[i];
+            self.dropped[i] = link.books.passed.dropped;
             let mean = passed.delays.as_secs_f64() / passed.packets as f64;
             Reading {
                 link: link.name.clone(),

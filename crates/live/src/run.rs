@@ -359,11 +359,10 @@ fn result(scenario: &Scenario, mut emulator: Emulator<'_>, hosts: HostReport) ->
     let period = now.saturating_since(Time::ZERO + scenario.warmup);
     let links = emulator.finish();
     let names = links.network.links.iter().map(|link| link.name.clone());
-    let forward = links.network.links.iter().zip(&links.books);
-    let forward = forward.filter(|(link, _)| link.forward);
+    let forward = links.network.links.iter().filter(|link| link.forward);
     let traffic = || scenario.traffic.iter();
     let mut result = RunResult {
-        bottleneck_packets: forward.map(|(_, books)| books.passed.departed).sum(),
+        bottleneck_packets: forward.map(|link| link.books.passed.departed).sum(),
         links: names.collect(),
         groups: traffic()
             .map(|group| group.access().name.to_owned())
@@ -372,7 +371,7 @@ fn result(scenario: &Scenario, mut emulator: Emulator<'_>, hosts: HostReport) ->
     };
     report::links(links, scenario, now, &mut result);
     let waits: Vec<Span> = (0..scenario.traffic.len() as u32)
-        .map(|group| links.network.longest_host_wait(group))
+        .map(|group| links.network.paths.longest_host_wait(group))
         .collect();
     for (index, group) in traffic().enumerate() {
         let name = group.access().name;

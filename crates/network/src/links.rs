@@ -1,12 +1,13 @@
 //! Links at work: queues, transmitters and losses.
 
 use redtail_core::{Ecn, Span, Time};
-use redtail_qdisc::{DropReason, LateDequeue, QueueDiscipline, Sink, TcpHeader};
+use redtail_qdisc::{DropReason, LateDequeue, Outlook, QueueDiscipline, Sink, TcpHeader};
 
 use crate::capacity::Capacity;
 use crate::lookahead::shortest_legs;
-use crate::network::{Address, Link, Network, Route};
+use crate::network::{Link, Network};
 use crate::packet::{ContentId, SimPacket};
+use crate::paths::{Address, Paths, Route};
 use crate::result::QueueSeries;
 use crate::scheduler::{Class, Event, Scheduler};
 use crate::statistics::{LinkStatistics, Measured, PacketOwner};
@@ -65,6 +66,20 @@ pub struct LinkBooks {
     pub waiting: Vec<u64>,
     /// `None` during the warm-up.
     pub statistics: Option<Measured>,
+    /// What had passed it at the latest sample, and how many transmissions had begun.
+    sampled: (LinkPassed, u64),
+}
+
+impl LinkBooks {
+    /// Those of a link that nothing has passed, crossed by this many traffic groups.
+    pub(crate) fn new(groups: usize) -> Self {
+        Self {
+            passed: LinkPassed::default(),
+            waiting: vec![0; groups],
+            statistics: None,
+            sampled: Default::default(),
+        }
+    }
 }
 
 /// Receives the drops and marks of a queue during one call.
@@ -78,8 +93,8 @@ struct QueueEvents<'a, E> {
 
 /// The group of the packet that a link is transmitting, and the start of the transmission.
 pub fn in_transmission(link: &Link, routes: &[Route]) -> Option<(usize, Time)> {
-    let (packet, since) = link.transmitting.as_ref()?;
-    Some((routes[packet.route as usize].group as usize, *since))
+    let packet = link.transmitting.as_ref()?;
+    Some((routes[packet.route as usize].group as usize, link.since))
 }
 
 impl<E: Ends> Sink<SimPacket> for QueueEvents<'_, E> {
@@ -116,6 +131,281 @@ impl<E: Ends> Sink<SimPacket> for QueueEvents<'_, E> {
     }
 }
 
+/// A link at work. What it needs of the rest of the network are arguments, so that a link is looked up once for all that
+/// an event does there.
+impl Link {
+    /// A packet reaches its queue: the head of `line`.
+    #[inline(always)]
+    fn offer<E: Ends>(
+        &mut self,
+        line: u32,
+        now: Time,
+        paths: &mut Paths,
+        scheduler: &mut Scheduler,
+        ends: &mut E,
+    ) {
+        if self.free_at <= now {
+            self.catch_up(now + INSTANT, paths, scheduler, ends);
+        }
+        // It is copied once, by the queue: from the line, where all of it was written long ago.
+        let packet = paths.lines[line as usize].take(line, scheduler);
+        ends.pass(self.number, End::In, packet, now);
+        let group = paths.routes[packet.route as usize].group as usize;
+        let flow = packet.flow;
+        let books = &mut self.books;
+        books.passed.arrived += 1;
+        let mut events = QueueEvents {
+            books,
+            routes: &paths.routes,
+            ends: &mut *ends,
+            arriving: Some(packet.content),
+        };
+        let Outlook { packets, wakeup } = self.queue.arrive(*packet, now, &mut events);
+        let admitted = events.arriving.is_some();
+        books.waiting[group] += u64::from(admitted);
+        if let Some(statistics) = &mut books.statistics {
+            statistics.on_arrival(PacketOwner { group, flow }, admitted, packets, now);
+        }
+        let wakeup = match self.transmitting {
+            Some(_) => wakeup,
+            None => self.resume(now, paths, scheduler, ends),
+        };
+        self.arm_queue(wakeup, now, scheduler);
+    }
+
+    /// Carries out the ends of transmissions before `limit`, each with the time at which it was due.
+    fn catch_up<E: Ends>(
+        &mut self,
+        limit: Time,
+        paths: &mut Paths,
+        scheduler: &mut Scheduler,
+        ends: &mut E,
+    ) {
+        while self.free_at < limit {
+            let at = self.free_at;
+            self.send_off(at, paths, scheduler, ends);
+            let wakeup = self.transmit_next(at, paths, ends);
+            self.arm_queue(wakeup, at, scheduler);
+        }
+    }
+
+    /// The packet being transmitted has been sent completely.
+    #[inline(always)]
+    fn send_off<E: Ends>(
+        &mut self,
+        now: Time,
+        paths: &mut Paths,
+        scheduler: &mut Scheduler,
+        ends: &mut E,
+    ) {
+        let packet = self.transmitting.as_ref();
+        let packet = packet.expect("the link was transmitting");
+        ends.pass(self.number, End::Out, packet, now);
+        let books = &mut self.books;
+        books.passed.departed += 1;
+        if let Some(statistics) = &mut books.statistics {
+            let group = paths.routes[packet.route as usize].group as usize;
+            statistics.on_transmitted(group, self.since, now, self.capacity.as_deref());
+        }
+        let measuring = books.statistics.is_some();
+        if let Some(wire) = &mut self.wire
+            && wire.loses(measuring)
+        {
+            ends.lost(packet);
+        } else {
+            paths.send(packet, now, scheduler);
+        }
+        self.transmitting = None;
+    }
+
+    /// An idle link begins to transmit, if there is a packet. Returns when the queue is to be woken next.
+    #[inline(never)]
+    fn resume<E: Ends>(
+        &mut self,
+        now: Time,
+        paths: &Paths,
+        scheduler: &mut Scheduler,
+        ends: &mut E,
+    ) -> Time {
+        let wakeup = self.transmit_next(now, paths, ends);
+        let due = match self.slack {
+            Span::ZERO => self.free_at,
+            // An event that the schedule still has from an earlier transmission comes before it is needed.
+            _ => self.due.min(self.latest_end()),
+        };
+        if due != self.due {
+            self.due = due;
+            scheduler.set_link(self.number, due);
+        }
+        wakeup
+    }
+
+    /// Begins the next transmission of a link that is not transmitting, if there is a packet. Returns when the queue
+    /// is to be woken next. The caller sees to an event for the end.
+    #[inline(always)]
+    fn transmit_next<E: Ends>(&mut self, now: Time, paths: &Paths, ends: &mut E) -> Time {
+        if self.capacity.is_some() {
+            return self.transmit_next_changing(now, paths, ends);
+        }
+        let end = |link: &mut Link, size| now + link.transmitter.time(size);
+        let (free_at, wakeup) = self.begin(now, paths, ends, end);
+        self.free_at = free_at;
+        wakeup
+    }
+
+    /// As [`Link::transmit_next`], for a link whose rate is not constant.
+    #[cold]
+    fn transmit_next_changing<E: Ends>(&mut self, now: Time, paths: &Paths, ends: &mut E) -> Time {
+        let (free_at, wakeup) = match self.capacity.as_deref_mut() {
+            Some(Capacity::Trace(deliveries)) => {
+                let next = deliveries.next_after(now);
+                let some = self.transmitting.is_some() || self.queue.backlog().packets > 0;
+                let wakeup = self.queue.next_wakeup().unwrap_or(Time::MAX);
+                (if some { next } else { Time::MAX }, wakeup)
+            }
+            _ => self.begin(now, paths, ends, |link, size| {
+                match link.capacity.as_deref() {
+                    Some(Capacity::Steps(steps)) => steps.end(now, size),
+                    _ => unreachable!("the rate changes by steps"),
+                }
+            }),
+        };
+        self.free_at = free_at;
+        wakeup
+    }
+
+    /// Begins to transmit the next packet from the queue, if there is one. `end` computes the end of the transmission
+    /// from the packet's size. Returns this end, [`Time::MAX`] if there is no packet, and when the queue is to be
+    /// woken next.
+    #[inline(always)]
+    fn begin<E: Ends>(
+        &mut self,
+        now: Time,
+        paths: &Paths,
+        ends: &mut E,
+        end: impl FnOnce(&mut Link, u32) -> Time,
+    ) -> (Time, Time) {
+        let books = &mut self.books;
+        let mut events = QueueEvents {
+            books,
+            routes: &paths.routes,
+            ends: &mut *ends,
+            arriving: None,
+        };
+        let next = &mut self.transmitting;
+        let Outlook { packets, wakeup } = self.queue.depart(now, &mut events, next);
+        let Some(packet) = next else {
+            return (Time::MAX, wakeup);
+        };
+        self.since = now;
+        let group = paths.routes[packet.route as usize].group as usize;
+        let waited = now - packet.stamp;
+        let size = packet.size;
+        books.waiting[group] -= 1;
+        books.passed.waited = books.passed.waited.wrapping_add(waited.as_ps());
+        if let Some(statistics) = &mut books.statistics {
+            statistics.on_departure(group, waited, packets, now);
+        }
+        (end(self, size), wakeup)
+    }
+
+    /// A trace has one or more opportunities to deliver at this time.
+    #[cold]
+    fn on_opportunity<E: Ends>(
+        &mut self,
+        now: Time,
+        paths: &mut Paths,
+        scheduler: &mut Scheduler,
+        ends: &mut E,
+    ) {
+        let mut room = match self.deliveries() {
+            Some(deliveries) => deliveries.room(now),
+            None => unreachable!("this link has a trace"),
+        };
+        while room > 0 {
+            if self.transmitting.is_none() {
+                let begin = |link: &mut Link, size| {
+                    link.deliveries().expect("it is there").left = size;
+                    now
+                };
+                if self.begin(now, paths, ends, begin).0 == Time::MAX {
+                    break;
+                }
+            }
+            let left = &mut self.deliveries().expect("it is there").left;
+            let carried = room.min(u64::from(*left));
+            room -= carried;
+            *left -= carried as u32;
+            let done = *left == 0;
+            let packet = self.transmitting.as_ref().expect("it was put there");
+            let group = paths.routes[packet.route as usize].group as usize;
+            if let Some(statistics) = &mut self.books.statistics {
+                statistics.on_delivered(group, carried);
+            }
+            if done {
+                self.send_off(now, paths, scheduler, ends);
+            }
+        }
+        let wakeup = self.transmit_next(now, paths, ends);
+        self.arm_queue(wakeup, now, scheduler);
+    }
+
+    /// Schedules the wakeup of the queue; [`Time::MAX`] is never.
+    #[inline]
+    fn arm_queue(&mut self, wakeup: Time, now: Time, scheduler: &mut Scheduler) {
+        if wakeup < self.wakeup {
+            self.arm_earlier(wakeup, now, scheduler);
+        }
+    }
+
+    /// As [`Link::arm_queue`], for a time before the one that is scheduled.
+    #[inline(never)]
+    fn arm_earlier(&mut self, wakeup: Time, now: Time, scheduler: &mut Scheduler) {
+        assert!(
+            self.slack == Span::ZERO,
+            "{}: the queue asks to be woken, but may be called late",
+            self.name
+        );
+        self.wakeup = wakeup;
+        let at = wakeup.max(now);
+        scheduler.add(Event::new(at, Class::QueueWakeup, self.number));
+    }
+
+    /// The queue asked to be woken now.
+    fn on_queue_wakeup<E: Ends>(
+        &mut self,
+        now: Time,
+        paths: &Paths,
+        scheduler: &mut Scheduler,
+        ends: &mut E,
+    ) {
+        if self.wakeup > now {
+            return; // replaced by an earlier wakeup
+        }
+        self.wakeup = Time::MAX;
+        if self.queue.next_wakeup().is_some_and(|at| at <= now) {
+            self.queue.on_wakeup(now);
+        }
+        if self.transmitting.is_none() {
+            self.resume(now, paths, scheduler, ends);
+        }
+        let next = self.queue.next_wakeup().unwrap_or(Time::MAX);
+        if next <= now {
+            // The wakeup that the queue asks for is already due. A busy link polls the queue when
+            // it is free, and one with a trace when it can deliver. On an idle link this would
+            // repeat for ever.
+            let busy = self.transmitting.is_some() || self.has_trace();
+            assert!(
+                busy,
+                "{}: woken in time, the queue gives nothing",
+                self.name
+            );
+            return;
+        }
+        self.arm_queue(next, now, scheduler);
+    }
+}
+
 /// A network with its events and what is measured at its links.
 #[derive(Debug)]
 pub struct Links {
@@ -123,24 +413,14 @@ pub struct Links {
     pub network: Network,
     /// What is due.
     pub scheduler: Scheduler,
-    /// The counters of each link.
-    pub books: Vec<LinkBooks>,
-    /// What had passed each link at the latest sample, and how many transmissions had begun.
-    sampled: Vec<(LinkPassed, u64)>,
 }
 
 impl Links {
-    /// A network in which nothing has been sent, crossed by this many traffic groups, for a run until `end`.
-    pub fn new(network: Network, groups: usize, end: Time) -> Self {
-        let books = network.links.iter().map(|_| LinkBooks {
-            passed: LinkPassed::default(),
-            waiting: vec![0; groups],
-            statistics: None,
-        });
+    /// A network in which nothing has been sent, for a run until `end`.
+    pub fn new(network: Network, end: Time) -> Self {
+        let lines = network.paths.line_count();
         Self {
-            scheduler: Scheduler::new(network.links.len(), network.line_count(), end),
-            sampled: vec![Default::default(); network.links.len()],
-            books: books.collect(),
+            scheduler: Scheduler::new(network.links.len(), lines, end),
             network,
         }
     }
@@ -148,8 +428,15 @@ impl Links {
     /// An endpoint sends a packet of `size` bytes with this content and these ECN bits.
     #[inline(always)]
     pub fn emit(&mut self, content: (ContentId, Ecn), size: u32, to: Address, now: Time) {
-        self.network
-            .emit(content, size, to, now, &mut self.scheduler);
+        let paths = &mut self.network.paths;
+        paths.emit(content, size, to, now, &mut self.scheduler);
+    }
+
+    /// The head of `line`, which a host holds, leaves the host.
+    pub fn leave_host(&mut self, line: u32, now: Time) {
+        let paths = &mut self.network.paths;
+        let packet = *paths.take(line, &mut self.scheduler);
+        paths.send(&packet, now, &mut self.scheduler);
     }
 
     /// Lets links carry out the ends of their transmissions late, several at once, where nobody can notice it
@@ -176,39 +463,23 @@ impl Links {
 
     /// Carries out the ends of transmissions before `now` that are late.
     pub fn catch_up_all<E: Ends>(&mut self, now: Time, ends: &mut E) {
-        for index in 0..self.network.links.len() as u32 {
-            if self.network.links[index as usize].slack > Span::ZERO {
-                self.catch_up(index, now, ends);
-            }
-        }
-    }
-
-    /// Carries out the ends of a link's transmissions before `limit`, each with the time at which it was due.
-    fn catch_up<E: Ends>(&mut self, index: u32, limit: Time, ends: &mut E) {
-        loop {
-            let at = self.network.links[index as usize].free_at;
-            if at >= limit {
-                break;
-            }
-            self.send_off(index, at, ends);
-            let wakeup = self.transmit_next(index, at, ends);
-            self.arm_queue(index, wakeup, at);
+        let Network { links, paths, .. } = &mut self.network;
+        for link in links.iter_mut().filter(|link| link.slack > Span::ZERO) {
+            link.catch_up(now, paths, &mut self.scheduler, ends);
         }
     }
 
     /// The measurement period begins, with the first of several phases if there are `phases`.
     pub fn start_measuring(&mut self, phases: bool, now: Time) {
-        for (link, books) in self.network.links.iter().zip(&mut self.books) {
-            let begin = || LinkStatistics::new(now, &books.waiting, link.round_trip);
-            books.statistics = Some(Measured {
+        for link in &mut self.network.links {
+            let begin = || LinkStatistics::new(now, &link.books.waiting, link.round_trip);
+            link.books.statistics = Some(Measured {
                 whole: begin(),
                 phase: phases.then(|| Box::new(begin())),
             });
-        }
-        for link in &mut self.network.links {
             link.queue.start_measuring(now);
         }
-        self.network.start_measuring();
+        self.network.paths.start_measuring();
     }
 
     /// The next phase begins.
@@ -216,26 +487,26 @@ impl Links {
     /// # Panics
     /// During the warm-up.
     pub fn start_phase(&mut self, now: Time) {
-        for (link, books) in self.network.links.iter().zip(&mut self.books) {
-            let begin = LinkStatistics::new(now, &books.waiting, link.round_trip);
-            let statistics = books.statistics.as_mut().expect("the warm-up is over");
+        for link in &mut self.network.links {
+            let begin = LinkStatistics::new(now, &link.books.waiting, link.round_trip);
+            let statistics = link.books.statistics.as_mut().expect("the warm-up is over");
             statistics.phase = Some(Box::new(begin));
         }
     }
 
     /// Adds a sample of every queue to `rows`.
     pub fn sample(&mut self, now: Time, rows: &mut QueueSeries) {
-        let links = self.network.links.iter().zip(&self.books);
-        for (i, ((link, books), before)) in (0..).zip(links.zip(&mut self.sampled)) {
+        for link in &mut self.network.links {
             let (backlog, internals) = (link.queue.backlog(), link.queue.internals());
             rows.time_s.push(now.as_secs_f64());
-            rows.link.push(i);
+            rows.link.push(link.number);
             rows.packets.push(backlog.packets as f64);
             rows.bytes.push(backlog.bytes as f64);
             rows.average.push(internals.average.unwrap_or(f64::NAN));
             rows.probability
                 .push(internals.probability.unwrap_or(f64::NAN));
-            let passed = books.passed;
+            let passed = link.books.passed;
+            let before = &mut link.books.sampled;
             rows.arrivals.push(passed.arrived - before.0.arrived);
             rows.drops.push(passed.dropped - before.0.dropped);
             rows.marks.push(passed.marked - before.0.marked);
@@ -254,10 +525,10 @@ impl Links {
 
     /// The run ends. A transmission that this interrupts has used the link up to the end.
     pub fn end_transmissions(&mut self, now: Time) {
-        for (link, books) in self.network.links.iter().zip(&mut self.books) {
+        for link in &mut self.network.links {
             if let (Some((group, since)), Some(statistics)) = (
-                in_transmission(link, &self.network.routes),
-                &mut books.statistics,
+                in_transmission(link, &self.network.paths.routes),
+                &mut link.books.statistics,
             ) {
                 statistics.on_transmitted(group, since, now, link.capacity.as_deref());
             }
@@ -269,8 +540,8 @@ impl Links {
     /// # Panics
     /// When the counters do not balance: a fault of redtail.
     pub fn check_conservation(&self) {
-        for (link, books) in self.network.links.iter().zip(&self.books) {
-            let passed = books.passed;
+        for link in &self.network.links {
+            let passed = link.books.passed;
             let waiting = link.queue.backlog().packets + link.queue.missing();
             let inside = waiting + u64::from(link.transmitting.is_some());
             assert_eq!(
@@ -282,228 +553,34 @@ impl Links {
         }
     }
 
-    /// A packet reaches a link's queue.
+    /// The head of `line` reaches the queue of the link of this number.
     #[inline]
-    pub fn offer<E: Ends>(&mut self, index: u32, packet: SimPacket, now: Time, ends: &mut E) {
-        if self.network.links[index as usize].free_at <= now {
-            self.catch_up(index, now + INSTANT, ends);
-        }
-        ends.pass(index, End::In, &packet, now);
-        let link = &mut self.network.links[index as usize];
-        let group = self.network.routes[packet.route as usize].group as usize;
-        let flow = packet.flow;
-        let books = &mut self.books[index as usize];
-        books.passed.arrived += 1;
-        let mut events = QueueEvents {
-            books,
-            routes: &self.network.routes,
-            ends: &mut *ends,
-            arriving: Some(packet.content),
-        };
-        let outlook = link.queue.arrive(packet, now, &mut events);
-        let admitted = events.arriving.is_some();
-        books.waiting[group] += u64::from(admitted);
-        if let Some(statistics) = &mut books.statistics {
-            let owner = PacketOwner { group, flow };
-            statistics.on_arrival(owner, admitted, outlook.backlog, now);
-        }
-        let wakeup = if link.transmitting.is_none() {
-            self.resume(index, now, ends)
-        } else {
-            outlook.wakeup
-        };
-        self.arm_queue(index, wakeup, now);
-    }
-
-    /// An idle link begins to transmit, if there is a packet. Returns when the queue is to be woken next.
-    #[inline(never)]
-    fn resume<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) -> Option<Time> {
-        let wakeup = self.transmit_next(index, now, ends);
-        let link = &mut self.network.links[index as usize];
-        let due = match link.slack {
-            Span::ZERO => link.free_at,
-            // An event that the schedule still has from an earlier transmission comes before it is needed.
-            _ => link.due.min(link.latest_end()),
-        };
-        if due != link.due {
-            link.due = due;
-            self.scheduler.set_link(index, due);
-        }
-        wakeup
-    }
-
-    /// Begins the next transmission of a link that is not transmitting, if there is a packet. Returns when the queue
-    /// is to be woken next. The caller sees to an event for the end.
-    #[inline(always)]
-    fn transmit_next<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) -> Option<Time> {
-        if self.network.links[index as usize].capacity.is_some() {
-            return self.transmit_next_changing(index, now, ends);
-        }
-        let (free, wakeup) = self.begin(index, now, ends, |link, size, now| {
-            now + link.transmitter.time(size)
-        });
-        self.network.links[index as usize].free_at = free.unwrap_or(Time::MAX);
-        wakeup
-    }
-
-    /// As [`Links::transmit_next`], for a link whose rate is not constant.
-    #[cold]
-    fn transmit_next_changing<E: Ends>(
-        &mut self,
-        index: u32,
-        now: Time,
-        ends: &mut E,
-    ) -> Option<Time> {
-        let link = &mut self.network.links[index as usize];
-        let (free, wakeup) = match link.capacity.as_deref_mut() {
-            Some(Capacity::Trace(deliveries)) => {
-                let next = deliveries.next_after(now);
-                let some = link.transmitting.is_some() || link.queue.backlog().packets > 0;
-                (some.then_some(next), link.queue.next_wakeup())
-            }
-            _ => self.begin(index, now, ends, |link, size, now| {
-                match link.capacity.as_deref() {
-                    Some(Capacity::Steps(steps)) => steps.end(now, size),
-                    _ => unreachable!("the rate changes by steps"),
-                }
-            }),
-        };
-        self.network.links[index as usize].free_at = free.unwrap_or(Time::MAX);
-        wakeup
-    }
-
-    /// Begins to transmit the next packet from a link's queue, if there is one. `end` computes the
-    /// end of the transmission from the packet's size and the present time. Returns this end, and
-    /// when the queue is to be woken next.
-    #[inline(always)]
-    fn begin<E: Ends>(
-        &mut self,
-        index: u32,
-        now: Time,
-        ends: &mut E,
-        end: impl FnOnce(&mut Link, u32, Time) -> Time,
-    ) -> (Option<Time>, Option<Time>) {
-        let link = &mut self.network.links[index as usize];
-        let books = &mut self.books[index as usize];
-        let mut events = QueueEvents {
-            books,
-            routes: &self.network.routes,
-            ends: &mut *ends,
-            arriving: None,
-        };
-        let transmitting = &mut link.transmitting;
-        let sent = |packet: SimPacket, outlook| {
-            *transmitting = Some((packet, now));
-            (packet.route, packet.stamp, packet.size, outlook)
-        };
-        let (route, stamp, size, outlook) = match link.queue.depart(now, &mut events, sent) {
-            Ok(sent) => sent,
-            Err(outlook) => return (None, outlook.wakeup),
-        };
-        let group = self.network.routes[route as usize].group as usize;
-        books.waiting[group] -= 1;
-        books.passed.waited = books.passed.waited.wrapping_add((now - stamp).as_ps());
-        if let Some(statistics) = &mut books.statistics {
-            statistics.on_departure(group, now - stamp, outlook.backlog, now);
-        }
-        let free = end(link, size, now);
-        (Some(free), outlook.wakeup)
+    pub fn offer<E: Ends>(&mut self, line: u32, index: u32, now: Time, ends: &mut E) {
+        let Network { links, paths, .. } = &mut self.network;
+        links[index as usize].offer(line, now, paths, &mut self.scheduler, ends);
     }
 
     /// A link has finished transmissions: one now, or others before.
     #[inline]
     pub fn on_link_free<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) {
-        if self.network.links[index as usize].has_trace() {
-            self.on_opportunity(index, now, ends);
+        let Network { links, paths, .. } = &mut self.network;
+        let (link, scheduler) = (&mut links[index as usize], &mut self.scheduler);
+        if link.has_trace() {
+            link.on_opportunity(now, paths, scheduler, ends);
         } else {
-            self.catch_up(index, now + INSTANT, ends);
+            link.catch_up(now + INSTANT, paths, scheduler, ends);
         }
-        let link = &mut self.network.links[index as usize];
         link.due = link.latest_end();
-        self.scheduler.set_link(index, link.due);
-    }
-
-    /// A trace has one or more opportunities to deliver at this time.
-    #[cold]
-    fn on_opportunity<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) {
-        let mut room = match self.network.links[index as usize].deliveries() {
-            Some(deliveries) => deliveries.room(now),
-            None => unreachable!("this link has a trace"),
-        };
-        while room > 0 {
-            let idle = self.network.links[index as usize].transmitting.is_none();
-            let begin = |link: &mut Link, size, now| {
-                link.deliveries().expect("it is there").left = size;
-                now
-            };
-            if idle && self.begin(index, now, ends, begin).0.is_none() {
-                break;
-            }
-            let link = &mut self.network.links[index as usize];
-            let left = &mut link.deliveries().expect("it is there").left;
-            let carried = room.min(u64::from(*left));
-            room -= carried;
-            *left -= carried as u32;
-            let done = *left == 0;
-            let (packet, _) = link.transmitting.as_ref().expect("it was put there");
-            let group = self.network.routes[packet.route as usize].group as usize;
-            if let Some(statistics) = &mut self.books[index as usize].statistics {
-                statistics.on_delivered(group, carried);
-            }
-            if done {
-                self.send_off(index, now, ends);
-            }
-        }
-        let wakeup = self.transmit_next(index, now, ends);
-        self.arm_queue(index, wakeup, now);
-    }
-
-    /// The packet being transmitted has been sent completely.
-    #[inline(always)]
-    fn send_off<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) {
-        let link = &mut self.network.links[index as usize];
-        let (packet, since) = link.transmitting.take().expect("the link was transmitting");
-        ends.pass(index, End::Out, &packet, now);
-        let link = &mut self.network.links[index as usize];
-        let group = self.network.routes[packet.route as usize].group as usize;
-        let books = &mut self.books[index as usize];
-        books.passed.departed += 1;
-        if let Some(statistics) = &mut books.statistics {
-            statistics.on_transmitted(group, since, now, link.capacity.as_deref());
-        }
-        let measuring = books.statistics.is_some();
-        if let Some(wire) = &mut link.wire
-            && wire.loses(measuring)
-        {
-            ends.lost(&packet);
-        } else {
-            self.network.send(packet, now, &mut self.scheduler);
-        }
+        scheduler.set_link(index, link.due);
     }
 
     /// A queue that others serve may have a packet now: an idle link asks for it.
     pub fn ask_queue<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) {
-        if self.network.links[index as usize].transmitting.is_none() {
-            let wakeup = self.resume(index, now, ends);
-            self.arm_queue(index, wakeup, now);
-        }
-    }
-
-    /// Schedules the wakeup of a queue.
-    #[inline]
-    fn arm_queue(&mut self, index: u32, wakeup: Option<Time>, now: Time) {
-        let link = &mut self.network.links[index as usize];
-        if let Some(at) = wakeup
-            && link.wakeup.is_none_or(|armed| at < armed)
-        {
-            assert!(
-                link.slack == Span::ZERO,
-                "{}: the queue asks to be woken, but may be called late",
-                link.name
-            );
-            link.wakeup = Some(at);
-            self.scheduler
-                .add(Event::new(at.max(now), Class::QueueWakeup, index));
+        let Network { links, paths, .. } = &mut self.network;
+        let (link, scheduler) = (&mut links[index as usize], &mut self.scheduler);
+        if link.transmitting.is_none() {
+            let wakeup = link.resume(now, paths, scheduler, ends);
+            link.arm_queue(wakeup, now, scheduler);
         }
     }
 
@@ -512,31 +589,7 @@ impl Links {
     /// # Panics
     /// When it gives nothing although it asked, or asks for the same time again.
     pub fn on_queue_wakeup<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) {
-        let link = &mut self.network.links[index as usize];
-        if link.wakeup.is_none_or(|armed| armed > now) {
-            return; // replaced by an earlier wakeup
-        }
-        link.wakeup = None;
-        if link.queue.next_wakeup().is_some_and(|at| at <= now) {
-            link.queue.on_wakeup(now);
-        }
-        if link.transmitting.is_none() {
-            self.resume(index, now, ends);
-        }
-        let link = &self.network.links[index as usize];
-        let next = link.queue.next_wakeup();
-        if next.is_some_and(|at| at <= now) {
-            // The wakeup that the queue asks for is already due. A busy link polls the queue when
-            // it is free, and one with a trace when it can deliver. On an idle link this would
-            // repeat for ever.
-            let busy = link.transmitting.is_some() || link.has_trace();
-            assert!(
-                busy,
-                "{}: woken in time, the queue gives nothing",
-                link.name
-            );
-            return;
-        }
-        self.arm_queue(index, next, now);
+        let Network { links, paths, .. } = &mut self.network;
+        links[index as usize].on_queue_wakeup(now, paths, &mut self.scheduler, ends);
     }
 }

@@ -4,7 +4,8 @@
 
 use redtail_core::Span;
 
-use crate::network::{Leg, Network, Target};
+use crate::network::Network;
+use crate::paths::{Leg, Target};
 use crate::scheduler::Lookahead;
 
 /// That of an event that no host notices.
@@ -34,7 +35,7 @@ impl Lookahead {
                 break;
             }
         }
-        let mut lines = vec![UNLIMITED; network.line_count()];
+        let mut lines = vec![UNLIMITED; network.paths.line_count()];
         for (leg, next) in pairs(network) {
             let ahead = match (leg.target, next) {
                 (Target::Departure, Some(next)) => along(next, &links),
@@ -65,7 +66,7 @@ pub(crate) fn shortest_legs(network: &Network) -> Vec<Span> {
 
 /// Each leg with the one that follows it.
 fn pairs(network: &Network) -> impl Iterator<Item = (&Leg, Option<&Leg>)> {
-    network.legs.iter().flat_map(|legs| {
+    network.paths.legs.iter().flat_map(|legs| {
         legs.iter()
             .enumerate()
             .map(|(i, leg)| (leg, legs.get(i + 1)))
@@ -124,7 +125,7 @@ mod tests {
     fn that_of_a_line_is_what_its_packets_have_after_it() {
         let network = network(&[""]);
         let found = Lookahead::of(&network, |_| false);
-        let routes: Vec<_> = network.legs.iter().collect();
+        let routes: Vec<_> = network.paths.legs.iter().collect();
         let [data, back] = routes[..] else {
             panic!("one host has two routes");
         };
@@ -140,7 +141,7 @@ mod tests {
     fn what_hosts_hold_is_followed_to_the_link() {
         let network = network(&["host_jitter = \"1 ms\""]);
         let found = Lookahead::of(&network, |_| false);
-        let held = network.legs.iter().next().expect("there is a route")[0];
+        let held = network.paths.legs.iter().next().expect("there is a route")[0];
         assert_eq!(held.target, Target::Departure);
         let ahead = found.wires[network.links.len() + held.line as usize];
         assert_eq!(Span::from_ps(ahead), Span::from_ms(1 + 31));

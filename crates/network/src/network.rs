@@ -1,27 +1,23 @@
-//! Links, delay lines and routes, compiled from a scenario's template.
-//!
-//! Only a link with a queue under study needs events. Access links never drop, and packets enter
-//! each in the order of the events that send them there. The time at which a packet leaves an
-//! access link is therefore known when it enters: it needs a number (`busy_until`) and no
-//! event. Packets in flight are in delay lines, first-in first-out, of which only the head is
-//! scheduled. Packets that hosts hold for a random time are in a separate line, in the order in
-//! which they leave.
+//! The links with queues, and the compilation of a scenario's template.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use redtail_core::{Bytes, Dscp, Ecn, Rate, Ring, Span, Stream, Time, prefetch};
+use redtail_core::{Bytes, Dscp, Rate, Ring, Span, Stream, Time};
 use redtail_qdisc::{AnyQueue, FlowTable, Plugins, QueueContext};
 use redtail_spec::{LinkParams, Scenario};
 use redtail_traffic::{Access, Direction, FlowKind};
 
 use crate::capacity::{Capacity, Deliveries};
-use crate::packet::{ContentId, SimPacket, TrafficClass};
-use crate::scheduler::Scheduler;
+use crate::links::LinkBooks;
+use crate::packet::SimPacket;
+use crate::paths::{Jitter, Leg, Legs, Line, Paths, Pipe, Route, Target};
 
 /// A transmitter with a queue discipline in front of it.
 #[derive(Debug)]
 pub struct Link {
+    /// Its number among the links.
+    pub number: u32,
     /// Name in results: "bottleneck", "return", "hop1", "hop1.return" …
     pub name: String,
     /// What stands in front of its metrics in results.
@@ -36,8 +32,10 @@ pub struct Link {
     pub round_trip: Option<Span>,
     /// Packets waiting.
     pub queue: AnyQueue<SimPacket>,
-    /// The packet being transmitted, and when the transmission began.
-    pub transmitting: Option<(SimPacket, Time)>,
+    /// The packet being transmitted.
+    pub transmitting: Option<SimPacket>,
+    /// When this transmission began.
+    pub(crate) since: Time,
     /// When the transmission ends, or a trace lets the link deliver next; [`Time::MAX`] if neither will happen.
     pub(crate) free_at: Time,
     /// How long after `free_at` others notice it at the earliest. It may be carried out so late, but before any
@@ -45,10 +43,12 @@ pub struct Link {
     pub(crate) slack: Span,
     /// When the schedule has an event for it: at most `slack` after `free_at`; [`Time::MAX`] if there is none.
     pub(crate) due: Time,
-    /// The earliest wakeup scheduled for the queue.
-    pub wakeup: Option<Time>,
+    /// The earliest wakeup scheduled for the queue; [`Time::MAX`] if there is none.
+    pub(crate) wakeup: Time,
     /// Random losses after the transmitter; `None` if there are none.
     pub wire: Option<Box<Wire>>,
+    /// Its counters.
+    pub books: LinkBooks,
 }
 
 /// Loses each packet with the same probability, independently of others.
@@ -113,7 +113,7 @@ pub struct Transmitter {
 }
 
 impl Transmitter {
-    fn new(rate: Rate) -> Self {
+    pub(crate) fn new(rate: Rate) -> Self {
         // Below 2^32 no size can take longer than a span holds.
         let per_byte = rate.tx_time(Bytes::new(1)).as_ps();
         let exact = Rate::FASTEST.as_bps().is_multiple_of(rate.as_bps());
@@ -146,321 +146,15 @@ impl Transmitter {
     }
 }
 
-/// A transmitter that never drops and needs no events.
-#[derive(Clone, Debug)]
-struct Pipe {
-    transmitter: Transmitter,
-    busy_until: Time,
-    /// The longest time that a packet has waited for it in the measurement period.
-    longest_wait: Span,
-    /// The traffic group whose host's link it is.
-    group: u32,
-}
-
-/// The random time for which the sending hosts of a group hold each packet.
-///
-/// A packet leaves its host at the later of two times: that at which the one before it of the same
-/// flow leaves, and the present with a draw from [0, `longest`) added.
-#[derive(Debug)]
-struct Jitter {
-    longest: Span,
-    stream: Stream,
-    /// When the latest packet leaves, by flow number.
-    latest: Vec<Time>,
-}
-
-impl Jitter {
-    /// When a packet of `flow` that is sent now leaves its host.
-    fn departure(&mut self, flow: u32, now: Time) -> Time {
-        let flow = flow as usize;
-        if flow >= self.latest.len() {
-            self.latest.resize(flow + 1, Time::ZERO);
-        }
-        let drawn = now + self.stream.uniform_span(Span::ZERO, self.longest);
-        let latest = &mut self.latest[flow];
-        *latest = drawn.max(*latest);
-        *latest
-    }
-}
-
-/// The end of a leg.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// The queue of a link.
-    Link(u32),
-    /// The host's own link, when the packet leaves the host.
-    Departure,
-    /// A TCP receiver.
-    Receiver,
-    /// A TCP sender.
-    Sender,
-    /// The end of a UDP flow.
-    UdpSink,
-    /// The end of a call at which its group's direction begins.
-    Caller,
-    /// The other end of a call.
-    Callee,
-    /// The client of a user's connection.
-    Client,
-    /// The server of a user's connection.
-    Server,
-}
-
-/// The path from one event to the next: from an endpoint or a link's transmitter, possibly through
-/// a pipe, to a link's queue or an endpoint.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Leg {
-    /// Propagation before the pipe (or all of it).
-    pub(crate) before: Span,
-    pipe: Option<u32>,
-    /// Propagation after the pipe.
-    pub(crate) after: Span,
-    pub(crate) line: u32,
-    pub(crate) target: Target,
-}
-
-/// A path through the network.
-#[derive(Debug)]
-pub struct Route {
-    /// Index of the traffic group that uses it.
-    pub group: u32,
-    /// The class its packets ask for.
-    pub dscp: Dscp,
-    /// Index of the random delays of the host that sends its packets.
-    jitter: Option<u32>,
-}
-
-/// The legs of all routes, in one table: a row for each route, as long as the longest route.
-#[derive(Debug, Default)]
-pub(crate) struct Legs {
-    table: Vec<Leg>,
-    row: usize,
-    /// The number of legs, by route.
-    counts: Vec<u8>,
-}
-
-impl Legs {
-    /// The table of these routes.
-    fn of(routes: &[Vec<Leg>]) -> Self {
-        let row = routes.iter().map(Vec::len).max().unwrap_or(0);
-        let mut table = Vec::with_capacity(row * routes.len());
-        for legs in routes {
-            let last = legs.last().expect("a route has a leg");
-            table.extend(legs);
-            table.resize(table.len() + row - legs.len(), *last);
-        }
-        let counts = routes.iter().map(|legs| legs.len() as u8).collect();
-        Self { table, row, counts }
-    }
-
-    /// A leg of a route.
-    #[inline]
-    fn leg(&self, route: u32, leg: u8) -> &Leg {
-        &self.table[route as usize * self.row + leg as usize]
-    }
-
-    /// The leg that a packet is on.
-    #[inline]
-    fn of_packet(&self, packet: &SimPacket) -> &Leg {
-        self.leg(packet.route, packet.leg)
-    }
-
-    /// The legs of each route.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &[Leg]> {
-        let rows = self.table.chunks(self.row.max(1));
-        let counted = rows.zip(&self.counts);
-        counted.map(|(legs, &count)| &legs[..usize::from(count)])
-    }
-}
-
-/// Packets in flight that arrive in the order in which they were put in.
-#[derive(Debug)]
-struct Line {
-    packets: Ring<SimPacket>,
-    /// Where all of them arrive; `None` if they arrive in several places. It tells what comes next sooner
-    /// than a packet's route does.
-    target: Option<Target>,
-}
-
 /// The compiled network with everything in flight.
 #[derive(Debug)]
 pub struct Network {
     /// The links with queues.
     pub links: Vec<Link>,
-    /// All routes.
-    pub routes: Vec<Route>,
-    pub(crate) legs: Legs,
-    pipes: Vec<Pipe>,
-    lines: Vec<Line>,
-    /// The random delays of the groups that have them.
-    jitters: Vec<Jitter>,
+    /// What is between them and the hosts.
+    pub paths: Paths,
     /// The flows that cross it, as queues may know them.
     pub flows: Arc<FlowTable>,
-}
-
-/// The flow, the endpoint and the route of a packet.
-#[derive(Clone, Copy, Debug)]
-pub struct Address {
-    /// Number of the flow.
-    pub flow: u32,
-    /// Number of the endpoint, among those of its kind.
-    pub endpoint: u32,
-    /// The route to take.
-    pub route: u32,
-    /// See [`SimPacket::id`].
-    pub id: u16,
-}
-
-impl Network {
-    /// An endpoint sends a packet of `size` bytes.
-    #[inline(always)]
-    pub fn emit(
-        &mut self,
-        content: (ContentId, Ecn),
-        size: u32,
-        to: Address,
-        now: Time,
-        scheduler: &mut Scheduler,
-    ) {
-        let &Route { dscp, jitter, .. } = &self.routes[to.route as usize];
-        let (content, ecn) = content;
-        let packet = |stamp| SimPacket {
-            stamp,
-            content,
-            endpoint: to.endpoint,
-            flow: to.flow,
-            size,
-            route: to.route,
-            leg: 0,
-            class: TrafficClass::new(dscp, ecn),
-            id: to.id,
-        };
-        if let Some(jitter) = jitter {
-            self.hold(packet(now), jitter, now, scheduler);
-            return;
-        }
-        let leg = *self.legs.leg(to.route, 0);
-        let (at, line) = self.enter(leg, size, now, scheduler);
-        *line.push_place() = packet(at);
-    }
-
-    /// Keeps `packet` in its host for a random time. The first leg of its route is this time.
-    #[cold]
-    fn hold(&mut self, mut packet: SimPacket, jitter: u32, now: Time, scheduler: &mut Scheduler) {
-        packet.stamp = self.jitters[jitter as usize].departure(packet.flow, now);
-        let line = self.legs.of_packet(&packet).line;
-        let held = &mut self.lines[line as usize].packets;
-        // Behind the packets that leave at the same time, so that those of a flow stay in order.
-        let place = held.partition_point(|other| other.stamp <= packet.stamp);
-        if place == 0 {
-            scheduler.set_line(line, Some(packet.stamp));
-        }
-        held.insert(place, packet);
-    }
-
-    /// Sends `packet` into its next leg.
-    #[inline(always)]
-    pub fn send(&mut self, packet: SimPacket, now: Time, scheduler: &mut Scheduler) {
-        let next = packet.leg + 1;
-        let leg = *self.legs.leg(packet.route, next);
-        let (at, line) = self.enter(leg, packet.size, now, scheduler);
-        let packet = line.push_back(packet);
-        packet.stamp = at;
-        packet.leg = next;
-    }
-
-    /// A packet of `size` bytes enters a leg. Returns when it arrives, and the line for it.
-    #[inline(always)]
-    fn enter(
-        &mut self,
-        leg: Leg,
-        size: u32,
-        now: Time,
-        scheduler: &mut Scheduler,
-    ) -> (Time, &mut Ring<SimPacket>) {
-        let mut at = now + leg.before;
-        if let Some(pipe) = leg.pipe {
-            let pipe = &mut self.pipes[pipe as usize];
-            // Without a branch: whether a host's link is busy is hard to predict.
-            let start = at.max(pipe.busy_until);
-            pipe.longest_wait = pipe.longest_wait.max(start - at);
-            at = start + pipe.transmitter.time(size);
-            pipe.busy_until = at;
-            at += leg.after;
-        }
-        let line = &mut self.lines[leg.line as usize].packets;
-        if line.is_empty() {
-            scheduler.set_line(leg.line, Some(at));
-        }
-        debug_assert!(line.back().is_none_or(|last| last.stamp <= at));
-        (at, line)
-    }
-
-    /// Removes the head of `line` and schedules the next packet. Returns where the head arrived.
-    #[inline]
-    pub fn arrive(&mut self, line: u32, scheduler: &mut Scheduler) -> (SimPacket, Target) {
-        let Line { packets, target } = &mut self.lines[line as usize];
-        let packet = packets.pop_front().expect("a scheduled line has a head");
-        scheduler.set_line(line, packets.front().map(|head| head.stamp));
-        let target = match *target {
-            Some(target) => target,
-            None => self.legs.of_packet(&packet).target,
-        };
-        (packet, target)
-    }
-
-    /// The packet `ahead` places behind the head of `line`, and where it will arrive.
-    #[inline]
-    pub fn upcoming(&self, line: u32, ahead: usize) -> Option<(&SimPacket, Target)> {
-        let packet = self.lines[line as usize].packets.get(ahead)?;
-        Some((packet, self.legs.of_packet(packet).target))
-    }
-
-    /// Prefetches the packet `ahead` places behind the head of `line` into the cache.
-    #[inline]
-    pub fn prefetch(&self, line: u32, ahead: usize) {
-        if let Some(packet) = self.lines[line as usize].packets.get(ahead) {
-            prefetch(packet);
-        }
-    }
-
-    /// Whether a route leads to the side that sends data or serves, by route.
-    pub fn back_routes(&self) -> Vec<bool> {
-        let back = |legs: &[Leg]| {
-            matches!(
-                legs.last().map(|leg| leg.target),
-                Some(Target::Sender | Target::Server | Target::Caller)
-            )
-        };
-        self.legs.iter().map(back).collect()
-    }
-
-    /// The measurement begins: forgets how long packets have waited for hosts' links.
-    pub fn start_measuring(&mut self) {
-        for pipe in &mut self.pipes {
-            pipe.longest_wait = Span::ZERO;
-        }
-    }
-
-    /// The longest time that a packet has waited for a link of a group's hosts since the
-    /// measurement began.
-    pub fn longest_host_wait(&self, group: u32) -> Span {
-        let pipes = self.pipes.iter().filter(|pipe| pipe.group == group);
-        pipes
-            .map(|pipe| pipe.longest_wait)
-            .max()
-            .unwrap_or_default()
-    }
-
-    /// Number of delay lines.
-    pub fn line_count(&self) -> usize {
-        self.lines.len()
-    }
-
-    /// Everything in flight between links.
-    pub fn in_flight(&self) -> impl Iterator<Item = &SimPacket> {
-        self.lines.iter().flat_map(|line| line.packets.iter())
-    }
 }
 
 /// The routes of the flows on one host of a group.
@@ -481,11 +175,7 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
         plugins,
         network: Network {
             links: Vec::new(),
-            routes: Vec::new(),
-            legs: Legs::default(),
-            pipes: Vec::new(),
-            lines: Vec::new(),
-            jitters: Vec::new(),
+            paths: Paths::default(),
             flows: scenario.flow_table(),
         },
         delays: Vec::new(),
@@ -517,7 +207,7 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
                 .collect()
         })
         .collect();
-    compiler.network.legs = Legs::of(&compiler.legs);
+    compiler.network.paths.legs = Legs::of(&compiler.legs);
     (compiler.network, routes)
 }
 
@@ -579,7 +269,9 @@ impl Compiler<'_> {
                 lost_of_transmitted: 0,
             })
         });
+        let number = self.network.links.len() as u32;
         self.network.links.push(Link {
+            number,
             name,
             prefix: self.scenario.topology.link_prefix(hop, direction),
             forward: direction == Direction::Forward,
@@ -593,14 +285,16 @@ impl Compiler<'_> {
                 plugins: self.plugins.clone(),
             }),
             transmitting: None,
+            since: Time::ZERO,
             free_at: Time::MAX,
             slack: Span::ZERO,
             due: Time::MAX,
-            wakeup: None,
+            wakeup: Time::MAX,
             wire,
+            books: LinkBooks::new(self.scenario.traffic.len()),
         });
         self.delays.push(link.delay);
-        self.network.links.len() as u32 - 1
+        number
     }
 
     /// Adds a host. `ends` are the targets of data and of the packets in the other direction.
@@ -662,21 +356,21 @@ impl Compiler<'_> {
     }
 
     fn add_pipe(&mut self, group: u32, rate: Rate) -> u32 {
-        self.network.pipes.push(Pipe {
+        self.network.paths.pipes.push(Pipe {
             transmitter: Transmitter::new(rate),
             busy_until: Time::ZERO,
             longest_wait: Span::ZERO,
             group,
         });
-        self.network.pipes.len() as u32 - 1
+        self.network.paths.pipes.len() as u32 - 1
     }
 
     fn add_line(&mut self, target: Target) -> u32 {
-        self.network.lines.push(Line {
+        self.network.paths.lines.push(Line {
             packets: Ring::new(),
             target: Some(target),
         });
-        self.network.lines.len() as u32 - 1
+        self.network.paths.lines.len() as u32 - 1
     }
 
     /// Creates a leg that begins at the link `from` or at an endpoint, with the line it needs: the output of each pipe
@@ -693,7 +387,7 @@ impl Compiler<'_> {
             Some(_) => self.add_line(target),
             None => match self.pure_lines.get(&(from, before)) {
                 Some(&line) => {
-                    let shared = &mut self.network.lines[line as usize].target;
+                    let shared = &mut self.network.paths.lines[line as usize].target;
                     *shared = shared.filter(|other| *other == target);
                     line
                 }
@@ -717,12 +411,12 @@ impl Compiler<'_> {
     fn add_jitter(&mut self, access: &Access<'_>) -> Option<u32> {
         let longest = access.host_jitter.filter(|it| *it > Span::ZERO)?;
         let (seed, replication) = (self.scenario.seed, self.scenario.replication);
-        self.network.jitters.push(Jitter {
+        self.network.paths.jitters.push(Jitter {
             longest,
             stream: Stream::named(seed, replication, &format!("jitter.{}", access.name)),
             latest: Vec::new(),
         });
-        Some(self.network.jitters.len() as u32 - 1)
+        Some(self.network.paths.jitters.len() as u32 - 1)
     }
 
     /// The leg for the time that a packet spends in its host. The packets of all hosts are in one
@@ -742,12 +436,12 @@ impl Compiler<'_> {
     }
 
     fn add_route(&mut self, group: u32, dscp: Dscp, jitter: Option<u32>, legs: Vec<Leg>) -> u32 {
-        self.network.routes.push(Route {
+        self.network.paths.routes.push(Route {
             group,
             dscp,
             jitter,
         });
         self.legs.push(legs);
-        self.network.routes.len() as u32 - 1
+        self.network.paths.routes.len() as u32 - 1
     }
 }

@@ -20,10 +20,9 @@ pub fn full_name(prefix: &str, metric: &Metric) -> String {
 /// # Panics
 /// During the warm-up.
 pub fn links(links: &mut Links, scenario: &Scenario, now: Time, result: &mut RunResult) {
-    for i in 0..links.books.len() {
-        let statistics = links.books[i].statistics.take();
+    for link in &mut links.network.links {
+        let statistics = link.books.statistics.take();
         let statistics = statistics.expect("the warm-up is over");
-        let link = &mut links.network.links[i];
         let prefix = link.prefix.clone();
         let summary = statistics.whole.finish(now, link.capacity.as_deref());
         add_tally(&mut result.metrics, &prefix, &summary.all);
@@ -63,13 +62,12 @@ pub fn phase_links(
     now: Time,
     metrics: &mut Vec<(String, f64)>,
 ) {
-    for i in 0..links.books.len() {
-        let measured = links.books[i].statistics.as_mut();
+    for link in &mut links.network.links {
+        let measured = link.books.statistics.as_mut();
         let statistics = measured.and_then(|measured| measured.phase.take());
         let mut statistics = statistics.expect("there are phases");
-        let link = &links.network.links[i];
         let capacity = link.capacity.as_deref();
-        if let Some((group, since)) = in_transmission(link, &links.network.routes) {
+        if let Some((group, since)) = in_transmission(link, &links.network.paths.routes) {
             statistics.on_transmitted(group, since, now, capacity);
         }
         let summary = statistics.finish(now, capacity);

@@ -4,7 +4,6 @@
 
 use hdrhistogram::Histogram;
 use redtail_core::{Span, Time};
-use redtail_qdisc::Backlog;
 
 use crate::capacity::Capacity;
 use crate::congestion::{CongestionEvents, CongestionSummary};
@@ -319,16 +318,16 @@ impl LinkStatistics {
         }
     }
 
-    /// A packet of `owner` arrived; it was `admitted` or dropped. The queue now holds `backlog`.
+    /// A packet of `owner` arrived; it was `admitted` or dropped. The queue now holds `packets`.
     #[inline(always)] // into the engine, next to the call for a phase
-    fn on_arrival(&mut self, owner: PacketOwner, admitted: bool, backlog: Backlog, now: Time) {
+    fn on_arrival(&mut self, owner: PacketOwner, admitted: bool, packets: u64, now: Time) {
         let tally = &mut self.groups[owner.group];
         tally.arrivals += 1;
         if admitted {
             tally.end_loss_event();
             tally.waiting.set(tally.waiting.value + 1.0, now);
             self.all.end_loss_event();
-            self.all.waiting.set(backlog.packets as f64, now);
+            self.all.waiting.set(packets as f64, now);
         }
         self.congestion.on_arrival(owner.flow, now);
     }
@@ -355,11 +354,11 @@ impl LinkStatistics {
     }
 
     #[inline(always)]
-    fn on_departure(&mut self, group: usize, delay: Span, backlog: Backlog, now: Time) {
+    fn on_departure(&mut self, group: usize, delay: Span, packets: u64, now: Time) {
         let tally = &mut self.groups[group];
         tally.on_delay(delay);
         tally.waiting.set(tally.waiting.value - 1.0, now);
-        self.all.waiting.set(backlog.packets as f64, now);
+        self.all.waiting.set(packets as f64, now);
         self.last_delay = delay;
     }
 
@@ -432,12 +431,12 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// A packet arrived; it was `admitted` or dropped. The queue now holds `backlog`.
+    /// A packet arrived; it was `admitted` or dropped. The queue now holds `packets`.
     #[inline(always)]
-    pub fn on_arrival(&mut self, owner: PacketOwner, admitted: bool, backlog: Backlog, now: Time) {
-        self.whole.on_arrival(owner, admitted, backlog, now);
+    pub fn on_arrival(&mut self, owner: PacketOwner, admitted: bool, packets: u64, now: Time) {
+        self.whole.on_arrival(owner, admitted, packets, now);
         if let Some(phase) = &mut self.phase {
-            out_of_line(|| phase.on_arrival(owner, admitted, backlog, now));
+            out_of_line(|| phase.on_arrival(owner, admitted, packets, now));
         }
     }
 
@@ -460,12 +459,12 @@ impl Measured {
         self.whole.on_mark(group, waited)
     }
 
-    /// A packet of `group` left the queue after `delay`.
+    /// A packet of `group` left the queue after `delay`. The queue now holds `packets`.
     #[inline(always)]
-    pub fn on_departure(&mut self, group: usize, delay: Span, backlog: Backlog, now: Time) {
-        self.whole.on_departure(group, delay, backlog, now);
+    pub fn on_departure(&mut self, group: usize, delay: Span, packets: u64, now: Time) {
+        self.whole.on_departure(group, delay, packets, now);
         if let Some(phase) = &mut self.phase {
-            out_of_line(|| phase.on_departure(group, delay, backlog, now));
+            out_of_line(|| phase.on_departure(group, delay, packets, now));
         }
     }
 
@@ -569,9 +568,8 @@ mod tests {
     fn loss_events_are_runs_of_drops_between_admitted_arrivals() {
         let mut link = LinkStatistics::new(at(0), &[0, 0], None);
         let owner = PacketOwner { group: 0, flow: 0 };
-        let empty = Backlog::default();
         for dropped in [true, true, false, false, true, false, true] {
-            link.on_arrival(owner, !dropped, empty, at(1));
+            link.on_arrival(owner, !dropped, 0, at(1));
             if dropped {
                 link.on_drop(owner, None, at(1));
             }

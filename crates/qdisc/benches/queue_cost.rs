@@ -221,12 +221,7 @@ struct Place<Q> {
 trait Served: QueueDiscipline<Probe> {
     fn arrive(&mut self, packet: Probe, now: Time, counts: &mut Counts) -> Outlook;
 
-    fn depart<R>(
-        &mut self,
-        now: Time,
-        counts: &mut Counts,
-        sent: impl FnOnce(Probe, Outlook) -> R,
-    ) -> Result<R, Outlook>;
+    fn depart(&mut self, now: Time, counts: &mut Counts, next: &mut Option<Probe>) -> Outlook;
 }
 
 impl Served for AnyQueue<Probe> {
@@ -236,13 +231,8 @@ impl Served for AnyQueue<Probe> {
     }
 
     #[inline(always)]
-    fn depart<R>(
-        &mut self,
-        now: Time,
-        counts: &mut Counts,
-        sent: impl FnOnce(Probe, Outlook) -> R,
-    ) -> Result<R, Outlook> {
-        AnyQueue::depart(self, now, counts, sent)
+    fn depart(&mut self, now: Time, counts: &mut Counts, next: &mut Option<Probe>) -> Outlook {
+        AnyQueue::depart(self, now, counts, next)
     }
 }
 
@@ -254,23 +244,16 @@ impl Served for Red<Probe> {
     }
 
     #[inline(always)]
-    fn depart<R>(
-        &mut self,
-        now: Time,
-        counts: &mut Counts,
-        sent: impl FnOnce(Probe, Outlook) -> R,
-    ) -> Result<R, Outlook> {
-        match self.dequeue(now, counts) {
-            Some(packet) => Ok(sent(packet, outlook(self))),
-            None => Err(outlook(self)),
-        }
+    fn depart(&mut self, now: Time, counts: &mut Counts, next: &mut Option<Probe>) -> Outlook {
+        *next = self.dequeue(now, counts);
+        outlook(self)
     }
 }
 
 fn outlook(queue: &impl QueueDiscipline<Probe>) -> Outlook {
     Outlook {
-        backlog: queue.backlog(),
-        wakeup: queue.next_wakeup(),
+        packets: queue.backlog().packets,
+        wakeup: queue.next_wakeup().unwrap_or(Time::MAX),
     }
 }
 
@@ -299,16 +282,14 @@ impl<Q: Served> Place<Q> {
         let packet = std::hint::black_box(packet);
         let outlook = self.queue.arrive(packet, self.now, &mut self.counts);
         self.arm(outlook.wakeup);
-        outlook.backlog.packets
+        outlook.packets
     }
 
     /// Notes when the queue is to be woken, as the engine does.
     #[inline]
-    fn arm(&mut self, wakeup: Option<Time>) {
-        if let Some(at) = wakeup
-            && self.armed.is_none_or(|armed| at < armed)
-        {
-            self.armed = Some(at);
+    fn arm(&mut self, wakeup: Time) {
+        if wakeup < Time::MAX && self.armed.is_none_or(|armed| wakeup < armed) {
+            self.armed = Some(wakeup);
         }
     }
 
@@ -327,7 +308,7 @@ impl<Q: Served> Place<Q> {
             self.queue.on_wakeup(self.now);
         }
         let next = self.queue.next_wakeup();
-        self.arm(next.filter(|&at| at > self.now));
+        self.arm(next.filter(|&at| at > self.now).unwrap_or(Time::MAX));
     }
 
     /// Fills the queue at the link's rate while nothing leaves.
@@ -358,24 +339,21 @@ impl<Q: Served> Place<Q> {
             }
             let mut asked = 0;
             let outlook = loop {
-                let sent = |packet, outlook| {
-                    std::hint::black_box(packet);
-                    outlook
-                };
-                match self.queue.depart(self.now, &mut self.counts, sent) {
-                    Ok(outlook) => break outlook,
-                    // A shaper's packet is not due yet.
-                    Err(outlook) => {
-                        let next = outlook.wakeup.expect("packets wait");
-                        self.arm(Some(next));
-                        self.now = self.now.max(next);
-                        self.wake();
-                        asked += 1;
-                        assert!(asked < 100, "woken in time, the queue gives nothing");
-                    }
+                let mut next = None;
+                let outlook = self.queue.depart(self.now, &mut self.counts, &mut next);
+                if std::hint::black_box(next).is_some() {
+                    break outlook;
                 }
+                // A shaper's packet is not due yet.
+                let due = outlook.wakeup;
+                assert!(due < Time::MAX, "packets wait");
+                self.arm(due);
+                self.now = self.now.max(due);
+                self.wake();
+                asked += 1;
+                assert!(asked < 100, "woken in time, the queue gives nothing");
             };
-            waiting = outlook.backlog.packets;
+            waiting = outlook.packets;
             self.arm(outlook.wakeup);
         }
         self.waiting = waiting;

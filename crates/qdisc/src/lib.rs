@@ -75,10 +75,11 @@ pub struct Backlog {
 /// The state of a queue after a packet has arrived or left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outlook {
-    /// The backlog.
-    pub backlog: Backlog,
-    /// The time at which `on_wakeup` is to be called next; `None` if it need not be called.
-    pub wakeup: Option<Time>,
+    /// Number of waiting packets.
+    pub packets: u64,
+    /// The time at which `on_wakeup` is to be called next; [`Time::MAX`] if it need not be called. So this is two
+    /// words, which a function returns in registers.
+    pub wakeup: Time,
 }
 
 /// What others can notice when `dequeue` is called late, with the time at which it was due as `now`, but before
@@ -251,8 +252,8 @@ pub trait QueueKind {
 #[inline(always)]
 fn outlook<P: Packet>(queue: &impl QueueDiscipline<P>) -> Outlook {
     Outlook {
-        backlog: queue.backlog(),
-        wakeup: queue.next_wakeup(),
+        packets: queue.backlog().packets,
+        wakeup: queue.next_wakeup().unwrap_or(Time::MAX),
     }
 }
 
@@ -278,11 +279,10 @@ mod apart {
         queue: &mut Q,
         now: Time,
         sink: &mut impl Sink<P>,
-        after: &mut Outlook,
-    ) -> Option<P> {
-        let packet = queue.dequeue(now, sink);
-        *after = outlook(queue);
-        packet
+        next: &mut Option<P>,
+    ) -> Outlook {
+        *next = queue.dequeue(now, sink);
+        outlook(queue)
     }
 
     #[inline(never)]
@@ -413,26 +413,20 @@ macro_rules! disciplines {
                 self.arrive_apart(packet, now, sink)
             }
 
-            /// Asks the queue for the next packet to transmit. The packet and the state of the queue
-            /// afterwards are passed to `sent`, because a return would copy the packet once more.
-            ///
-            /// # Errors
-            /// The state of the queue, if no packet may leave now.
+            /// Asks the queue for the next packet to transmit, which it writes to `next`; `None` means that no
+            /// packet may leave now. Returns the state of the queue afterwards.
             #[inline(always)]
-            pub fn depart<R>(
+            pub fn depart(
                 &mut self,
                 now: Time,
                 sink: &mut impl Sink<P>,
-                sent: impl FnOnce(P, Outlook) -> R,
-            ) -> Result<R, Outlook> {
+                next: &mut Option<P>,
+            ) -> Outlook {
                 if let Self::$inlined(queue) = self {
-                    return queue.depart(now, sent);
+                    *next = queue.dequeue(now, sink);
+                    return outlook(&**queue);
                 }
-                let mut after = Outlook::default();
-                match self.depart_apart(now, sink, &mut after) {
-                    Some(packet) => Ok(sent(packet, after)),
-                    None => Err(after),
-                }
+                self.depart_apart(now, sink, next)
             }
 
             #[inline(never)]
@@ -440,8 +434,8 @@ macro_rules! disciplines {
                 match self { $(Self::$variant(queue) => apart::arrive(&mut **queue, packet, now, sink),)+ }
             }
             #[inline(never)]
-            fn depart_apart(&mut self, now: Time, sink: &mut impl Sink<P>, after: &mut Outlook) -> Option<P> {
-                match self { $(Self::$variant(queue) => apart::depart(&mut **queue, now, sink, after),)+ }
+            fn depart_apart(&mut self, now: Time, sink: &mut impl Sink<P>, next: &mut Option<P>) -> Outlook {
+                match self { $(Self::$variant(queue) => apart::depart(&mut **queue, now, sink, next),)+ }
             }
         }
 

@@ -102,7 +102,7 @@ impl<'a> Recorder<'a> {
             )?,
             flows: flow_facts(scenario, flows),
             table: Arc::clone(&network.flows),
-            back: network.back_routes(),
+            back: network.paths.back_routes(),
             frame: Frame::default(),
         })
     }

@@ -52,9 +52,9 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
             of_users[packet.endpoint as usize][side] += 1;
         }
     };
-    network.in_flight().for_each(&mut count);
+    network.paths.in_flight().for_each(&mut count);
     for link in &mut network.links {
-        if let Some((packet, _)) = &link.transmitting {
+        if let Some(packet) = &link.transmitting {
             count(packet);
         }
         // A shaping queue releases its packets at its own times, the last possibly long after the
@@ -80,7 +80,11 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
         }
     }
 
-    let at_queues: u64 = links.books.iter().map(|books| books.passed.dropped).sum();
+    let at_queues: u64 = network
+        .links
+        .iter()
+        .map(|link| link.books.passed.dropped)
+        .sum();
     let wires = network.links.iter().filter_map(|link| link.wire.as_ref());
     let on_wires: u64 = wires.map(|wire| wire.lost).sum();
     assert_eq!(

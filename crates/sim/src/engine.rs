@@ -14,13 +14,13 @@ mod users;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use redtail_core::{Time, prefetch};
-use redtail_network::{Class, Event, Links, Target, compile};
+use redtail_network::{Class, Event, Links, SimPacket, Target, compile};
 use redtail_qdisc::Plugins;
 use redtail_spec::Scenario;
 use redtail_traffic::Traces;
 use redtail_transport::SenderCounters;
 
-use self::ends::ends;
+use self::ends::EngineEnds;
 use self::flow_rows::FlowsBefore;
 use self::measurement::Phases;
 use self::users::AtOnce;
@@ -58,17 +58,9 @@ struct Engine<'a> {
     scenario: &'a Scenario,
     now: Time,
     end: Time,
-    measure_from: Time,
     links: Links,
-    /// The contents of all packets in the network.
-    contents: Contents,
-    flows: Flows,
-    /// Packets dropped or lost on a wire, by flow and direction (0 data, 1 acknowledgements).
-    dropped: Vec<[u64; 2]>,
-    /// Data packets marked in the measurement period, by flow.
-    marked: Vec<u64>,
+    ends: EngineEnds<'a>,
     sampler: Option<Sampler>,
-    recorder: Option<Box<Recorder<'a>>>,
     /// Whether there are more endpoints than the cache holds.
     many_flows: bool,
     /// Connections on which a user's program has acted.
@@ -88,9 +80,8 @@ struct Engine<'a> {
 impl<'a> Engine<'a> {
     fn new(scenario: &'a Scenario, plugins: &Plugins, traces: &Traces) -> Self {
         let (network, routes) = compile(scenario, plugins);
-        let groups = scenario.traffic.len();
-        let back_routes = network.back_routes();
-        let mut links = Links::new(network, groups, Time::ZERO + scenario.duration);
+        let back_routes = network.paths.back_routes();
+        let mut links = Links::new(network, Time::ZERO + scenario.duration);
         let scheduler = &mut links.scheduler;
         let mut flows = Flows::new(scenario, &routes, traces, scheduler);
         flows.back_routes = back_routes;
@@ -110,14 +101,17 @@ impl<'a> Engine<'a> {
             scenario,
             now: Time::ZERO,
             end: Time::ZERO + scenario.duration,
-            measure_from,
             links,
-            contents: Contents::default(),
-            dropped: vec![[0; 2]; flows.count()],
-            marked: vec![0; flows.count()],
-            sampler,
-            recorder: None,
             many_flows: many_endpoints(&flows),
+            ends: EngineEnds {
+                contents: Contents::default(),
+                dropped: vec![[0; 2]; flows.count()],
+                marked: vec![0; flows.count()],
+                recorder: None,
+                measure_from,
+                flows,
+            },
+            sampler,
             touched: Vec::new(),
             at_once: Vec::new(),
             done_before: Vec::new(),
@@ -125,7 +119,6 @@ impl<'a> Engine<'a> {
             phases: Phases::default(),
             flows_before: None,
             events: 0,
-            flows,
         }
     }
 
@@ -148,7 +141,7 @@ impl<'a> Engine<'a> {
             match event.class() {
                 Class::LinkFree => {
                     self.links
-                        .on_link_free(event.index(), self.now, &mut ends!(self));
+                        .on_link_free(event.index(), self.now, &mut self.ends);
                 }
                 Class::Arrival => self.on_arrival(event.index()),
                 Class::SenderTimer => self.on_sender_timer(event.index()),
@@ -157,7 +150,7 @@ impl<'a> Engine<'a> {
                 Class::Source => self.on_source(event.index()),
                 Class::QueueWakeup => {
                     self.links
-                        .on_queue_wakeup(event.index(), self.now, &mut ends!(self));
+                        .on_queue_wakeup(event.index(), self.now, &mut self.ends);
                 }
                 Class::Sample => self.on_sample(),
                 Class::Measure if event.index() == 0 => self.on_measure(),
@@ -170,75 +163,82 @@ impl<'a> Engine<'a> {
 
     fn is_stopped(&self, cancel: &AtomicBool) -> bool {
         let in_vain = |recorder: &Recorder<'_>| recorder.has_failed();
-        cancel.load(Ordering::Relaxed) || self.recorder.as_deref().is_some_and(in_vain)
+        cancel.load(Ordering::Relaxed) || self.ends.recorder.as_deref().is_some_and(in_vain)
     }
 
     /// The packet at the head of a delay line arrives.
     #[inline]
     fn on_arrival(&mut self, line: u32) {
-        let (packet, target) = self.links.network.arrive(line, &mut self.links.scheduler);
+        let paths = &self.links.network.paths;
+        let target = paths.target(line);
         if self.many_flows {
-            self.links.network.prefetch(line, 8);
+            paths.prefetch(line, 9);
         }
         if let Target::Link(link) = target {
-            self.links.offer(link, packet, self.now, &mut ends!(self));
+            self.links.offer(line, link, self.now, &mut self.ends);
             return;
         }
         if target == Target::Departure {
-            self.links
-                .network
-                .send(packet, self.now, &mut self.links.scheduler);
+            self.links.leave_host(line, self.now);
             return;
         }
         if self.many_flows {
             self.prefetch_after(line);
         }
         // The packet leaves the network. Its memory may be reused for the answer.
-        let contents = &mut self.contents;
-        contents.free(packet.content);
-        let ecn = packet.class.ecn();
+        let paths = &mut self.links.network.paths;
+        let &SimPacket {
+            content,
+            endpoint,
+            size,
+            class,
+            ..
+        } = paths.take(line, &mut self.links.scheduler);
+        let contents = &mut self.ends.contents;
+        contents.free(content);
+        let ecn = class.ecn();
         match target {
             Target::Receiver => {
-                let segment = contents.segment_on_arrival(packet.content, ecn);
-                let slot = &mut self.flows.receivers[packet.endpoint as usize];
-                slot.hear(segment, self.now, &mut self.flows.moments);
-                self.receiver_transmits(packet.endpoint);
+                let segment = contents.segment_on_arrival(content, ecn);
+                let slot = &mut self.ends.flows.receivers[endpoint as usize];
+                slot.hear(segment, self.now, &mut self.ends.flows.moments);
+                self.receiver_transmits(endpoint);
             }
             Target::Sender => {
-                let segment = contents.segment_on_arrival(packet.content, ecn);
-                let slot = &mut self.flows.senders[packet.endpoint as usize];
-                slot.hear(segment, self.now, &mut self.flows.moments);
-                self.sender_transmits(packet.endpoint);
+                let segment = contents.segment_on_arrival(content, ecn);
+                let slot = &mut self.ends.flows.senders[endpoint as usize];
+                slot.hear(segment, self.now, &mut self.ends.flows.moments);
+                self.sender_transmits(endpoint);
             }
             Target::UdpSink => {
-                let slot = &mut self.flows.udp[packet.endpoint as usize];
-                let datagram = contents.datagram(packet.content);
-                let took = slot.hear(datagram, packet.size, self.now, self.measure_from);
+                let slot = &mut self.ends.flows.udp[endpoint as usize];
+                let datagram = contents.datagram(content);
+                let took = slot.hear(datagram, size, self.now, self.ends.measure_from);
                 if let Some(took) = took {
-                    self.flows.delays[slot.group as usize].record(took);
+                    self.ends.flows.delays[slot.group as usize].record(took);
                 }
             }
-            Target::Caller => self.call_hears(0, &packet),
-            Target::Callee => self.call_hears(1, &packet),
-            Target::Client => self.client_hears(packet.endpoint, packet.content, ecn),
-            Target::Server => self.server_hears(packet.endpoint, packet.content, ecn),
+            Target::Caller => self.call_hears(0, endpoint, size, content, ecn),
+            Target::Callee => self.call_hears(1, endpoint, size, content, ecn),
+            Target::Client => self.client_hears(endpoint, content, ecn),
+            Target::Server => self.server_hears(endpoint, content, ecn),
             Target::Link(_) | Target::Departure => unreachable!("handled above"),
         }
     }
 
-    /// Prefetches into the cache the data of the next arrivals from `line`: first their entries in
+    /// Prefetches into the cache the data of the arrivals from `line` after its head: first their entries in
     /// the line, then their endpoints and contents, then what these point to.
     fn prefetch_after(&self, line: u32) {
-        if let Some((packet, target)) = self.links.network.upcoming(line, 1) {
+        if let Some((packet, target)) = self.links.network.paths.upcoming(line, 2) {
             let endpoint = packet.endpoint as usize;
             match target {
                 Target::Receiver => {
-                    self.flows.receivers[endpoint].receiver.prefetch();
-                    self.flows.senders[endpoint].sender.prefetch();
+                    self.ends.flows.receivers[endpoint].receiver.prefetch();
+                    self.ends.flows.senders[endpoint].sender.prefetch();
                 }
-                Target::Sender => self.flows.senders[endpoint].sender.prefetch(),
+                Target::Sender => self.ends.flows.senders[endpoint].sender.prefetch(),
                 Target::Client | Target::Server => {
-                    self.flows.connections.prefetch(packet.endpoint);
+                    self.ends.flows.connections.prefetch(packet.endpoint);
                 }
                 Target::UdpSink
                 | Target::Caller
@@ -247,18 +247,18 @@ impl<'a> Engine<'a> {
                 | Target::Link(_) => {}
             }
         }
-        if let Some((packet, target)) = self.links.network.upcoming(line, 4) {
-            self.contents.prefetch(packet.content);
+        if let Some((packet, target)) = self.links.network.paths.upcoming(line, 5) {
+            self.ends.contents.prefetch(packet.content);
             let endpoint = packet.endpoint as usize;
             match target {
                 Target::Receiver => {
-                    prefetch(&self.flows.receivers[endpoint]);
+                    prefetch(&self.ends.flows.receivers[endpoint]);
                     // The answer often arrives soon.
-                    self.flows.senders[endpoint].prefetch();
+                    self.ends.flows.senders[endpoint].prefetch();
                 }
-                Target::Sender => self.flows.senders[endpoint].prefetch(),
+                Target::Sender => self.ends.flows.senders[endpoint].prefetch(),
                 Target::Client | Target::Server => {
-                    self.flows.connections.prefetch_place(packet.endpoint);
+                    self.ends.flows.connections.prefetch_place(packet.endpoint);
                 }
                 Target::UdpSink
                 | Target::Caller

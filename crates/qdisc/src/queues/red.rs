@@ -20,8 +20,8 @@ use crate::laws::red::adapt::{Adaptation, Fixed};
 use crate::laws::red::ziegler::{NoTuning, Situation, Tuning, tune};
 use crate::laws::red::{Arrival, Flavour, RedConfig, RedDecision, RedLaw, Spacing};
 use crate::{
-    Backlog, DropReason, Internals, LateDequeue, Limit, LinkFacts, Outlook, QueueContext,
-    QueueDiscipline, QueueKind, Report, Sink, outlook,
+    Backlog, DropReason, Internals, LateDequeue, Limit, LinkFacts, QueueContext, QueueDiscipline,
+    QueueKind, Report, Sink,
 };
 
 shared_keys! { $
@@ -538,27 +538,6 @@ impl<P, A> Red<P, A> {
     }
 }
 
-impl<P: Packet, A: Adaptation> Red<P, A> {
-    /// Removes the next packet and returns it with the state of the queue, as [`AnyQueue::depart`](crate::AnyQueue).
-    // It looks first whether the queue is empty. The compiler does not know that a packet which has
-    // been popped is not `None`, and would test it again wherever it is passed on.
-    #[inline(always)]
-    pub(crate) fn depart<R>(
-        &mut self,
-        now: Time,
-        sent: impl FnOnce(P, Outlook) -> R,
-    ) -> Result<R, Outlook> {
-        if self.fifo.front().is_none() {
-            if self.idle_decay {
-                self.idle_since.get_or_insert(now);
-            }
-            return Err(outlook(self));
-        }
-        let packet = self.fifo.pop().expect("one waits");
-        Ok(sent(packet, outlook(self)))
-    }
-}
-
 impl<P: Packet, A: Adaptation> QueueDiscipline<P> for Red<P, A> {
     #[inline(always)] // into the engine, see `disciplines!`
     fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
@@ -602,7 +581,11 @@ impl<P: Packet, A: Adaptation> QueueDiscipline<P> for Red<P, A> {
 
     #[inline]
     fn dequeue(&mut self, now: Time, _sink: &mut impl Sink<P>) -> Option<P> {
-        self.depart(now, |packet, _| packet).ok()
+        let packet = self.fifo.pop();
+        if packet.is_none() && self.idle_decay {
+            self.idle_since.get_or_insert(now);
+        }
+        packet
     }
 
     fn late_dequeue(&self) -> LateDequeue {

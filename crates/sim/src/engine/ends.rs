@@ -10,36 +10,23 @@ use crate::flows::{FlowEnds, Flows};
 use crate::header;
 use crate::packet::{Content, Contents};
 
-/// What the links need of the engine while one of them is at work.
-pub(super) struct EngineEnds<'a, 'r> {
-    pub(super) flows: &'a mut Flows,
-    pub(super) contents: &'a mut Contents,
+/// What the links need while one of them is at work. The engine keeps it in a field of its own, beside which the links
+/// can be borrowed.
+pub(super) struct EngineEnds<'a> {
+    pub(super) flows: Flows,
+    /// The contents of all packets in the network.
+    pub(super) contents: Contents,
     /// Packets dropped or lost on a wire, by flow and direction (0 data, 1 acknowledgements); users'
     /// connections have their own counters.
-    pub(super) dropped: &'a mut [[u64; 2]],
+    pub(super) dropped: Vec<[u64; 2]>,
     /// Data packets marked in the measurement period, by flow; users' connections have their own
     /// counters.
-    pub(super) marked: &'a mut [u64],
-    pub(super) recorder: Option<&'a mut Recorder<'r>>,
+    pub(super) marked: Vec<u64>,
+    pub(super) recorder: Option<Box<Recorder<'a>>>,
     pub(super) measure_from: Time,
 }
 
-/// The [`EngineEnds`] of an engine, beside which its links can be borrowed.
-macro_rules! ends {
-    ($engine:expr) => {
-        $crate::engine::ends::EngineEnds {
-            flows: &mut $engine.flows,
-            contents: &mut $engine.contents,
-            dropped: &mut $engine.dropped,
-            marked: &mut $engine.marked,
-            recorder: $engine.recorder.as_deref_mut(),
-            measure_from: $engine.measure_from,
-        }
-    };
-}
-pub(super) use ends;
-
-impl Ends for EngineEnds<'_, '_> {
+impl Ends for EngineEnds<'_> {
     fn lost(&mut self, packet: &SimPacket) {
         let direction = match self.flows.ends(packet.flow) {
             FlowEnds::Udp(i) => {
@@ -112,7 +99,7 @@ impl Ends for EngineEnds<'_, '_> {
     }
 }
 
-impl EngineEnds<'_, '_> {
+impl EngineEnds<'_> {
     /// Passes a packet to the recorder, if there is one.
     #[cold]
     fn record(&mut self, link: u32, end: End, packet: &SimPacket, now: Time) {

@@ -23,7 +23,7 @@ pub(super) struct FlowsBefore {
 impl Engine<'_> {
     /// Number of the flows that the file names: all but the connections of users.
     fn named_flows(&self) -> usize {
-        self.flows.senders.len() + self.flows.udp.len() + self.flows.calls.len()
+        self.ends.flows.senders.len() + self.ends.flows.udp.len() + self.ends.flows.calls.len()
     }
 
     /// The measurement begins: takes note of what each flow has done until now, if a table of flows
@@ -33,23 +33,23 @@ impl Engine<'_> {
         if most == 0 || self.named_flows() > most {
             return;
         }
-        self.flows.connections.keep_records(most);
-        let senders = self.flows.senders.iter();
+        self.ends.flows.connections.keep_records(most);
+        let senders = self.ends.flows.senders.iter();
         self.flows_before = Some(FlowsBefore {
             done: senders.map(|slot| slot.sender.counters()).collect(),
-            sent: (0..self.flows.count())
+            sent: (0..self.ends.flows.count())
                 .map(|flow| self.data_sent(flow))
                 .collect(),
-            lost: self.dropped.iter().map(|&[data, _]| data).collect(),
+            lost: self.ends.dropped.iter().map(|&[data, _]| data).collect(),
         });
     }
 
     /// Data packets that a flow has sent.
     fn data_sent(&self, flow: usize) -> u64 {
-        match self.flows.source(flow as u32) {
-            Source::Tcp(i) => self.flows.senders[i as usize].sent,
-            Source::Udp(i) => self.flows.udp[i as usize].passed.sent,
-            Source::Call(i) => self.flows.calls[i as usize].passed[0].sent,
+        match self.ends.flows.source(flow as u32) {
+            Source::Tcp(i) => self.ends.flows.senders[i as usize].sent,
+            Source::Udp(i) => self.ends.flows.udp[i as usize].passed.sent,
+            Source::Call(i) => self.ends.flows.calls[i as usize].passed[0].sent,
             Source::User(_) => 0,
         }
     }
@@ -57,12 +57,12 @@ impl Engine<'_> {
     /// A row for each flow; `None` if there are more than are kept.
     pub(super) fn flow_rows(&mut self) -> Option<FlowRows> {
         let before = self.flows_before.take()?;
-        let connections = self.flows.connections.records()?;
+        let connections = self.ends.flows.connections.records()?;
         if self.named_flows() + connections.len() > kept_flows(self.scenario) {
             return None;
         }
         let mut rows = FlowRowsMaker::new(self.scenario, self.end);
-        for flow in 0..self.flows.count() {
+        for flow in 0..self.ends.flows.count() {
             if let Some(row) = self.named_row(flow, &before, &rows) {
                 rows.add(&row);
             }
@@ -80,7 +80,7 @@ impl Engine<'_> {
         before: &FlowsBefore,
         rows: &FlowRowsMaker,
     ) -> Option<FlowRow> {
-        let flows = &self.flows;
+        let flows = &self.ends.flows;
         let group = flows.group(flow as u32);
         let first = flows.first_of(group) as usize;
         let row = FlowRow {
@@ -90,7 +90,7 @@ impl Engine<'_> {
             start: flows.start(flow as u32, self.scenario),
             stop: flows.stop(flow as u32),
             sent: Some(self.data_sent(flow) - before.sent[flow]),
-            marked: Some(self.marked[flow]),
+            marked: Some(self.ends.marked[flow]),
             ..FlowRow::default()
         };
         match flows.source(flow as u32) {
@@ -101,7 +101,7 @@ impl Engine<'_> {
                 Some(FlowRow {
                     completed: flows.moments.of(slot.flow).completed,
                     delivered: flows.goodput(i),
-                    lost: Some(self.dropped[flow][0] - before.lost[flow]),
+                    lost: Some(self.ends.dropped[flow][0] - before.lost[flow]),
                     retransmissions: Some(done.retransmissions),
                     timeouts: Some(done.timeouts),
                     round_trips: slot.sender.round_trips(),

@@ -7,7 +7,6 @@ use redtail_traffic::Application;
 use redtail_transport::SenderCounters;
 
 use super::Engine;
-use super::ends::ends;
 use crate::connections::Reached;
 use crate::conservation;
 
@@ -27,7 +26,7 @@ pub(super) struct Phases {
 impl Engine<'_> {
     /// Links carry out what they had to do before now.
     fn catch_up(&mut self) {
-        self.links.catch_up_all(self.now, &mut ends!(self));
+        self.links.catch_up_all(self.now, &mut self.ends);
     }
 
     pub(super) fn on_sample(&mut self) {
@@ -36,7 +35,7 @@ impl Engine<'_> {
             .sampler
             .as_mut()
             .expect("samples are scheduled on request");
-        sampler.sample(&mut self.links, &self.flows, self.now);
+        sampler.sample(&mut self.links, &self.ends.flows, self.now);
         let again = self.now + sampler.request.interval;
         self.links
             .scheduler
@@ -48,19 +47,25 @@ impl Engine<'_> {
         self.catch_up();
         let phases = !self.scenario.phases.is_empty();
         self.links.start_measuring(phases, self.now);
-        self.flows.note_reached();
-        for slot in &mut self.flows.senders {
+        self.ends.flows.note_reached();
+        for slot in &mut self.ends.flows.senders {
             slot.sender.start_measuring();
         }
-        self.flows.connections.start_measuring();
+        self.ends.flows.connections.start_measuring();
         self.begin_flow_rows();
-        for answers in self.flows.answers.iter_mut().flatten() {
+        for answers in self.ends.flows.answers.iter_mut().flatten() {
             answers.begin(self.now);
         }
-        for end in self.flows.calls.iter_mut().flat_map(|slot| &mut slot.ends) {
+        for end in self
+            .ends
+            .flows
+            .calls
+            .iter_mut()
+            .flat_map(|slot| &mut slot.ends)
+        {
             end.start_measuring(self.now);
         }
-        for user in &mut self.flows.users {
+        for user in &mut self.ends.flows.users {
             if let Some(program) = &mut user.program {
                 program.start_measuring(self.now);
             }
@@ -81,11 +86,11 @@ impl Engine<'_> {
     /// The counters of the senders of each group so far.
     pub(super) fn done_by_group(&self) -> Vec<SenderCounters> {
         let mut done = vec![SenderCounters::default(); self.scenario.traffic.len()];
-        for slot in &self.flows.senders {
-            done[self.flows.group(slot.flow) as usize] += slot.sender.counters();
+        for slot in &self.ends.flows.senders {
+            done[self.ends.flows.group(slot.flow) as usize] += slot.sender.counters();
         }
         for (group, done) in (0..).zip(&mut done) {
-            *done += self.flows.connections.done(group);
+            *done += self.ends.flows.connections.done(group);
         }
         done
     }
@@ -97,8 +102,7 @@ impl Engine<'_> {
         }
         self.links.end_transmissions(self.now);
         let links = &self.links.network.links;
-        let forward = links.iter().zip(&self.links.books);
-        let forward = forward.filter(|(link, _)| link.forward);
+        let forward = links.iter().filter(|link| link.forward);
         let mut result = RunResult {
             links: links.iter().map(|link| link.name.clone()).collect(),
             groups: self
@@ -107,7 +111,7 @@ impl Engine<'_> {
                 .iter()
                 .map(|g| g.access().name.to_owned())
                 .collect(),
-            bottleneck_packets: forward.map(|(_, books)| books.passed.departed).sum(),
+            bottleneck_packets: forward.map(|link| link.books.passed.departed).sum(),
             events: self.events,
             ..RunResult::default()
         };
@@ -116,12 +120,17 @@ impl Engine<'_> {
         result.metrics.append(&mut self.phases.metrics);
         result.transfers = self.transfers();
         result.flows = self.flow_rows();
-        for (group, answers) in (0..).zip(&self.flows.answers) {
+        for (group, answers) in (0..).zip(&self.ends.flows.answers) {
             if let Some(answers) = answers {
                 answers.export(group, &mut result.response_times);
             }
         }
-        conservation::check(&mut self.links, &self.flows, &self.dropped, self.now);
+        conservation::check(
+            &mut self.links,
+            &self.ends.flows,
+            &self.ends.dropped,
+            self.now,
+        );
         if let Some(sampler) = self.sampler {
             result.queue_series = sampler.request.queues.then_some(sampler.queues);
             result.flow_series = sampler.request.windows.then_some(sampler.flows);

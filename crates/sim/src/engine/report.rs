@@ -57,17 +57,17 @@ impl Engine<'_> {
 
     /// The bytes that have reached the receivers and users of each group so far.
     pub(super) fn reached_by_group(&self) -> Vec<Reached> {
-        self.flows.reached_by_group()
+        self.ends.flows.reached_by_group()
     }
 
     /// For a group: the longest wait for an acknowledgement that advances, and the number of
     /// present waits of more than 10 s.
     fn waits(&self, group: usize) -> (Span, u64) {
-        let flows = &self.flows.senders[self.flows.tcp_of(group)];
+        let flows = &self.ends.flows.senders[self.ends.flows.tcp_of(group)];
         flows
             .iter()
             .map(|slot| slot.sender.longest_wait(self.now))
-            .chain(self.flows.connections.waits(group as u32, self.now))
+            .chain(self.ends.flows.connections.waits(group as u32, self.now))
             .fold((Span::ZERO, 0), |(longest, stalled), (wait, is_stalled)| {
                 (longest.max(wait), stalled + u64::from(is_stalled))
             })
@@ -84,14 +84,14 @@ impl Engine<'_> {
                     metrics.push((format!("{name}.{}", metric.name), value));
                 }
             };
-            let host_wait = self.links.network.longest_host_wait(index as u32);
+            let host_wait = self.links.network.paths.longest_host_wait(index as u32);
             add((HOST_WAIT_MAX, Some(host_wait.as_secs_f64())));
             let mut rates = self.tcp_rates(index, reached[index], &mut all_tcp);
             if !rates.is_empty() {
                 add((GOODPUT, Some(rates.sum())));
                 self.report_tcp(index, done[index], reached[index], &mut add);
             }
-            if let Some(answers) = self.flows.answers[index].as_deref() {
+            if let Some(answers) = self.ends.flows.answers[index].as_deref() {
                 self.report_users(index, answers, &mut add);
                 users_rate += rates.sum();
                 continue; // fairness between users depends on what they request
@@ -120,12 +120,12 @@ impl Engine<'_> {
     fn tcp_rates(&self, group: usize, reached: Reached, all: &mut Shares) -> Shares {
         let period = self.period();
         let mut rates = Shares::default();
-        for receiver in self.flows.tcp_of(group) {
-            let rate = bits_per_second(self.flows.goodput(receiver), period);
+        for receiver in self.ends.flows.tcp_of(group) {
+            let rate = bits_per_second(self.ends.flows.goodput(receiver), period);
             rates.add(rate);
             all.add(rate);
         }
-        if self.flows.answers[group].is_some() {
+        if self.ends.flows.answers[group].is_some() {
             let bytes = reached.goodput_since(self.reached_before[group]);
             rates.add(bits_per_second(bytes, period));
         }
@@ -174,7 +174,7 @@ impl Engine<'_> {
         let summary = answers.summary(self.now, self.period());
         let values = group_report::of_answers(&summary, self.unanswered(group), self.period());
         values.into_iter().for_each(&mut *add);
-        let slots = self.flows.users.iter();
+        let slots = self.ends.flows.users.iter();
         let slots = slots.filter(|user| user.group as usize == group);
         let programs = slots.map(|user| user.program.as_deref().expect("nobody is at work"));
         group_report::of_users(programs, self.now)
@@ -189,7 +189,7 @@ impl Engine<'_> {
         histograms: &mut Histograms,
         add: &mut impl FnMut(Value),
     ) -> Vec<f64> {
-        let slots = self.flows.udp.iter();
+        let slots = self.ends.flows.udp.iter();
         let slots = slots.filter(|slot| slot.group as usize == group);
         let (mut received, mut lost) = (0, 0);
         let mut rates = Vec::new();
@@ -198,7 +198,7 @@ impl Engine<'_> {
             received += slot.received;
             lost += slot.lost;
         }
-        let delays = &self.flows.delays[group];
+        let delays = &self.ends.flows.delays[group];
         let name = self.scenario.traffic[group].access().name;
         histograms.add(format!("{name}.{ONE_WAY_DELAY}"), delays.histogram());
         let values = group_report::of_udp(received, lost, delays);
@@ -221,13 +221,13 @@ impl Engine<'_> {
         histograms: &mut Histograms,
         add: &mut impl FnMut(Value),
     ) -> Vec<f64> {
-        let slots = self.flows.calls.iter();
+        let slots = self.ends.flows.calls.iter();
         let slots: Vec<_> = slots.filter(|slot| slot.group as usize == group).collect();
         let ends = |side: usize| slots.iter().map(move |slot| &slot.ends[side]);
-        let delays = &self.flows.delays[group];
+        let delays = &self.ends.flows.delays[group];
         let name = self.scenario.traffic[group].access().name;
         histograms.add(format!("{name}.{ONE_WAY_DELAY}"), delays.histogram());
-        let back = &self.flows.back_delays[group];
+        let back = &self.ends.flows.back_delays[group];
         group_report::of_video_calls(ends(1), ends(0), [delays, back], self.now)
             .into_iter()
             .for_each(add);
@@ -242,10 +242,10 @@ impl Engine<'_> {
 
     /// Exchanges of a group that were requested in the measurement period and are not complete.
     fn unanswered(&self, group: usize) -> u64 {
-        let connections = self.flows.connections.iter();
+        let connections = self.ends.flows.connections.iter();
         let of_group = connections.filter(|(_, it)| it.at.group as usize == group);
         let asked = of_group.flat_map(|(_, it)| it.unfinished());
-        asked.filter(|at| *at >= self.measure_from).count() as u64
+        asked.filter(|at| *at >= self.ends.measure_from).count() as u64
     }
 
     /// The times of the transfers of a group that had not completed when the measurement began:
@@ -253,12 +253,15 @@ impl Engine<'_> {
     /// of the last byte.
     fn transfer_times(&self, group: usize) -> [Times; 3] {
         let mut times = [Times::default(); 3];
-        for sender in &self.flows.senders[self.flows.tcp_of(group)] {
-            let moments = self.flows.moments.of(sender.flow);
-            if moments.completed.is_some_and(|at| at < self.measure_from) {
+        for sender in &self.ends.flows.senders[self.ends.flows.tcp_of(group)] {
+            let moments = self.ends.flows.moments.of(sender.flow);
+            if moments
+                .completed
+                .is_some_and(|at| at < self.ends.measure_from)
+            {
                 continue;
             }
-            let start = self.flows.start(sender.flow, self.scenario);
+            let start = self.ends.flows.start(sender.flow, self.scenario);
             let ends = [moments.established, moments.first_byte, moments.completed];
             for (times, end) in times.iter_mut().zip(ends) {
                 times.add(end.map(|end| end - start));
@@ -270,17 +273,17 @@ impl Engine<'_> {
     /// A row for each sized transfer, in the order of the flows.
     pub(super) fn transfers(&self) -> Transfers {
         let mut rows = Transfers::default();
-        for sender in &self.flows.senders {
-            let group = self.flows.group(sender.flow);
+        for sender in &self.ends.flows.senders {
+            let group = self.ends.flows.group(sender.flow);
             let TrafficParams::Transfer(transfer) = &self.scenario.traffic[group as usize] else {
                 continue;
             };
-            let start = self.flows.start(sender.flow, self.scenario);
+            let start = self.ends.flows.start(sender.flow, self.scenario);
             let since = |end: Option<Time>| end.map_or(f64::NAN, |end| (end - start).as_secs_f64());
-            let first = self.flows.first_of(group);
+            let first = self.ends.flows.first_of(group);
             let size = transfer.size.get((sender.flow - first) as usize).as_u64();
             let done = sender.sender.counters();
-            let moments = self.flows.moments.of(sender.flow);
+            let moments = self.ends.flows.moments.of(sender.flow);
             rows.group.push(group);
             rows.flow.push(sender.flow);
             rows.size_bytes.push(size);

@@ -79,15 +79,17 @@ fn run_to_end(scenario: &Scenario, options: RunOptions<'_>) -> Result<RunResult,
     let never = AtomicBool::new(false);
     let mut engine = Engine::new(scenario, &options.plugins, &options.traces);
     if let Some(capture) = options.capture {
-        let recorder = Recorder::new(capture, scenario, &engine.links.network, &engine.flows)?;
-        engine.recorder = Some(Box::new(recorder));
+        let recorder = Recorder::new(capture, scenario, &engine.links.network, &engine.ends.flows)?;
+        engine.ends.recorder = Some(Box::new(recorder));
     } else {
         // A user may open a new connection when the last packet of an old one is lost.
-        engine.links.allow_late_ends(engine.flows.users.is_empty());
+        engine
+            .links
+            .allow_late_ends(engine.ends.flows.users.is_empty());
     }
     let ran = engine.run(options.cancel.unwrap_or(&never), options.progress);
     // An error in writing a file ends the run too, and is then its cause.
-    if let Some(recorder) = engine.recorder.take() {
+    if let Some(recorder) = engine.ends.recorder.take() {
         recorder.finish()?;
     }
     ran?;

@@ -115,7 +115,7 @@ fn connection_done(flows: &mut Flows, place: u32) -> Option<Done> {
 impl Engine<'_> {
     /// The timer of a user's program has expired.
     pub(super) fn on_user(&mut self, user: u32) {
-        if self.flows.users[user as usize].alarm.rings(self.now) {
+        if self.ends.flows.users[user as usize].alarm.rings(self.now) {
             self.with_user(user, |program, port| {
                 if program.next_wakeup().is_some_and(|at| at <= port.now) {
                     program.on_wakeup(port);
@@ -127,16 +127,16 @@ impl Engine<'_> {
 
     /// Runs a user's program, and then the connections on which it acted.
     fn with_user(&mut self, user: u32, act: impl FnOnce(&mut User, &mut Port<'_>)) {
-        while let Some(place) = self.flows.connections.next_possibly_gone() {
+        while let Some(place) = self.ends.flows.connections.next_possibly_gone() {
             self.maybe_gone(place);
         }
-        let slot = &mut self.flows.users[user as usize];
+        let slot = &mut self.ends.flows.users[user as usize];
         let mut program = slot.program.take().expect("one at a time is at work");
         let mut touched = std::mem::take(&mut self.touched);
         act(
             &mut program,
             &mut Port {
-                flows: &mut self.flows,
+                flows: &mut self.ends.flows,
                 table: &self.links.network.flows,
                 user,
                 now: self.now,
@@ -144,7 +144,7 @@ impl Engine<'_> {
             },
         );
         let next = program.next_wakeup();
-        let slot = &mut self.flows.users[user as usize];
+        let slot = &mut self.ends.flows.users[user as usize];
         slot.program = Some(program);
         slot.alarm
             .arm(next, Class::Source, slot.flow, &mut self.links.scheduler);
@@ -157,8 +157,8 @@ impl Engine<'_> {
     /// A segment arrives at the server side of a connection.
     #[inline(never)] // keeps the registers of the loop free for other traffic
     pub(super) fn server_hears(&mut self, place: u32, content: ContentId, ecn: Ecn) {
-        let segment = self.contents.segment_on_arrival(content, ecn);
-        let connection = self.flows.connections.get(place);
+        let segment = self.ends.contents.segment_on_arrival(content, ecn);
+        let connection = self.ends.flows.connections.get(place);
         connection.hear(Side::Server, segment, self.now);
         connection.serve(self.now);
         self.transmit(place, Side::Server);
@@ -168,12 +168,12 @@ impl Engine<'_> {
     /// A segment arrives at the client side of a connection.
     #[inline(never)]
     pub(super) fn client_hears(&mut self, place: u32, content: ContentId, ecn: Ecn) {
-        let segment = self.contents.segment_on_arrival(content, ecn);
-        let connection = self.flows.connections.get(place);
+        let segment = self.ends.contents.segment_on_arrival(content, ecn);
+        let connection = self.ends.flows.connections.get(place);
         connection.hear(Side::Client, segment, self.now);
         let at = connection.at;
-        while let Some(done) = connection_done(&mut self.flows, place) {
-            if let Some(answers) = &mut self.flows.answers[at.group as usize] {
+        while let Some(done) = connection_done(&mut self.ends.flows, place) {
+            if let Some(answers) = &mut self.ends.flows.answers[at.group as usize] {
                 answers.on_answer(&done, at.host, self.now);
             }
             let answer = Answer {
@@ -184,7 +184,7 @@ impl Engine<'_> {
             };
             self.with_user(at.user, |program, port| program.on_answer(answer, port));
         }
-        if let Some(connection) = self.flows.connections.find(place) {
+        if let Some(connection) = self.ends.flows.connections.find(place) {
             connection.maybe_close();
             self.transmit(place, Side::Client);
             self.settle_side(place, Side::Client);
@@ -195,7 +195,7 @@ impl Engine<'_> {
     /// A timer of a connection has expired, or a response is ready.
     pub(super) fn on_connection_timer(&mut self, place: u32) {
         let now = self.now;
-        if let Some(connection) = self.flows.connections.find(place)
+        if let Some(connection) = self.ends.flows.connections.find(place)
             && connection.alarm.rings(now)
         {
             connection.on_wakeup(now);
@@ -206,7 +206,7 @@ impl Engine<'_> {
 
     /// A connection does all that is due now, and is removed if it is over.
     fn connection_acts(&mut self, place: u32) {
-        let Some(connection) = self.flows.connections.find(place) else {
+        let Some(connection) = self.ends.flows.connections.find(place) else {
             return;
         };
         connection.serve(self.now);
@@ -219,9 +219,10 @@ impl Engine<'_> {
     /// Sends all segments that one side of a connection may send now.
     #[inline]
     fn transmit(&mut self, place: u32, side: Side) {
-        let connection = self.flows.connections.get(place);
+        let connection = self.ends.flows.connections.get(place);
         let now = self.now;
         while let Some((content, len, ecn)) = self
+            .ends
             .contents
             .put_written(|segment| connection.write_next(side, now, segment))
         {
@@ -247,12 +248,12 @@ impl Engine<'_> {
     fn deliver_at_once(&mut self) {
         for sent in 0..self.at_once.len() {
             let AtOnce { to, size, content } = self.at_once[sent];
-            let ecn = self.contents.get(content).ecn();
+            let ecn = self.ends.contents.get(content).ecn();
             let next = self.links.scheduler.first();
             if next.is_some_and(|next| next.at() <= self.now) {
                 self.links.emit((content, ecn), size, to, self.now);
             } else {
-                self.contents.free(content);
+                self.ends.contents.free(content);
                 self.server_hears(to.endpoint, content, ecn);
             }
         }
@@ -262,7 +263,7 @@ impl Engine<'_> {
     /// As [`settle`](Self::settle), after one side has acted.
     #[inline]
     fn settle_side(&mut self, place: u32, side: Side) {
-        if self.flows.connections.get(place).is_to_settle(side) {
+        if self.ends.flows.connections.get(place).is_to_settle(side) {
             self.settle(place, Some(side));
         }
     }
@@ -271,7 +272,7 @@ impl Engine<'_> {
     /// has acted, its timers alone may be earlier than the alarm.
     #[inline(never)]
     fn settle(&mut self, place: u32, only: Option<Side>) {
-        let connection = self.flows.connections.get(place);
+        let connection = self.ends.flows.connections.get(place);
         let next = match only {
             Some(side) => connection.next_of(side, self.now),
             None => connection.next_wakeup(self.now),
@@ -285,12 +286,12 @@ impl Engine<'_> {
     /// Removes a connection if it is over.
     #[inline]
     fn maybe_gone(&mut self, place: u32) {
-        if let Some(gone) = self.flows.connections.take_if_gone(place, self.now) {
-            self.flows.numbers.give_back(gone.flow);
-            let slot = &mut self.flows.users[gone.user as usize];
+        if let Some(gone) = self.ends.flows.connections.take_if_gone(place, self.now) {
+            self.ends.flows.numbers.give_back(gone.flow);
+            let slot = &mut self.ends.flows.users[gone.user as usize];
             slot.open[gone.nth as usize] = None;
             slot.may_be_free = slot.may_be_free.min(gone.nth as usize);
-            if let Some(answers) = &mut self.flows.answers[gone.group as usize] {
+            if let Some(answers) = &mut self.ends.flows.answers[gone.group as usize] {
                 answers.on_gone(self.now);
             }
         }
@@ -360,11 +361,16 @@ tcp = { preset = "linux", initial_rto = "20 ms", min_rto = "20 ms" }
         engine
             .run(&AtomicBool::new(false), None)
             .expect("nobody cancels");
-        let opened = engine.flows.connections.iter().map(|(_, it)| it.number);
+        let opened = engine
+            .ends
+            .flows
+            .connections
+            .iter()
+            .map(|(_, it)| it.number);
         assert!(opened.max() > Some(100_000), "too few for the test");
-        let places = engine.flows.connections.place_count();
+        let places = engine.ends.flows.connections.place_count();
         assert!(places < 100, "{places} places");
-        for user in &engine.flows.users {
+        for user in &engine.ends.flows.users {
             assert!(user.open.len() < 20, "{} at once", user.open.len());
         }
         engine.finish();
@@ -394,7 +400,7 @@ access_delay = ["2 ms", "10 ms"]
         let [at_once, deferred] = [false, true].map(|defer| {
             let mut engine = engine(&scenario);
             if defer {
-                engine.flows.connections.defer_all();
+                engine.ends.flows.connections.defer_all();
             }
             let ran = engine.run(&AtomicBool::new(false), None);
             ran.expect("nobody cancels");
@@ -442,13 +448,13 @@ hosts = 3
         engine
             .run(&AtomicBool::new(false), None)
             .expect("nobody cancels");
-        let open = engine.flows.connections.iter().count();
+        let open = engine.ends.flows.connections.iter().count();
         assert!((195..210).contains(&open), "{open} open");
-        let most = engine.flows.numbers.take();
+        let most = engine.ends.flows.numbers.take();
         assert!(most < 1001 + 210 + 1, "{most}");
         // A queue knows the group of each, and the host that serves it.
         let table = &engine.links.network.flows;
-        for (_, connection) in engine.flows.connections.iter() {
+        for (_, connection) in engine.ends.flows.connections.iter() {
             let facts = table.get(FlowId(connection.at.flow));
             assert_eq!(facts.group, 1);
             assert_eq!(facts.sender, 2 + connection.at.host);

@@ -1,0 +1,357 @@
+//! What is between links and hosts: routes, delay lines and hosts' own links, with everything in flight.
+//!
+//! Only a link with a queue under study needs events. Access links never drop, and packets enter
+//! each in the order of the events that send them there. The time at which a packet leaves an
+//! access link is therefore known when it enters: it needs a number (`busy_until`) and no
+//! event. Packets in flight are in delay lines, first-in first-out, of which only the head is
+//! scheduled. Packets that hosts hold for a random time are in a separate line, in the order in
+//! which they leave.
+
+use redtail_core::{Dscp, Ecn, Ring, Span, Stream, Time, prefetch};
+
+use crate::network::Transmitter;
+use crate::packet::{ContentId, SimPacket, TrafficClass};
+use crate::scheduler::Scheduler;
+
+/// What the engine can rely on: the schedule has only lines with packets.
+const HEAD: &str = "a scheduled line has a head";
+
+/// A transmitter that never drops and needs no events.
+#[derive(Clone, Debug)]
+pub(crate) struct Pipe {
+    pub(crate) transmitter: Transmitter,
+    pub(crate) busy_until: Time,
+    /// The longest time that a packet has waited for it in the measurement period.
+    pub(crate) longest_wait: Span,
+    /// The traffic group whose host's link it is.
+    pub(crate) group: u32,
+}
+
+/// The random time for which the sending hosts of a group hold each packet.
+///
+/// A packet leaves its host at the later of two times: that at which the one before it of the same
+/// flow leaves, and the present with a draw from [0, `longest`) added.
+#[derive(Debug)]
+pub(crate) struct Jitter {
+    pub(crate) longest: Span,
+    pub(crate) stream: Stream,
+    /// When the latest packet leaves, by flow number.
+    pub(crate) latest: Vec<Time>,
+}
+
+impl Jitter {
+    /// When a packet of `flow` that is sent now leaves its host.
+    fn departure(&mut self, flow: u32, now: Time) -> Time {
+        let flow = flow as usize;
+        if flow >= self.latest.len() {
+            self.latest.resize(flow + 1, Time::ZERO);
+        }
+        let drawn = now + self.stream.uniform_span(Span::ZERO, self.longest);
+        let latest = &mut self.latest[flow];
+        *latest = drawn.max(*latest);
+        *latest
+    }
+}
+
+/// The end of a leg.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The queue of a link.
+    Link(u32),
+    /// The host's own link, when the packet leaves the host.
+    Departure,
+    /// A TCP receiver.
+    Receiver,
+    /// A TCP sender.
+    Sender,
+    /// The end of a UDP flow.
+    UdpSink,
+    /// The end of a call at which its group's direction begins.
+    Caller,
+    /// The other end of a call.
+    Callee,
+    /// The client of a user's connection.
+    Client,
+    /// The server of a user's connection.
+    Server,
+}
+
+/// The path from one event to the next: from an endpoint or a link's transmitter, possibly through
+/// a pipe, to a link's queue or an endpoint.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leg {
+    /// Propagation before the pipe (or all of it).
+    pub(crate) before: Span,
+    pub(crate) pipe: Option<u32>,
+    /// Propagation after the pipe.
+    pub(crate) after: Span,
+    pub(crate) line: u32,
+    pub(crate) target: Target,
+}
+
+/// A path through the network.
+#[derive(Debug)]
+pub struct Route {
+    /// Index of the traffic group that uses it.
+    pub group: u32,
+    /// The class its packets ask for.
+    pub dscp: Dscp,
+    /// Index of the random delays of the host that sends its packets.
+    pub(crate) jitter: Option<u32>,
+}
+
+/// The legs of all routes, in one table: a row for each route, as long as the longest route.
+#[derive(Debug, Default)]
+pub(crate) struct Legs {
+    table: Vec<Leg>,
+    row: usize,
+    /// The number of legs, by route.
+    counts: Vec<u8>,
+}
+
+impl Legs {
+    /// The table of these routes.
+    pub(crate) fn of(routes: &[Vec<Leg>]) -> Self {
+        let row = routes.iter().map(Vec::len).max().unwrap_or(0);
+        let mut table = Vec::with_capacity(row * routes.len());
+        for legs in routes {
+            let last = legs.last().expect("a route has a leg");
+            table.extend(legs);
+            table.resize(table.len() + row - legs.len(), *last);
+        }
+        let counts = routes.iter().map(|legs| legs.len() as u8).collect();
+        Self { table, row, counts }
+    }
+
+    /// A leg of a route.
+    #[inline]
+    fn leg(&self, route: u32, leg: u8) -> &Leg {
+        &self.table[route as usize * self.row + leg as usize]
+    }
+
+    /// The leg that a packet is on.
+    #[inline]
+    fn of_packet(&self, packet: &SimPacket) -> &Leg {
+        self.leg(packet.route, packet.leg)
+    }
+
+    /// The legs of each route.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[Leg]> {
+        let rows = self.table.chunks(self.row.max(1));
+        let counted = rows.zip(&self.counts);
+        counted.map(|(legs, &count)| &legs[..usize::from(count)])
+    }
+}
+
+/// Packets in flight that arrive in the order in which they were put in.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) packets: Ring<SimPacket>,
+    /// Where all of them arrive; `None` if they arrive in several places. It tells what comes next sooner
+    /// than a packet's route does.
+    pub(crate) target: Option<Target>,
+}
+
+impl Line {
+    /// See [`Paths::take`]; `number` is that of this line.
+    #[inline]
+    pub(crate) fn take(&mut self, number: u32, scheduler: &mut Scheduler) -> &SimPacket {
+        let next = self.packets.get(1).map(|next| next.stamp);
+        scheduler.set_line(number, next);
+        self.packets.take_front().expect(HEAD)
+    }
+}
+
+/// Everything between the links and the hosts, with everything in flight.
+#[derive(Debug, Default)]
+pub struct Paths {
+    /// All routes.
+    pub routes: Vec<Route>,
+    pub(crate) legs: Legs,
+    pub(crate) pipes: Vec<Pipe>,
+    pub(crate) lines: Vec<Line>,
+    /// The random delays of the groups that have them.
+    pub(crate) jitters: Vec<Jitter>,
+}
+
+/// The flow, the endpoint and the route of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Address {
+    /// Number of the flow.
+    pub flow: u32,
+    /// Number of the endpoint, among those of its kind.
+    pub endpoint: u32,
+    /// The route to take.
+    pub route: u32,
+    /// See [`SimPacket::id`].
+    pub id: u16,
+}
+
+impl Paths {
+    /// An endpoint sends a packet of `size` bytes.
+    #[inline(always)]
+    pub fn emit(
+        &mut self,
+        content: (ContentId, Ecn),
+        size: u32,
+        to: Address,
+        now: Time,
+        scheduler: &mut Scheduler,
+    ) {
+        let &Route { dscp, jitter, .. } = &self.routes[to.route as usize];
+        let (content, ecn) = content;
+        let packet = |stamp| SimPacket {
+            stamp,
+            content,
+            endpoint: to.endpoint,
+            flow: to.flow,
+            size,
+            route: to.route,
+            leg: 0,
+            class: TrafficClass::new(dscp, ecn),
+            id: to.id,
+        };
+        if let Some(jitter) = jitter {
+            self.hold(packet(now), jitter, now, scheduler);
+            return;
+        }
+        let leg = *self.legs.leg(to.route, 0);
+        let (at, line) = self.enter(leg, size, now, scheduler);
+        *line.push_place() = packet(at);
+    }
+
+    /// Keeps `packet` in its host for a random time. The first leg of its route is this time.
+    #[cold]
+    fn hold(&mut self, mut packet: SimPacket, jitter: u32, now: Time, scheduler: &mut Scheduler) {
+        packet.stamp = self.jitters[jitter as usize].departure(packet.flow, now);
+        let line = self.legs.of_packet(&packet).line;
+        let held = &mut self.lines[line as usize].packets;
+        // Behind the packets that leave at the same time, so that those of a flow stay in order.
+        let place = held.partition_point(|other| other.stamp <= packet.stamp);
+        if place == 0 {
+            scheduler.set_line(line, Some(packet.stamp));
+        }
+        held.insert(place, packet);
+    }
+
+    /// Sends `packet` into its next leg.
+    #[inline(always)]
+    pub fn send(&mut self, packet: &SimPacket, now: Time, scheduler: &mut Scheduler) {
+        let next = packet.leg + 1;
+        let leg = *self.legs.leg(packet.route, next);
+        let (at, line) = self.enter(leg, packet.size, now, scheduler);
+        let packet = line.push_back(*packet);
+        packet.stamp = at;
+        packet.leg = next;
+    }
+
+    /// A packet of `size` bytes enters a leg. Returns when it arrives, and the line for it.
+    #[inline(always)]
+    fn enter(
+        &mut self,
+        leg: Leg,
+        size: u32,
+        now: Time,
+        scheduler: &mut Scheduler,
+    ) -> (Time, &mut Ring<SimPacket>) {
+        let mut at = now + leg.before;
+        if let Some(pipe) = leg.pipe {
+            let pipe = &mut self.pipes[pipe as usize];
+            // Without a branch: whether a host's link is busy is hard to predict.
+            let start = at.max(pipe.busy_until);
+            pipe.longest_wait = pipe.longest_wait.max(start - at);
+            at = start + pipe.transmitter.time(size);
+            pipe.busy_until = at;
+            at += leg.after;
+        }
+        let line = &mut self.lines[leg.line as usize].packets;
+        if line.is_empty() {
+            scheduler.set_line(leg.line, Some(at));
+        }
+        debug_assert!(line.back().is_none_or(|last| last.stamp <= at));
+        (at, line)
+    }
+
+    /// Where the head of `line` arrives.
+    ///
+    /// # Panics
+    /// When the line is empty; a scheduled line is not.
+    #[inline]
+    pub fn target(&self, line: u32) -> Target {
+        let Line { packets, target } = &self.lines[line as usize];
+        match *target {
+            Some(target) => target,
+            None => self.legs.of_packet(packets.front().expect(HEAD)).target,
+        }
+    }
+
+    /// The head of `line`.
+    ///
+    /// # Panics
+    /// When the line is empty.
+    pub fn head(&self, line: u32) -> &SimPacket {
+        self.lines[line as usize].packets.front().expect(HEAD)
+    }
+
+    /// Removes the head of `line`, schedules the next packet, and returns the head where it is.
+    ///
+    /// # Panics
+    /// When the line is empty.
+    #[inline]
+    pub fn take(&mut self, line: u32, scheduler: &mut Scheduler) -> &SimPacket {
+        self.lines[line as usize].take(line, scheduler)
+    }
+
+    /// The packet `ahead` places behind the head of `line`, and where it will arrive.
+    #[inline]
+    pub fn upcoming(&self, line: u32, ahead: usize) -> Option<(&SimPacket, Target)> {
+        let packet = self.lines[line as usize].packets.get(ahead)?;
+        Some((packet, self.legs.of_packet(packet).target))
+    }
+
+    /// Prefetches the packet `ahead` places behind the head of `line` into the cache.
+    #[inline]
+    pub fn prefetch(&self, line: u32, ahead: usize) {
+        if let Some(packet) = self.lines[line as usize].packets.get(ahead) {
+            prefetch(packet);
+        }
+    }
+
+    /// Whether a route leads to the side that sends data or serves, by route.
+    pub fn back_routes(&self) -> Vec<bool> {
+        let back = |legs: &[Leg]| {
+            matches!(
+                legs.last().map(|leg| leg.target),
+                Some(Target::Sender | Target::Server | Target::Caller)
+            )
+        };
+        self.legs.iter().map(back).collect()
+    }
+
+    /// The measurement begins: forgets how long packets have waited for hosts' links.
+    pub(crate) fn start_measuring(&mut self) {
+        for pipe in &mut self.pipes {
+            pipe.longest_wait = Span::ZERO;
+        }
+    }
+
+    /// The longest time that a packet has waited for a link of a group's hosts since the
+    /// measurement began.
+    pub fn longest_host_wait(&self, group: u32) -> Span {
+        let pipes = self.pipes.iter().filter(|pipe| pipe.group == group);
+        pipes
+            .map(|pipe| pipe.longest_wait)
+            .max()
+            .unwrap_or_default()
+    }
+
+    /// Number of delay lines.
+    pub fn line_count(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Everything in flight between links.
+    pub fn in_flight(&self) -> impl Iterator<Item = &SimPacket> {
+        self.lines.iter().flat_map(|line| line.packets.iter())
+    }
+}
