@@ -107,6 +107,14 @@ impl QueueSize {
     }
 }
 
+/// A count below 2^63 as a floating-point number. The conversion goes through a signed integer, which has the same
+/// result and takes one instruction instead of seven.
+#[inline]
+pub fn as_f64(count: u64) -> f64 {
+    debug_assert!(i64::try_from(count).is_ok(), "{count} is no count");
+    count.cast_signed() as f64
+}
+
 /// The earlier of two times, of which either may be unset.
 #[inline]
 pub fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
@@ -206,6 +214,12 @@ impl Span {
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_S_F64
+    }
+
+    /// In picoseconds, for statistics of spans within a run: of up to 106 days.
+    #[inline]
+    pub fn as_ps_f64(self) -> f64 {
+        as_f64(self.0)
     }
 
     /// The difference, zero if `other` is longer.

@@ -10,11 +10,11 @@
 
 use std::sync::LazyLock;
 
-use hdrhistogram::Histogram;
 use redtail_core::{Rate, Span, Time};
 use redtail_spec::Scenario;
 use redtail_traffic::{Done, TrafficParams};
 
+use crate::histogram::ThreeDigits;
 use crate::histograms::{Bins, each_bin};
 use crate::result::ResponseTimes;
 use crate::statistics::TimeWeighted;
@@ -32,32 +32,21 @@ const SLOWDOWN_UNIT: f64 = 100.0;
 static BINS: LazyLock<Bins> = LazyLock::new(|| Bins::new(1e-6, 50.0));
 
 /// Times of one kind.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Times {
-    /// Microseconds, three significant digits.
-    histogram: Histogram<u64>,
+    /// Microseconds.
+    histogram: ThreeDigits,
     /// Seconds.
     sum: f64,
     sum_of_squares: f64,
 }
 
 impl Times {
-    fn new() -> Self {
-        Self {
-            histogram: Histogram::new(3).expect("three significant digits are allowed"),
-            sum: 0.0,
-            sum_of_squares: 0.0,
-        }
-    }
-
     fn record(&mut self, took: Span) {
         let seconds = took.as_secs_f64();
         self.sum += seconds;
         self.sum_of_squares += seconds * seconds;
-        let us = took.as_ps() / 1_000_000;
-        self.histogram
-            .record(us)
-            .expect("the histogram grows with its values");
+        self.histogram.record(took.as_ps() / 1_000_000);
     }
 
     /// How many were recorded.
@@ -85,8 +74,7 @@ impl Times {
     fn add(&mut self, other: &Self) {
         self.sum += other.sum;
         self.sum_of_squares += other.sum_of_squares;
-        let added = self.histogram.add(&other.histogram);
-        added.expect("histograms of one shape can be added");
+        self.histogram.add(&other.histogram);
     }
 }
 
@@ -96,7 +84,7 @@ pub struct Answers {
     from: Time,
     by_class: [Times; CLASSES],
     pages: Times,
-    slowdowns: Histogram<u64>,
+    slowdowns: ThreeDigits,
     slowdown_sum: f64,
     open: TimeWeighted,
     opened: u64,
@@ -135,9 +123,9 @@ impl Answers {
         let from = Time::ZERO + scenario.warmup;
         Some(Box::new(Self {
             from,
-            by_class: std::array::from_fn(|_| Times::new()),
-            pages: Times::new(),
-            slowdowns: Histogram::new(3).expect("three significant digits are allowed"),
+            by_class: std::array::from_fn(|_| Times::default()),
+            pages: Times::default(),
+            slowdowns: ThreeDigits::default(),
             slowdown_sum: 0.0,
             open: TimeWeighted::new(Time::ZERO, 0.0),
             opened: 0,
@@ -190,9 +178,7 @@ impl Answers {
         let slowdown = took.as_secs_f64() / least;
         self.slowdown_sum += slowdown;
         let counted = (slowdown * SLOWDOWN_UNIT).round() as u64;
-        self.slowdowns
-            .record(counted)
-            .expect("the histogram grows with its values");
+        self.slowdowns.record(counted);
     }
 
     /// A page was completed in the time `took`.
@@ -204,7 +190,7 @@ impl Answers {
 
     /// The measurement ends now, after `period`.
     pub fn summary(&self, now: Time, period: Span) -> AnswerSummary {
-        let mut times = Times::new();
+        let mut times = Times::default();
         self.by_class.iter().for_each(|class| times.add(class));
         let some = |value: f64| (times.count() > 0).then_some(value);
         let quantile = |q: f64| self.slowdowns.value_at_quantile(q) as f64 / SLOWDOWN_UNIT;

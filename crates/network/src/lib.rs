@@ -13,6 +13,7 @@ pub mod congestion;
 pub mod flow_numbers;
 pub mod flow_rows;
 pub mod group_report;
+pub mod histogram;
 pub mod histograms;
 pub mod links;
 pub mod lookahead;

@@ -91,12 +91,6 @@ struct QueueEvents<'a, E> {
     arriving: Option<ContentId>,
 }
 
-/// The group of the packet that a link is transmitting, and the start of the transmission.
-pub fn in_transmission(link: &Link, routes: &[Route]) -> Option<(usize, Time)> {
-    let packet = link.transmitting.as_ref()?;
-    Some((routes[packet.route as usize].group as usize, link.since))
-}
-
 impl<E: Ends> Sink<SimPacket> for QueueEvents<'_, E> {
     fn dropped(&mut self, packet: SimPacket, _reason: DropReason, now: Time) {
         let group = self.routes[packet.route as usize].group as usize;
@@ -128,6 +122,14 @@ impl<E: Ends> Sink<SimPacket> for QueueEvents<'_, E> {
     fn tcp_header(&self, packet: &SimPacket) -> Option<TcpHeader> {
         let group = self.routes[packet.route as usize].group as usize;
         self.ends.tcp_header(packet, group)
+    }
+}
+
+impl Link {
+    /// The group of the packet being transmitted, and the start of the transmission.
+    pub(crate) fn in_transmission(&self) -> Option<(usize, Time)> {
+        self.transmitting.as_ref()?;
+        Some((self.group as usize, self.since))
     }
 }
 
@@ -204,7 +206,7 @@ impl Link {
         let books = &mut self.books;
         books.passed.departed += 1;
         if let Some(statistics) = &mut books.statistics {
-            let group = paths.routes[packet.route as usize].group as usize;
+            let group = self.group as usize;
             statistics.on_transmitted(group, self.since, now, self.capacity.as_deref());
         }
         let measuring = books.statistics.is_some();
@@ -298,7 +300,8 @@ impl Link {
             return (Time::MAX, wakeup);
         };
         self.since = now;
-        let group = paths.routes[packet.route as usize].group as usize;
+        self.group = paths.routes[packet.route as usize].group;
+        let group = self.group as usize;
         let waited = now - packet.stamp;
         let size = packet.size;
         books.waiting[group] -= 1;
@@ -337,8 +340,7 @@ impl Link {
             room -= carried;
             *left -= carried as u32;
             let done = *left == 0;
-            let packet = self.transmitting.as_ref().expect("it was put there");
-            let group = paths.routes[packet.route as usize].group as usize;
+            let group = self.group as usize;
             if let Some(statistics) = &mut self.books.statistics {
                 statistics.on_delivered(group, carried);
             }
@@ -526,10 +528,10 @@ impl Links {
     /// The run ends. A transmission that this interrupts has used the link up to the end.
     pub fn end_transmissions(&mut self, now: Time) {
         for link in &mut self.network.links {
-            if let (Some((group, since)), Some(statistics)) = (
-                in_transmission(link, &self.network.paths.routes),
-                &mut link.books.statistics,
-            ) {
+            let transmission = link.in_transmission();
+            if let (Some((group, since)), Some(statistics)) =
+                (transmission, &mut link.books.statistics)
+            {
                 statistics.on_transmitted(group, since, now, link.capacity.as_deref());
             }
         }

@@ -36,6 +36,8 @@ pub struct Link {
     pub transmitting: Option<SimPacket>,
     /// When this transmission began.
     pub(crate) since: Time,
+    /// The group of this packet.
+    pub(crate) group: u32,
     /// When the transmission ends, or a trace lets the link deliver next; [`Time::MAX`] if neither will happen.
     pub(crate) free_at: Time,
     /// How long after `free_at` others notice it at the earliest. It may be carried out so late, but before any
@@ -286,6 +288,7 @@ impl Compiler<'_> {
             }),
             transmitting: None,
             since: Time::ZERO,
+            group: 0,
             free_at: Time::MAX,
             slack: Span::ZERO,
             due: Time::MAX,

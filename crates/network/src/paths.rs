@@ -240,9 +240,10 @@ impl Paths {
         let next = packet.leg + 1;
         let leg = *self.legs.leg(packet.route, next);
         let (at, line) = self.enter(leg, packet.size, now, scheduler);
-        let packet = line.push_back(*packet);
-        packet.stamp = at;
-        packet.leg = next;
+        let place = line.push_place();
+        *place = *packet;
+        place.stamp = at;
+        place.leg = next;
     }
 
     /// A packet of `size` bytes enters a leg. Returns when it arrives, and the line for it.

@@ -5,7 +5,7 @@ use redtail_qdisc::{QueueDiscipline, Report};
 use redtail_spec::Scenario;
 
 use crate::congestion::CongestionSummary;
-use crate::links::{Links, in_transmission};
+use crate::links::Links;
 use crate::metrics::*;
 use crate::result::RunResult;
 use crate::statistics::TallySummary;
@@ -67,7 +67,7 @@ pub fn phase_links(
         let statistics = measured.and_then(|measured| measured.phase.take());
         let mut statistics = statistics.expect("there are phases");
         let capacity = link.capacity.as_deref();
-        if let Some((group, since)) = in_transmission(link, &links.network.paths.routes) {
+        if let Some((group, since)) = link.in_transmission() {
             statistics.on_transmitted(group, since, now, capacity);
         }
         let summary = statistics.finish(now, capacity);

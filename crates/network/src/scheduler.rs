@@ -163,6 +163,8 @@ struct Form {
     bits: u32,
     /// The time of a component without an event: the latest that a node can hold.
     never: u64,
+    /// The bits of a node that are the leaf.
+    leaf: u64,
 }
 
 impl Form {
@@ -171,7 +173,11 @@ impl Form {
         let bits = (end.as_ps() + 1).leading_zeros().min(MOST_LEVELS);
         assert!(bits > 0, "a run of {end:?} is too long");
         let never = u64::MAX >> bits;
-        Self { bits, never }
+        Self {
+            bits,
+            never,
+            leaf: (1 << bits) - 1,
+        }
     }
 
     /// The most leaves of a group with so many levels.
@@ -215,8 +221,8 @@ impl<const LEVELS: u32> Group<LEVELS> {
     #[inline]
     fn first(&self) -> (u64, usize) {
         let winner = self.nodes[1];
-        let leaf = winner as usize & ((1 << self.form.bits) - 1);
-        (winner >> self.form.bits, leaf)
+        let Form { bits, leaf, .. } = self.form;
+        (winner >> bits, (winner & leaf) as usize)
     }
 
     /// The time of a leaf.
@@ -633,7 +639,7 @@ mod tests {
             bits in 1u32..=MOST_LEVELS,
         ) {
             let never = u64::MAX >> bits;
-            let mut tournament = Tournament::<5>::new(components, Form { bits, never });
+            let mut tournament = Tournament::<5>::new(components, Form { bits, never, leaf: (1 << bits) - 1 });
             let mut times = vec![never; components];
             for (component, time, scale) in changes {
                 let component = component.index(components);

@@ -2,11 +2,11 @@
 //!
 //! Measurements never change a run: the engine does not read them.
 
-use hdrhistogram::Histogram;
-use redtail_core::{Span, Time};
+use redtail_core::{Span, Time, as_f64};
 
 use crate::capacity::Capacity;
 use crate::congestion::{CongestionEvents, CongestionSummary};
+use crate::histogram::{ThreeDigits, TwoDigits};
 
 /// A quantity that is constant between changes. Its statistics weight each value by its duration.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ impl TimeWeighted {
     /// Sets the quantity to `value` from `now` on.
     #[inline]
     pub fn set(&mut self, value: f64, now: Time) {
-        let held = (now - self.since).as_ps() as f64;
+        let held = (now - self.since).as_ps_f64();
         let weighted = self.value * held;
         self.area += weighted;
         self.area_of_squares += weighted * self.value;
@@ -52,7 +52,7 @@ impl TimeWeighted {
     /// Mean and standard deviation over `period`, which ends now.
     pub fn finish(mut self, now: Time, period: Span) -> (f64, f64) {
         self.set(self.value, now);
-        let period = period.as_ps() as f64;
+        let period = period.as_ps_f64();
         let mean = self.area / period;
         let variance = self.area_of_squares / period - mean * mean;
         (mean, variance.max(0.0).sqrt())
@@ -62,8 +62,8 @@ impl TimeWeighted {
 /// A distribution of times, in memory that does not depend on their number.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
-    /// In nanoseconds, three significant digits; `None` before the first.
-    histogram: Option<Box<Histogram<u64>>>,
+    /// In nanoseconds; `None` before the first.
+    histogram: Option<Box<ThreeDigits>>,
     /// In picoseconds.
     sum: f64,
 }
@@ -72,20 +72,16 @@ impl Delays {
     /// Records a time.
     #[inline]
     pub fn record(&mut self, took: Span) {
-        self.sum += took.as_ps() as f64;
-        self.histogram
-            .get_or_insert_with(|| {
-                Box::new(Histogram::new(3).expect("three significant digits are allowed"))
-            })
-            .record(took.as_ps() / 1000)
-            .expect("the histogram grows with its values");
+        self.sum += took.as_ps_f64();
+        let histogram = self.histogram.get_or_insert_default();
+        histogram.record(took.as_ps() / 1000);
     }
 
     /// Adds the times of `other`.
     pub fn add(&mut self, other: &Self) {
         self.sum += other.sum;
         match (&mut self.histogram, &other.histogram) {
-            (Some(all), Some(more)) => all.add(&**more).expect("the histogram grows"),
+            (Some(all), Some(more)) => all.add(more),
             (none @ None, more) => none.clone_from(more),
             (Some(_), None) => {}
         }
@@ -98,7 +94,7 @@ impl Delays {
     }
 
     /// The histogram, which counts nanoseconds; `None` before the first time.
-    pub fn histogram(&self) -> Option<&Histogram<u64>> {
+    pub fn histogram(&self) -> Option<&ThreeDigits> {
         self.histogram.as_deref()
     }
 
@@ -127,8 +123,8 @@ pub struct Tally {
     pub marks: u64,
     /// The capacity of the link that was used: picoseconds, or the unit of [`Capacity::between`].
     used: u128,
-    /// Queueing delays in nanoseconds, three significant digits.
-    delays: Histogram<u64>,
+    /// Queueing delays in nanoseconds.
+    delays: ThreeDigits,
     /// In picoseconds.
     delay_sum: f64,
     delay_sum_of_squares: f64,
@@ -144,19 +140,15 @@ pub struct Tally {
 #[derive(Clone, Debug, Default)]
 struct LossGaps {
     latest: Option<Time>,
-    /// In nanoseconds, two significant digits; `None` before the second drop.
-    histogram: Option<Box<Histogram<u64>>>,
+    /// In nanoseconds; `None` before the second drop.
+    histogram: Option<Box<TwoDigits>>,
 }
 
 impl LossGaps {
     fn on_drop(&mut self, now: Time) {
         if let Some(before) = self.latest.replace(now) {
-            self.histogram
-                .get_or_insert_with(|| {
-                    Box::new(Histogram::new(2).expect("two significant digits are allowed"))
-                })
-                .record((now - before).as_ps() / 1000)
-                .expect("the histogram grows with its values");
+            let histogram = self.histogram.get_or_insert_default();
+            histogram.record((now - before).as_ps() / 1000);
         }
     }
 }
@@ -165,9 +157,9 @@ impl LossGaps {
 #[derive(Clone, Debug)]
 pub struct TallyDistributions {
     /// Of the queueing delay.
-    pub delays: Histogram<u64>,
+    pub delays: ThreeDigits,
     /// Of the time from one drop to the next; `None` with fewer than two drops.
-    pub loss_gaps: Option<Box<Histogram<u64>>>,
+    pub loss_gaps: Option<Box<TwoDigits>>,
 }
 
 /// Summary of a [`Tally`], in SI units and fractions; `None` where nothing happened.
@@ -197,7 +189,7 @@ impl Tally {
             lost: 0,
             marks: 0,
             used: 0,
-            delays: Histogram::new(3).expect("three significant digits are allowed"),
+            delays: ThreeDigits::default(),
             delay_sum: 0.0,
             delay_sum_of_squares: 0.0,
             waiting: TimeWeighted::new(now, waiting as f64),
@@ -209,13 +201,10 @@ impl Tally {
 
     #[inline]
     fn on_delay(&mut self, delay: Span) {
-        let ps = delay.as_ps() as f64;
+        let ps = delay.as_ps_f64();
         self.delay_sum += ps;
         self.delay_sum_of_squares += ps * ps;
-        let ns = delay.as_ps() / 1000;
-        self.delays
-            .record(ns)
-            .expect("the histogram grows with its values");
+        self.delays.record(delay.as_ps() / 1000);
     }
 
     /// A loss event begins with a drop and ends with the next admitted arrival.
@@ -327,7 +316,7 @@ impl LinkStatistics {
             tally.end_loss_event();
             tally.waiting.set(tally.waiting.value + 1.0, now);
             self.all.end_loss_event();
-            self.all.waiting.set(packets as f64, now);
+            self.all.waiting.set(as_f64(packets), now);
         }
         self.congestion.on_arrival(owner.flow, now);
     }
@@ -358,7 +347,7 @@ impl LinkStatistics {
         let tally = &mut self.groups[group];
         tally.on_delay(delay);
         tally.waiting.set(tally.waiting.value - 1.0, now);
-        self.all.waiting.set(packets as f64, now);
+        self.all.waiting.set(as_f64(packets), now);
         self.last_delay = delay;
     }
 
@@ -391,8 +380,7 @@ impl LinkStatistics {
             self.all.used += group.used;
             self.all.delay_sum += group.delay_sum;
             self.all.delay_sum_of_squares += group.delay_sum_of_squares;
-            let merged = self.all.delays.add(&group.delays);
-            merged.expect("histograms of one shape can be added");
+            self.all.delays.add(&group.delays);
         }
         let (all, loss_events, distributions) = self.all.finish(now, period, capacity);
         let groups = self.groups.into_iter();

@@ -33,6 +33,7 @@ pub mod veno;
 pub mod westwood;
 pub mod yeah;
 
+pub(crate) use redtail_core::as_f64;
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Span, Stream, Time, schemars, serde};
@@ -173,13 +174,6 @@ pub struct CongestionEvent {
     pub flight: u64,
     /// The factor of the reduction, if it replaces the law's.
     pub beta: Option<f64>,
-}
-
-/// Converts bytes to a floating-point number. The conversion goes through a signed integer, which
-/// is the same below 2^63 and takes one instruction instead of five.
-#[inline]
-pub(crate) fn as_f64(bytes: u64) -> f64 {
-    bytes.cast_signed() as f64
 }
 
 /// A growth law. `mss` is the size of a full segment in bytes.
