@@ -176,6 +176,18 @@ pub struct CongestionEvent {
     pub beta: Option<f64>,
 }
 
+/// The greater of two numbers, of which none is NaN. It takes one instruction; [`f64::max`] takes six.
+#[inline]
+pub(crate) fn greater(one: f64, other: f64) -> f64 {
+    if one > other { one } else { other }
+}
+
+/// The lesser of two numbers, of which none is NaN, as [`greater`].
+#[inline]
+pub(crate) fn lesser(one: f64, other: f64) -> f64 {
+    if one < other { one } else { other }
+}
+
 /// A growth law. `mss` is the size of a full segment in bytes.
 pub trait GrowthLaw {
     /// The law at the start of a connection.
@@ -278,6 +290,33 @@ pub struct ControllerConfig {
     pub lt_bw: bool,
     /// For a model of the path: [`ModelConfig::ecn_max_rtt`](model::ModelConfig::ecn_max_rtt).
     pub ecn_max_rtt: Option<Span>,
+}
+
+/// What a model sets besides the window.
+#[derive(Clone, Copy, Debug)]
+pub struct Controls {
+    /// The pacing rate in bytes/s.
+    pub pacing_rate: f64,
+    /// The most bytes that are sent at once.
+    pub quantum: u64,
+    /// Whether the bytes in flight are limited to probe for the round trip.
+    pub probes_rtt: bool,
+}
+
+/// Passes a rate sample to a model. Returns its window and what else it sets. There is one such function for each
+/// model, and what the model does not use of the sample is not computed.
+#[inline(never)]
+fn answer<M: Model, S>(model: &mut M, sample: S) -> (f64, Controls)
+where
+    RateSample: From<S>,
+{
+    model.on_ack(&RateSample::from(sample));
+    let controls = Controls {
+        pacing_rate: model.pacing_rate(),
+        quantum: model.send_quantum(),
+        probes_rtt: model.probes_rtt(),
+    };
+    (model.cwnd(), controls)
 }
 
 impl Controller {
@@ -503,6 +542,12 @@ impl Controller {
         }
     }
 
+    /// Whether it has a model of the path.
+    #[inline]
+    pub fn has_model(&self) -> bool {
+        matches!(self.law, Law::Model(_))
+    }
+
     /// The model, if the controller has one.
     #[inline]
     fn model(&mut self) -> Option<&mut AnyModel> {
@@ -547,15 +592,19 @@ impl Controller {
         }
     }
 
-    /// Passes the rate sample of an acknowledgement to the model and takes over the model's window.
+    /// Passes the rate sample of an acknowledgement to the model, takes over the model's window, and returns what else
+    /// the model sets.
     #[inline]
-    pub fn on_rate_sample(&mut self, sample: &RateSample) {
-        if let Law::Model(model) = &mut self.law {
-            self.window.cwnd = model!(&mut **model, m => {
-                m.on_ack(sample);
-                m.cwnd()
-            });
-        }
+    pub fn on_rate_sample<S>(&mut self, sample: S) -> Option<Controls>
+    where
+        RateSample: From<S>,
+    {
+        let Law::Model(model) = &mut self.law else {
+            return None;
+        };
+        let (cwnd, controls) = model!(&mut **model, m => answer(m, sample));
+        self.window.cwnd = cwnd;
+        Some(controls)
     }
 
     /// The model's pacing rate in bytes/s and its send quantum in bytes.
@@ -564,15 +613,6 @@ impl Controller {
         match &self.law {
             Law::Model(model) => Some(model!(&**model, m => (m.pacing_rate(), m.send_quantum()))),
             _ => None,
-        }
-    }
-
-    /// Whether a model is limiting the bytes in flight to probe for the round trip.
-    #[inline]
-    pub fn probes_rtt(&self) -> bool {
-        match &self.law {
-            Law::Model(model) => model!(&**model, m => m.probes_rtt()),
-            _ => false,
         }
     }
 

@@ -34,11 +34,11 @@
 
 use redtail_core::{Span, Stream, Time};
 
-use super::as_f64;
 use super::model::{
     Aggregation, Episode, LostSegment, Model, ModelConfig, RateSample, RoundMax, Rounds,
     TwoWindows, in_network_at_departure,
 };
+use super::{as_f64, greater, lesser};
 
 /// 2/ln 2, in Linux's fixed point: the least gain with which the rate doubles each round.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
@@ -107,6 +107,8 @@ pub struct Bbr {
     quantum: u64,
     /// The quantum in whole segments.
     quantum_segments: u64,
+    /// A number of bytes, and how many segments these fill. They are stored because the window's goal rarely changes.
+    filled: (f64, u64),
     bw: RoundMax<BW_ROUNDS>,
     rounds: Rounds,
     min_rtt: Option<Span>,
@@ -143,6 +145,7 @@ impl Bbr {
             pacing_rate: 0.0,
             quantum: 0,
             quantum_segments: 0,
+            filled: (0.0, 0),
             bw: RoundMax::default(),
             rounds: Rounds::default(),
             min_rtt: None,
@@ -170,6 +173,7 @@ impl Bbr {
         bbr
     }
 
+    #[cold]
     fn init_pacing_rate(&mut self, rtt: Span) {
         self.pacing_rate =
             PACING_MARGIN * HIGH_GAIN * self.cwnd / rtt.as_secs_f64().max(f64::MIN_POSITIVE);
@@ -204,18 +208,25 @@ impl Bbr {
     }
 
     /// `gain` BDP plus an allowance for quanta that are being sent (Linux's bbr_inflight).
+    #[inline(never)] // rarely needed
     fn inflight(&self, gain: f64) -> f64 {
         let bdp = match self.min_rtt {
             None => self.config.initial_cwnd,
             Some(_) => gain * self.bw.max() * self.min_rtt_s,
         };
-        self.with_quanta(bdp)
+        self.with_quanta(self.segments(bdp))
     }
 
-    fn with_quanta(&self, bytes: f64) -> f64 {
+    /// The number of segments that `bytes` fill, the last perhaps in part.
+    fn segments(&self, bytes: f64) -> u64 {
         // In integers, because rounding up a floating-point number takes a function call.
         let whole = (bytes / self.config.mss) as u64;
-        let segments = whole + u64::from(as_f64(whole) * self.config.mss < bytes);
+        whole + u64::from(as_f64(whole) * self.config.mss < bytes)
+    }
+
+    /// So many segments plus an allowance for quanta, in bytes.
+    #[inline]
+    fn with_quanta(&self, segments: u64) -> f64 {
         let segments = segments + 3 * self.quantum_segments;
         // Even, because delayed acknowledgements cover two segments.
         let even = segments + segments % 2;
@@ -227,6 +238,7 @@ impl Bbr {
     /// segment at low rates and otherwise at least two (bbr_min_tso_segs). On a short path the
     /// quantum is larger (tcp_tso_autosize), but the window's allowance for it is not
     /// (bbr_tso_segs_goal).
+    #[inline(never)] // the rate changes once in many acknowledgements
     fn set_quantum(&mut self) {
         let mss = self.config.mss;
         let least = if self.pacing_rate < LONE_SEGMENT_RATE {
@@ -245,6 +257,7 @@ impl Bbr {
         self.quantum_segments = (most(paced) / mss as u64).min(127);
     }
 
+    #[inline(always)]
     fn update_bw(&mut self, sample: &RateSample) {
         self.rounds.started = false;
         // A sample without a rate is ignored.
@@ -255,8 +268,9 @@ impl Bbr {
         if self.rounds.started {
             self.packet_conservation = false;
         }
-        if self.config.lt_bw {
-            self.sample_long_term(sample);
+        let lossy = sample.newly_lost > 0;
+        if self.config.lt_bw && (self.lt.in_use || self.lt.sampling || lossy) {
+            self.sample_long_term(lossy, sample.app_limited, sample.now);
         }
         if !sample.app_limited || rate >= self.bw.max() {
             self.bw.update(self.rounds.count, rate);
@@ -270,34 +284,35 @@ impl Bbr {
         }
     }
 
-    /// Samples the rate of a policer (bbr_lt_bw_sampling).
-    fn sample_long_term(&mut self, sample: &RateSample) {
+    /// Samples the rate of a policer (bbr_lt_bw_sampling), after an acknowledgement that was `lossy` if it reported
+    /// losses.
+    #[inline(never)] // only after losses
+    fn sample_long_term(&mut self, lossy: bool, app_limited: bool, now: Time) {
         let round = u32::from(self.rounds.started);
         if self.lt.in_use {
             if matches!(self.state, BbrState::ProbeBw(_)) {
                 self.lt.rounds += round;
                 if self.lt.rounds >= LT_USE_ROUNDS {
-                    self.reset_long_term(sample.now);
-                    self.enter_probe_bw(sample.now);
+                    self.reset_long_term(now);
+                    self.enter_probe_bw(now);
                 }
             }
             return;
         }
-        let lossy = sample.newly_lost > 0;
         if !self.lt.sampling {
             if !lossy {
                 return;
             }
-            self.start_interval(sample.now);
+            self.start_interval(now);
             self.lt.sampling = true;
         }
-        if sample.app_limited {
-            self.reset_long_term(sample.now);
+        if app_limited {
+            self.reset_long_term(now);
             return;
         }
         self.lt.rounds += round;
         if self.lt.rounds > 4 * LT_ROUNDS {
-            self.reset_long_term(sample.now);
+            self.reset_long_term(now);
             return;
         }
         let delivered = as_f64(self.delivered - self.lt.delivered);
@@ -305,9 +320,9 @@ impl Bbr {
         if self.lt.rounds < LT_ROUNDS || !lossy || delivered == 0.0 || lost < LT_LOSS * delivered {
             return;
         }
-        let elapsed = sample.now.saturating_since(self.lt.since);
+        let elapsed = now.saturating_since(self.lt.since);
         if elapsed >= Span::from_ms(1) {
-            self.end_interval(delivered / elapsed.as_secs_f64(), sample.now);
+            self.end_interval(delivered / elapsed.as_secs_f64(), now);
         }
     }
 
@@ -337,6 +352,7 @@ impl Bbr {
         self.start_interval(now);
     }
 
+    #[inline(always)]
     fn update_cycle(&mut self, sample: &RateSample) {
         let BbrState::ProbeBw(phase) = self.state else {
             return;
@@ -360,12 +376,14 @@ impl Bbr {
     }
 
     /// The part of `in_flight` that will be in the network when the next quantum leaves.
+    #[inline(always)]
     fn in_network(&self, in_flight: u64, sample: &RateSample) -> f64 {
         let quantum = as_f64(self.quantum_segments) * self.config.mss;
         let raising = self.pacing_gain() > 1.0;
         in_network_at_departure(in_flight, sample, self.bw(), raising, quantum)
     }
 
+    #[inline(never)] // once in a round trip
     fn enter_phase(&mut self, phase: u8, now: Time) {
         self.state = BbrState::ProbeBw(phase);
         self.cycle_stamp = now;
@@ -377,6 +395,7 @@ impl Bbr {
         self.enter_phase((8 - draw) % 8, now);
     }
 
+    #[inline(always)]
     fn check_full_bw(&mut self, sample: &RateSample) {
         if self.full_bw_reached || !self.rounds.started || sample.app_limited {
             return;
@@ -390,6 +409,7 @@ impl Bbr {
         self.full_bw_reached = self.full_bw_rounds >= FULL_BW_ROUNDS;
     }
 
+    #[inline(always)]
     fn check_drain(&mut self, sample: &RateSample) {
         if self.state == BbrState::Startup && self.full_bw_reached {
             self.state = BbrState::Drain;
@@ -401,12 +421,14 @@ impl Bbr {
         }
     }
 
+    #[inline(never)] // rare
     fn set_min_rtt(&mut self, rtt: Span) {
         self.min_rtt = Some(rtt);
         self.min_rtt_s = rtt.as_secs_f64();
         self.set_quantum();
     }
 
+    #[inline(always)]
     fn update_min_rtt(&mut self, sample: &RateSample) {
         let now = sample.now;
         let expired = self.min_rtt.is_some() && now > self.min_rtt_stamp + MIN_RTT_WINDOW;
@@ -422,24 +444,30 @@ impl Bbr {
             self.probe_rtt_done = None;
         }
         if self.state == BbrState::ProbeRtt {
-            let low = as_f64(sample.in_flight) <= self.min_cwnd();
-            match self.probe_rtt_done {
-                None if low => {
-                    self.probe_rtt_done = Some(now + PROBE_RTT_DURATION);
-                    self.probe_rtt_round_done = false;
-                    self.rounds.end = sample.total_delivered;
-                }
-                Some(_) => {
-                    self.probe_rtt_round_done |= self.rounds.started;
-                    if self.probe_rtt_round_done {
-                        self.check_probe_rtt_done(now);
-                    }
-                }
-                None => {}
-            }
+            self.in_probe_rtt(sample.in_flight, sample.total_delivered, now);
         }
         if sample.delivered > 0 {
             self.idle_restart = false;
+        }
+    }
+
+    /// Ends PROBE_RTT when its time and a round are over.
+    #[inline(never)] // rare
+    fn in_probe_rtt(&mut self, in_flight: u64, delivered: u64, now: Time) {
+        let low = as_f64(in_flight) <= self.min_cwnd();
+        match self.probe_rtt_done {
+            None if low => {
+                self.probe_rtt_done = Some(now + PROBE_RTT_DURATION);
+                self.probe_rtt_round_done = false;
+                self.rounds.end = delivered;
+            }
+            Some(_) => {
+                self.probe_rtt_round_done |= self.rounds.started;
+                if self.probe_rtt_round_done {
+                    self.check_probe_rtt_done(now);
+                }
+            }
+            None => {}
         }
     }
 
@@ -456,6 +484,7 @@ impl Bbr {
         }
     }
 
+    #[inline(always)]
     fn set_pacing_rate(&mut self, gain: f64) {
         let rate = PACING_MARGIN * gain * self.bw();
         if rate != self.pacing_rate && (self.full_bw_reached || rate > self.pacing_rate) {
@@ -465,6 +494,7 @@ impl Bbr {
         }
     }
 
+    #[inline(always)]
     fn update_cwnd(&mut self, sample: &RateSample) {
         let acked = as_f64(sample.newly_acked);
         if acked > 0.0 {
@@ -472,7 +502,7 @@ impl Bbr {
             if !recovering {
                 let most = MAX_EXTRA_ACKED_S * self.bw();
                 let extra = if self.full_bw_reached {
-                    self.extra_acked.max().min(most)
+                    lesser(self.extra_acked.max(), most)
                 } else {
                     0.0
                 };
@@ -480,15 +510,19 @@ impl Bbr {
                     None => self.config.initial_cwnd,
                     Some(_) => self.cwnd_gain() * self.bw() * self.min_rtt_s,
                 };
-                let target = self.with_quanta(bdp + extra);
+                let goal = bdp + extra;
+                if goal != self.filled.0 {
+                    self.filled = (goal, self.segments(goal));
+                }
+                let target = self.with_quanta(self.filled.1);
                 if self.full_bw_reached {
-                    self.cwnd = (self.cwnd + acked).min(target);
+                    self.cwnd = lesser(self.cwnd + acked, target);
                 } else if self.cwnd < target
                     || as_f64(sample.total_delivered) < self.config.initial_cwnd
                 {
                     self.cwnd += acked;
                 }
-                self.cwnd = self.cwnd.max(self.min_cwnd());
+                self.cwnd = greater(self.cwnd, self.min_cwnd());
             }
         }
         if self.state == BbrState::ProbeRtt {
@@ -498,10 +532,14 @@ impl Bbr {
 
     /// Sets the window at the beginning and the end of recovery. Returns whether nothing else may
     /// change it.
+    #[inline(always)]
     fn recover_or_restore(&mut self, sample: &RateSample) -> bool {
-        let flight = as_f64(sample.in_flight + sample.newly_acked).max(self.config.mss);
+        let flight = greater(
+            as_f64(sample.in_flight + sample.newly_acked),
+            self.config.mss,
+        );
         let lost = as_f64(sample.newly_lost);
-        self.cwnd = (self.cwnd - lost).max(self.config.mss);
+        self.cwnd = greater(self.cwnd - lost, self.config.mss);
         let before = std::mem::replace(&mut self.episode, sample.episode);
         if sample.episode == Episode::Recovery && before != Episode::Recovery {
             self.packet_conservation = true;
@@ -512,7 +550,7 @@ impl Bbr {
             self.cwnd = self.cwnd.max(self.prior_cwnd);
         }
         if self.packet_conservation {
-            self.cwnd = self.cwnd.max(flight);
+            self.cwnd = greater(self.cwnd, flight);
         }
         self.packet_conservation
     }
@@ -532,7 +570,7 @@ impl Bbr {
 }
 
 impl Model for Bbr {
-    #[inline(never)] // so that the code of one model is in one place
+    #[inline(always)] // into the one that calls it, with the sample
     fn on_ack(&mut self, sample: &RateSample) {
         self.delivered = sample.total_delivered;
         if let Some(srtt) = sample.srtt
@@ -576,11 +614,7 @@ impl Model for Bbr {
         if self.config.lt_bw {
             // Treated as the end of a round with a loss (bbr_set_state).
             self.rounds.started = true;
-            self.sample_long_term(&RateSample {
-                now,
-                newly_lost: 1,
-                ..RateSample::default()
-            });
+            self.sample_long_term(true, false, now);
         }
         self.packet_conservation = false;
         self.cwnd = self.config.mss;

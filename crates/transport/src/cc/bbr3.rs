@@ -41,11 +41,11 @@
 
 use redtail_core::{Span, Stream, Time};
 
-use super::as_f64;
 use super::model::{
     Aggregation, Episode, LostSegment, Model, ModelConfig, RateSample, RoundMax, Rounds,
     TwoWindows, in_network_at_departure,
 };
+use super::{as_f64, greater, lesser};
 
 const CWND_GAIN: f64 = 2.0;
 const UP_PACING_GAIN: f64 = 1.25;
@@ -330,6 +330,7 @@ impl Bbr3 {
         bbr
     }
 
+    #[cold]
     fn init_pacing_rate(&mut self, rtt: Span) {
         let rate = self.rules.initial_margin * self.rules.startup_gain;
         self.pacing_rate =
@@ -340,6 +341,7 @@ impl Bbr3 {
     /// Sets the quantum to a millisecond at the pacing rate, and at least two segments. Google's
     /// code takes 2^-10 s, adds to it on short paths (bbr_tso_segs_generic), and counts whole
     /// segments.
+    #[inline(never)] // the rate changes once in many acknowledgements
     fn set_quantum(&mut self) {
         let mss = self.config.mss;
         let quantum = if self.rules.google {
@@ -375,7 +377,7 @@ impl Bbr3 {
     }
 
     fn max_bw(&self) -> f64 {
-        self.cycle_bw[0].max(self.cycle_bw[1])
+        greater(self.cycle_bw[0], self.cycle_bw[1])
     }
 
     fn min_pipe(&self) -> f64 {
@@ -398,7 +400,7 @@ impl Bbr3 {
         } else {
             0.0
         };
-        bytes.max(offload).max(self.min_pipe()) + probing * self.config.mss
+        greater(greater(bytes, offload), self.min_pipe()) + probing * self.config.mss
     }
 
     /// Returns the bytes in flight at the rate `bw` with `gain`, with the allowance for quanta (Inflight of
@@ -413,7 +415,7 @@ impl Bbr3 {
         } else {
             self.bdp(self.bw, 1.0)
         };
-        target.min(self.cwnd)
+        lesser(target, self.cwnd)
     }
 
     /// Returns the bytes in flight (C.inflight of the draft). With Google's code, returns the bytes that
@@ -427,11 +429,11 @@ impl Bbr3 {
     }
 
     fn inflight_with_headroom(&self) -> f64 {
-        let headroom = (HEADROOM * self.inflight_longterm).max(self.config.mss);
+        let headroom = greater(HEADROOM * self.inflight_longterm, self.config.mss);
         if self.inflight_longterm.is_infinite() {
             f64::INFINITY
         } else {
-            (self.inflight_longterm - headroom).max(self.min_pipe())
+            greater(self.inflight_longterm - headroom, self.min_pipe())
         }
     }
 
@@ -447,8 +449,8 @@ impl Bbr3 {
     }
 
     fn update_latest_delivery(&mut self, sample: &RateSample) {
-        self.bw_latest = self.bw_latest.max(sample.delivery_rate.unwrap_or(0.0));
-        self.inflight_latest = self.inflight_latest.max(as_f64(sample.delivered));
+        self.bw_latest = greater(self.bw_latest, sample.delivery_rate.unwrap_or(0.0));
+        self.inflight_latest = greater(self.inflight_latest, as_f64(sample.delivered));
         let prior = sample.prior_delivered;
         self.loss_round_start = prior.is_some_and(|prior| prior >= self.loss_round_delivered);
         if self.loss_round_start {
@@ -531,7 +533,7 @@ impl Bbr3 {
         if let Some(rate) = sample.delivery_rate
             && (!sample.app_limited || rate >= self.max_bw())
         {
-            self.cycle_bw[1] = self.cycle_bw[1].max(rate);
+            self.cycle_bw[1] = greater(self.cycle_bw[1], rate);
         }
         if !self.loss_round_start {
             return;
@@ -558,7 +560,7 @@ impl Bbr3 {
             self.bw_shortterm = self.bw_latest.max(BETA * self.bw_shortterm);
             self.inflight_shortterm = self.inflight_latest.max(BETA * self.inflight_shortterm);
         }
-        self.inflight_shortterm = self.inflight_shortterm.min(ecn_inflight);
+        self.inflight_shortterm = lesser(self.inflight_shortterm, ecn_inflight);
         self.loss_in_round = false;
         self.marks.in_round = false;
     }
@@ -813,7 +815,7 @@ impl Bbr3 {
             return false;
         }
         if self.inflight_longterm.is_finite() && !too_high(sample.lost, sample.sent_in_flight) {
-            self.inflight_longterm = self.inflight_longterm.max(as_f64(sample.sent_in_flight));
+            self.inflight_longterm = greater(self.inflight_longterm, as_f64(sample.sent_in_flight));
             if self.state == Bbr3State::Up {
                 self.probe_long_term_upward(sample);
             }
@@ -945,7 +947,7 @@ impl Bbr3 {
         let extra = match &self.extra_acked {
             ExtraAcked::Rounds(rounds) if self.full_bw_reached => rounds.max(),
             ExtraAcked::Rounds(rounds) => rounds.latest(),
-            ExtraAcked::Windows(windows) => windows.max().min(MAX_EXTRA_ACKED_S * self.bw),
+            ExtraAcked::Windows(windows) => lesser(windows.max(), MAX_EXTRA_ACKED_S * self.bw),
         };
         let most = self.with_quanta(self.bdp(self.bw, self.cwnd_gain()) + extra);
         let small = if self.rules.google {
@@ -956,21 +958,21 @@ impl Bbr3 {
         if acked == 0.0 && self.rules.google {
             // Nothing was delivered, so only the bounds apply (bbr_set_cwnd).
         } else if self.full_bw_reached {
-            self.cwnd = (self.cwnd + acked).min(most);
+            self.cwnd = lesser(self.cwnd + acked, most);
         } else if self.cwnd < most || small {
             self.cwnd += acked;
         }
-        self.cwnd = self.cwnd.max(self.min_pipe());
+        self.cwnd = greater(self.cwnd, self.min_pipe());
         if self.state == Bbr3State::ProbeRtt {
-            self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
+            self.cwnd = lesser(self.cwnd, self.probe_rtt_cwnd());
         }
         let cap = match self.state {
             Bbr3State::Down | Bbr3State::Refill | Bbr3State::Up => self.inflight_longterm,
             Bbr3State::Cruise | Bbr3State::ProbeRtt => self.inflight_with_headroom(),
             Bbr3State::Startup | Bbr3State::Drain => f64::INFINITY,
         };
-        let cap = cap.min(self.inflight_shortterm).max(self.min_pipe());
-        self.cwnd = self.cwnd.min(cap);
+        let cap = greater(lesser(cap, self.inflight_shortterm), self.min_pipe());
+        self.cwnd = lesser(self.cwnd, cap);
     }
 
     fn update_extra_acked(&mut self, sample: &RateSample) {
@@ -1027,7 +1029,7 @@ fn inflight_at_loss(lost: &LostSegment) -> f64 {
 }
 
 impl Model for Bbr3 {
-    #[inline(never)] // so that the code of one model is in one place
+    #[inline(always)] // into the one that calls it, with the sample
     fn on_ack(&mut self, sample: &RateSample) {
         if let Some(srtt) = sample.srtt
             && !self.has_seen_rtt
@@ -1061,7 +1063,7 @@ impl Model for Bbr3 {
         self.update_probe_bw(sample);
         self.update_min_rtt(sample);
         self.advance_latest_delivery(sample);
-        self.bw = self.max_bw().min(self.bw_shortterm);
+        self.bw = lesser(self.max_bw(), self.bw_shortterm);
         self.set_pacing_rate(self.pacing_gain());
         self.update_cwnd(sample);
         self.loss_in_cycle |= sample.lost > 0;

@@ -8,7 +8,7 @@
 
 use redtail_core::{Span, Stream, Time};
 
-use super::as_f64;
+use super::{as_f64, greater, lesser};
 
 /// The state of loss recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -213,7 +213,7 @@ impl<const N: usize> RoundMax<N> {
         if sample > self.latest {
             self.latest = sample;
             self.slots[(round % N as u64) as usize] = sample;
-            self.max = self.max.max(sample);
+            self.max = greater(self.max, sample);
         }
     }
 
@@ -249,11 +249,11 @@ impl TwoWindows {
     }
 
     pub fn update(&mut self, sample: f64) {
-        self.slots[1] = self.slots[1].max(sample);
+        self.slots[1] = greater(self.slots[1], sample);
     }
 
     pub fn max(&self) -> f64 {
-        self.slots[0].max(self.slots[1])
+        greater(self.slots[0], self.slots[1])
     }
 }
 
@@ -269,6 +269,7 @@ pub(super) struct Aggregation {
 
 impl Aggregation {
     /// Returns extra_acked, in bytes, after `sample`, at the estimated rate `bw`; at most `cwnd`.
+    #[inline]
     pub fn extra(&mut self, sample: &RateSample, bw: f64, cwnd: f64) -> f64 {
         let expected = bw * sample.now.saturating_since(self.since).as_secs_f64();
         let mut extra = -expected;
@@ -278,7 +279,7 @@ impl Aggregation {
         }
         self.acked += as_f64(sample.newly_acked);
         extra += self.acked;
-        extra.min(cwnd)
+        lesser(extra, cwnd)
     }
 
     pub fn restart(&mut self, now: Time) {
@@ -290,6 +291,7 @@ impl Aggregation {
 /// The part of `in_flight` that will be in the network when the next quantum leaves (tcp_bbr.c,
 /// bbr_packets_in_net_at_edt): `quantum` more if the model is raising the bytes in flight, less the
 /// bytes delivered at `bw` until then.
+#[inline]
 pub(super) fn in_network_at_departure(
     in_flight: u64,
     sample: &RateSample,
@@ -298,7 +300,10 @@ pub(super) fn in_network_at_departure(
     quantum: f64,
 ) -> f64 {
     let more = if raising { quantum } else { 0.0 };
-    (as_f64(in_flight) + more - bw * sample.held_for.as_secs_f64()).max(0.0)
+    greater(
+        as_f64(in_flight) + more - bw * sample.held_for.as_secs_f64(),
+        0.0,
+    )
 }
 
 #[cfg(test)]

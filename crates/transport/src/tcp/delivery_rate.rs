@@ -96,6 +96,21 @@ pub(super) struct AckContext {
     pub held_for: Span,
 }
 
+/// The rate sample of the present acknowledgement, before [`RateSampler::finish`]. A model computes it, because it
+/// knows what it uses of it.
+pub(super) struct Unfinished<'a> {
+    pub rates: &'a mut RateSampler,
+    pub context: AckContext,
+    pub now: Time,
+}
+
+impl From<Unfinished<'_>> for RateSample {
+    #[inline(always)] // into the function of each model
+    fn from(sample: Unfinished<'_>) -> Self {
+        sample.rates.finish(sample.context, sample.now)
+    }
+}
+
 /// The sampler. It is kept in the scoreboard and has an entry for each of its records.
 #[derive(Clone, Debug, Default)]
 pub struct RateSampler {
@@ -197,7 +212,7 @@ impl RateSampler {
 
     /// The first outstanding segments, of which `last` is the last, are cumulatively acknowledged. They have
     /// `bytes` bytes, were sent once and are newly delivered.
-    #[inline]
+    #[inline(always)] // into the one path of most acknowledgements
     pub(super) fn on_run_acked(&mut self, last: SegmentInfo, bytes: u64, now: Time) {
         self.deliver(last, bytes, now);
         for _ in 0..=last.place {
@@ -266,6 +281,7 @@ impl RateSampler {
     }
 
     /// The rate sample of the present acknowledgement (GenerateRateSample of the draft).
+    #[inline(always)] // into the function of each model, which uses some of its fields
     pub(super) fn finish(&mut self, context: AckContext, now: Time) -> RateSample {
         if self.app_limited > 0 && self.delivered > self.app_limited {
             self.app_limited = 0; // all data sent while application-limited is delivered

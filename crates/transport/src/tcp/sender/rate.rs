@@ -5,7 +5,7 @@ use redtail_core::{Span, Time};
 use super::{Phase, Sender};
 use crate::cc::as_f64;
 use crate::cc::model::Episode;
-use crate::tcp::delivery_rate::AckContext;
+use crate::tcp::delivery_rate::{AckContext, Unfinished};
 use crate::tcp::pacing::Pacer;
 
 impl Sender {
@@ -27,18 +27,28 @@ impl Sender {
             marked,
             held_for: (self.pacer.as_ref()).map_or(Span::ZERO, |pacer| pacer.held_for(now)),
         };
-        if let Some(rates) = self.board.rates() {
-            if rates.has_losses() {
-                for lost in rates.losses() {
-                    self.controller.on_lost(&lost, now);
-                }
-            }
-            self.controller.on_rate_sample(&rates.finish(context, now));
-            if self.controller.probes_rtt() {
-                rates.mark_app_limited(context.in_flight);
+        let Some(rates) = self.board.rates() else {
+            return self.update_pacing();
+        };
+        if rates.has_losses() {
+            for lost in rates.losses() {
+                self.controller.on_lost(&lost, now);
             }
         }
-        self.update_pacing();
+        let sample = Unfinished {
+            rates,
+            context,
+            now,
+        };
+        let controls = self.controller.on_rate_sample(sample);
+        if let Some(controls) = controls {
+            if controls.probes_rtt {
+                rates.mark_app_limited(context.in_flight);
+            }
+            if let Some(pacer) = &mut self.pacer {
+                pacer.set(controls.pacing_rate, controls.quantum);
+            }
+        }
     }
 
     /// Passes losses to the model that were not detected by an acknowledgement.
