@@ -51,6 +51,8 @@ pub struct RttEstimator {
 pub(super) struct TimerParams {
     /// Picoseconds in a tick of the clock that measures round trips.
     tick: u64,
+    /// That clock.
+    clock: TimerWheel,
     min: Span,
     max: Span,
     /// The timeout before the first sample.
@@ -65,6 +67,7 @@ impl TimerParams {
     pub(super) fn new(params: &TcpParams) -> Self {
         Self {
             tick: params.clock_granularity.as_ps().max(1),
+            clock: TimerWheel::new(params.clock_granularity),
             min: params.min_rto,
             max: params.max_rto,
             initial: params.initial_rto,
@@ -214,9 +217,10 @@ impl RttEstimator {
     #[inline]
     pub fn sample(&mut self, sent: Time, now: Time, una: u64, next: u64) {
         // In whole ticks of the clock, at least one.
+        let clock = self.params.timer.clock;
         let ticks = |time: Time| match self.params.timer.tick {
             1 => time.as_ps(), // an exact clock needs no division
-            tick => time.as_ps() / tick,
+            _ => clock.ticks(time.as_ps()),
         };
         let r = (ticks(now) - ticks(sent)).max(1);
         if self.samples < u32::MAX {

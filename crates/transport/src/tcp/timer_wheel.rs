@@ -98,7 +98,7 @@ impl TimerWheel {
 
     /// The number of whole ticks in `ps`, for a clock that is not exact.
     #[inline]
-    fn ticks(self, ps: u64) -> u64 {
+    pub(super) fn ticks(self, ps: u64) -> u64 {
         // 2^64 - inverse * tick is between 1 and tick. So the product is less than ps / tick by less than
         // ps / 2^64 < 1, and rounded down it is the quotient or one less.
         let product = (u128::from(ps) * u128::from(self.inverse)) >> 64;
