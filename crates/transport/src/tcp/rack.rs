@@ -80,9 +80,6 @@ const PERSIST: u32 = 16;
 pub(super) struct Delivered {
     pub sent: Time,
     pub end: u64,
-    /// The least end of the segments that were delivered together with it and sent before it; `end`
-    /// if there are none.
-    pub lowest_end: u64,
     /// The segment had been retransmitted.
     pub resent: bool,
     /// The segment is acknowledged selectively.
@@ -116,34 +113,48 @@ impl Rack {
         self.min_rtt
     }
 
-    /// RFC 8985, section 6.2, steps 1 to 3. Segments that were sent once and follow each other in the
-    /// stream can be passed together, by the last of them: it was sent last.
+    /// RFC 8985, section 6.2, steps 1 to 3.
     pub(super) fn on_delivered(&mut self, segment: Delivered, now: Time) {
-        let rtt = now - segment.sent;
-        if segment.resent {
-            // An acknowledgement that arrives too early for the retransmission is of the original.
-            let sent = timestamp(segment.sent);
-            let early = self.answered.is_some_and(|answered| before(answered, sent))
-                && !(segment.sacked && self.rules == Rules::Linux);
-            if early || self.min_rtt.is_none_or(|min| rtt < min) {
-                return;
-            }
-        } else {
-            self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
-            let end = segment.lowest_end;
-            self.reordering_seen |= end < self.fack_before;
-            self.original = Some(self.original.map_or(end, |lowest| lowest.min(end)));
+        let Delivered { sent, end, .. } = segment;
+        if !segment.resent {
+            return self.on_run_delivered(sent, end, end, now);
         }
+        let rtt = now - sent;
+        // An acknowledgement that arrives too early for the retransmission is of the original.
+        let shown = timestamp(sent);
+        let early = self
+            .answered
+            .is_some_and(|answered| before(answered, shown))
+            && !(segment.sacked && self.rules == Rules::Linux);
+        if !early && self.min_rtt.is_some_and(|min| rtt >= min) {
+            self.enter(sent, end, rtt);
+        }
+    }
+
+    /// As [`on_delivered`](Self::on_delivered) for segments that were sent once and follow each other in the stream:
+    /// the last of them, which was sent last, at `sent`, stands for all. They end at `lowest_end`, …, `end`.
+    #[inline]
+    pub(super) fn on_run_delivered(&mut self, sent: Time, lowest_end: u64, end: u64, now: Time) {
+        let rtt = now - sent;
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        self.reordering_seen |= lowest_end < self.fack_before;
+        let original = self
+            .original
+            .map_or(lowest_end, |lowest| lowest.min(lowest_end));
+        self.original = Some(original);
+        self.enter(sent, end, rtt);
+    }
+
+    /// Steps 2 and 3, for a segment that was sent at `sent`, ends at `end` and had the round trip `rtt`.
+    #[inline]
+    fn enter(&mut self, sent: Time, end: u64, rtt: Span) {
         self.advanced = true;
         if self.rules == Rules::Linux {
             self.rtt = rtt;
         }
-        self.fack = self.fack.max(segment.end);
-        if self
-            .latest
-            .is_none_or(|latest| (segment.sent, segment.end) > latest)
-        {
-            self.latest = Some((segment.sent, segment.end));
+        self.fack = self.fack.max(end);
+        if self.latest.is_none_or(|latest| (sent, end) > latest) {
+            self.latest = Some((sent, end));
             self.rtt = rtt;
         }
     }

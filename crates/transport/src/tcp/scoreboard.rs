@@ -75,11 +75,9 @@ impl Record {
     }
 
     fn delivered(&self, una: u64) -> Delivered {
-        let end = self.end(una);
         Delivered {
             sent: self.sent,
-            end,
-            lowest_end: end,
+            end: self.end(una),
             resent: self.state.has(SegmentState::AMBIGUOUS),
             sacked: self.sacked,
         }
@@ -430,12 +428,73 @@ impl Scoreboard {
     /// registers.
     #[inline(always)]
     pub(super) fn on_ack_in_place(&mut self, ack: u64, now: Time) -> (Acked, Option<(Time, Time)>) {
-        let una = self.una;
-        let mut times = self.remove_plain(ack, now);
-        let mut acked = Acked {
-            bytes: ack - una,
-            sent: times.map(|times| times.1),
+        let bytes = ack - self.una;
+        let (left, mut times) = self.remove_plain(bytes, now);
+        let mut sent = times.map(|times| times.1);
+        if left > 0 {
+            (sent, times) = self.remove_any(ack, times, now);
+        }
+        self.settle(ack);
+        (Acked { bytes, sent }, times)
+    }
+
+    /// Removes the first segments, of `bytes` bytes, as far as they are plain, which nearly all are. Returns the
+    /// bytes that are left, and the send times of the oldest and the newest segment. They were sent in the order of
+    /// the stream, so the newest stands for all of them in what RACK and the delivery rates learn.
+    #[inline(always)] // into the one that is called
+    fn remove_plain(&mut self, bytes: u64, now: Time) -> (u64, Option<(Time, Time)>) {
+        // The records are contiguous from `una`, so their lengths tell where each is.
+        let (mut left, mut count) = (bytes, 0);
+        let Some(&first) = self.records.front() else {
+            return (left, None);
         };
+        let mut last = first;
+        while left > 0
+            && let Some(record) = self.records.front()
+            && record.is_plain()
+            && u64::from(record.len) <= left
+        {
+            last = *record;
+            left -= u64::from(last.len);
+            count += 1;
+            self.records.pop_front();
+        }
+        if count == 0 {
+            return (left, None);
+        }
+        self.first += count as u64;
+        let bytes = bytes - left;
+        self.pipe -= bytes;
+        self.delivered += bytes;
+        let end = self.una + bytes;
+        if let Some(rates) = &mut self.rates {
+            let last = SegmentInfo {
+                place: count - 1,
+                start: end - u64::from(last.len),
+                len: u32::from(last.len),
+                sent: last.sent,
+                ambiguous: false,
+            };
+            rates.on_run_acked(last, bytes, now);
+        }
+        if let Some(rack) = &mut self.rack {
+            rack.on_run_delivered(last.sent, self.una + u64::from(first.len), end, now);
+        }
+        (left, Some((first.sent, last.sent)))
+    }
+
+    /// Removes the segments that end at or below `ack`, when the plain ones before them were removed, which were sent
+    /// at `times`. Returns when the last of all was sent, as [`Acked::sent`] has it, and what
+    /// [`on_ack_with_times`](Self::on_ack_with_times) returns.
+    #[inline(never)] // so that the functions above are short
+    fn remove_any(
+        &mut self,
+        ack: u64,
+        mut times: Option<(Time, Time)>,
+        now: Time,
+    ) -> (Option<Time>, Option<(Time, Time)>) {
+        let una = self.una;
+        let mut sent = times.map(|times| times.1);
         let mut repaired = false;
         while let Some(record) = self.records.front() {
             let seq = record.seq(una);
@@ -458,47 +517,11 @@ impl Scoreboard {
                 times = Some((oldest, record.sent));
             }
             repaired |= record.state.has(SegmentState::AMBIGUOUS);
-            acked.sent = (!repaired && !record.sacked).then_some(record.sent);
+            sent = (!repaired && !record.sacked).then_some(record.sent);
             self.records.pop_front();
             self.first += 1;
         }
-        self.settle(ack);
-        (acked, times.filter(|_| !repaired))
-    }
-
-    /// Removes the first segments if they are below `ack` and plain, which nearly all are. Returns the send
-    /// times of the oldest and the newest. They were sent in the order of the stream, so the newest stands
-    /// for all of them in what RACK and the delivery rates learn.
-    #[inline(always)] // into the one that is called
-    fn remove_plain(&mut self, ack: u64, now: Time) -> Option<(Time, Time)> {
-        let una = self.una;
-        let ends_below = |record: &Record| record.is_plain() && record.end(una) <= ack;
-        let first = *self.records.front().filter(|first| ends_below(first))?;
-        let mut last = first;
-        let mut count = 0;
-        while let Some(record) = self.records.front().filter(|it| ends_below(it)) {
-            last = *record;
-            self.records.pop_front();
-            count += 1;
-        }
-        self.first += count as u64;
-        let bytes = last.end(una) - first.seq(una);
-        self.pipe -= bytes;
-        self.delivered += bytes;
-        if let Some(rates) = &mut self.rates {
-            rates.on_run_acked(last.info(count - 1, una), bytes, now);
-        }
-        if let Some(rack) = &mut self.rack {
-            let lowest_end = first.end(una);
-            rack.on_delivered(
-                Delivered {
-                    lowest_end,
-                    ..last.delivered(una)
-                },
-                now,
-            );
-        }
-        Some((first.sent, last.sent))
+        (sent, times.filter(|_| !repaired))
     }
 
     /// The send times of the oldest and the newest segment selectively acknowledged since the last

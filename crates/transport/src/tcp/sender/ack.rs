@@ -32,11 +32,16 @@ impl Sender {
     /// Whether an acknowledgement advances and says nothing else, and no data is selectively acknowledged.
     #[inline]
     fn only_advances(&self, segment: &Segment) -> bool {
+        self.only_acknowledges(segment) && !self.board.has_sacked()
+    }
+
+    /// Whether an acknowledgement advances and acknowledges nothing selectively.
+    #[inline]
+    pub(super) fn only_acknowledges(&self, segment: &Segment) -> bool {
         segment.flags.contains(Flags::ACK)
             && !segment.flags.contains(Flags::SYN)
             && (1..=self.board.outstanding()).contains(&segment.ack.wrapping_sub(self.board.una()))
             && segment.sack.is_empty()
-            && !self.board.has_sacked()
     }
 
     /// Whether a segment tells only the peer's window, because everything was acknowledged before: so are most segments
@@ -79,9 +84,18 @@ impl Sender {
         }
     }
 
-    /// Processes any acknowledgement.
+    /// Processes an acknowledgement that is not the most frequent one of a basic sender.
     #[inline(never)] // so that the function above is short
     fn on_ack(&mut self, segment: &Segment, now: Time) {
+        match self.only_advances_as_linux(segment) {
+            true => self.advance_as_linux(segment, now),
+            false => self.on_any_ack(segment, now),
+        }
+    }
+
+    /// Processes any acknowledgement.
+    #[inline(never)] // so that the function above is short
+    fn on_any_ack(&mut self, segment: &Segment, now: Time) {
         // An acknowledgement of data never sent is dropped (RFC 9293, section 3.10.7.4). So is a
         // repeated SYN-ACK, which is no duplicate acknowledgement (RFC 5681, section 2).
         if !segment.flags.contains(Flags::ACK)
@@ -236,7 +250,7 @@ impl Sender {
 
     /// Stores the window and the timestamp of an acknowledgement.
     #[inline]
-    fn on_window(&mut self, segment: &Segment) {
+    pub(super) fn on_window(&mut self, segment: &Segment) {
         self.peer_window = segment.window;
         if self.params().timestamps && !before(segment.ts_val, self.ts_recent) {
             self.ts_recent = segment.ts_val;
@@ -259,7 +273,7 @@ impl Sender {
     /// Processes the ECN feedback of an acknowledgement. Returns the bytes it newly reports as
     /// marked.
     #[inline(never)] // so that senders without ECN are not burdened
-    fn on_feedback(&mut self, segment: &Segment, now: Time) -> u64 {
+    pub(super) fn on_feedback(&mut self, segment: &Segment, now: Time) -> u64 {
         let (una, next) = (self.board.una(), self.board.next());
         let window = self.controller.window();
         let Some(ecn) = self.optional.ecn_mut() else {

@@ -23,7 +23,7 @@ use redtail_core::{Span, Time};
 
 use super::loss_probe::RackTimers;
 use super::{ConnectionState, Phase, Sender};
-use crate::cc::{AckSample, CaState, CongestionEvent, CongestionKind, Window, as_f64};
+use crate::cc::{AckSample, CaState, CongestionEvent, CongestionKind, Window, as_f64, lesser};
 use crate::params::TcpParams;
 use crate::segment::{Flags, Segment};
 use crate::tcp::pacing::window_ratio;
@@ -195,6 +195,12 @@ impl LinuxStates {
         self.prr.on_sent();
     }
 
+    /// Whether the sender is in CA_Open if there is no episode.
+    #[inline]
+    fn is_open(&self) -> bool {
+        !self.cwr && !self.disorder
+    }
+
     /// Whether a tail loss probe may be scheduled (`tcp_schedule_loss_probe`).
     pub(super) fn may_probe(&self) -> bool {
         self.cwr || !self.disorder
@@ -262,43 +268,43 @@ impl Sender {
         now: Time,
     ) {
         let (una, in_flight) = (self.board.una(), self.board.pipe());
-        if marked == 0 && self.only_advances_as_linux(segment) {
-            self.advance_as_linux(segment, now);
-        } else {
-            self.process_as_linux(segment, marked, same_window, now);
-        }
+        self.process_as_linux(segment, marked, same_window, now);
         if self.pacer.is_some() {
             self.tell_model(una, in_flight, marked, now);
         }
     }
 
-    /// Whether an acknowledgement advances, says nothing else, and finds the sender without an
-    /// episode and without an unanswered probe. Most do.
+    /// Whether an acknowledgement advances, says nothing else but marks, and finds a sender with these states without
+    /// an episode, without an unanswered probe and without a reordering timer. Most do.
     #[inline]
-    fn only_advances_as_linux(&self, segment: &Segment) -> bool {
-        let is_open = |states: &LinuxStates| !states.cwr && !states.disorder;
-        let no_probe = |timers: &RackTimers| timers.probe.unanswered.is_none();
-        segment.ack > self.board.una()
-            && segment.sack.is_empty()
-            && self.phase == Phase::Open
-            && self.optional.linux().is_some_and(is_open)
-            && self.optional.timers().is_none_or(no_probe)
+    pub(super) fn only_advances_as_linux(&self, segment: &Segment) -> bool {
+        self.phase == Phase::Open
+            && self.only_acknowledges(segment)
+            && self.optional.linux().is_some_and(LinuxStates::is_open)
+            && self.optional.timers().is_some_and(RackTimers::are_ordinary)
     }
 
-    /// Processes an acknowledgement that only advances: [`process_as_linux`](Self::process_as_linux)
-    /// without what such an acknowledgement does not need.
-    #[inline]
-    fn advance_as_linux(&mut self, segment: &Segment, now: Time) {
+    /// Processes an acknowledgement that [only advances](Self::only_advances_as_linux):
+    /// [`on_any_ack`](Self::on_any_ack) without what it does not need then.
+    #[inline(never)] // one copy of the most frequent path
+    pub(super) fn advance_as_linux(&mut self, segment: &Segment, now: Time) {
+        self.on_window(segment);
+        if self.optional.ecn().enabled() {
+            let marked = self.on_feedback(segment, now);
+            if marked > 0 {
+                return self.on_ack_as_linux(segment, marked, false, now);
+            }
+        }
+        let (una, in_flight) = (self.board.una(), self.board.pipe());
         let delivered = self.board.delivered();
         self.begin_ack(segment);
-        let mut acked = Acked::default();
-        let rtt = self.enter_advance(segment, &mut acked, now);
+        let (acked, rtt) = self.enter_advance(segment, now);
         if self.watched {
             self.tell_law_in(CaState::Open, acked, now);
         }
         let window = self.controller.window();
         let grows = |states: &LinuxStates| states.window_use.allows_growth(window);
-        if self.optional.linux().is_some_and(grows) {
+        if !self.controller.has_model() && self.optional.linux().is_some_and(grows) {
             let bytes = match self.params().byte_counting {
                 true => self.board.delivered() - delivered,
                 false => acked.bytes,
@@ -306,8 +312,12 @@ impl Sender {
             let sample = self.ack_sample(segment, bytes, 0, rtt, now);
             self.controller.on_ack(&sample);
         }
-        self.restart_timer(now);
+        let timeout = self.restart_timeout(now);
+        self.schedule_probe(timeout, now);
         self.finish(segment);
+        if self.pacer.is_some() {
+            self.tell_model(una, in_flight, 0, now);
+        }
     }
 
     /// Processes any acknowledgement, except for what a model learns from it.
@@ -318,10 +328,9 @@ impl Sender {
         };
         let delivered = self.board.delivered();
         let entered = self.enter_as_linux(&mut states, segment, marked > 0, same_window, now);
-        let mut acked = Acked::default();
-        let rtt = match entered.advanced {
-            true => self.enter_advance(segment, &mut acked, now),
-            false => None,
+        let (acked, rtt) = match entered.advanced {
+            true => self.enter_advance(segment, now),
+            false => (Acked::default(), None),
         };
         if self.watched {
             self.tell_law_in(states.ca_state(self.phase), acked, now);
@@ -396,20 +405,17 @@ impl Sender {
         }
     }
 
-    /// Enters a cumulative acknowledgement that advances, and what it covers into `acked`. Returns its
-    /// round-trip sample: in registers, because it is read at once, and as a whole, which would wait for
-    /// the write of its parts.
-    #[inline(never)] // one copy for both that call it
-    fn enter_advance(&mut self, segment: &Segment, acked: &mut Acked, now: Time) -> Option<Span> {
+    /// Enters a cumulative acknowledgement that advances. Returns what it covers and its round-trip sample.
+    #[inline(always)] // what it returns stays in registers
+    fn enter_advance(&mut self, segment: &Segment, now: Time) -> (Acked, Option<Span>) {
         self.timeouts_in_row = 0;
         self.counters.stalls.count_if(self.progress.advance(now));
         if self.params().sampling == RttSampling::EveryDelivery {
-            let (covered, times) = self.board.on_ack_in_place(segment.ack, now);
-            *acked = covered;
-            self.sample_delivery(segment, times, now)
+            let (acked, times) = self.board.on_ack_in_place(segment.ack, now);
+            (acked, self.sample_delivery(segment, times, now))
         } else {
-            *acked = self.board.on_ack(segment.ack, now);
-            self.sample_rtt(segment, *acked, now)
+            let acked = self.board.on_ack(segment.ack, now);
+            (acked, self.sample_rtt(segment, acked, now))
         }
     }
 
@@ -1035,7 +1041,7 @@ impl Sender {
             }),
         };
         let offered = u64::from(self.peer_window).saturating_sub(self.board.outstanding());
-        let limit = room.min(as_f64(offered));
+        let limit = lesser(room, as_f64(offered));
         if limit < as_f64(most) * mss && self.awaits_more(limit, window, now) {
             return 0;
         }
@@ -1043,7 +1049,7 @@ impl Sender {
             let two = most == 2 && limit >= 2.0 * mss && window.cwnd >= 4.0 * mss;
             return if two { 2 } else { 1 };
         }
-        let fits = limit.min(window.cwnd / 2.0) / mss;
+        let fits = lesser(limit, window.cwnd / 2.0) / mss;
         most.min(fits as u64).max(1) as u32
     }
 

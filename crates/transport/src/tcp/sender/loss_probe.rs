@@ -31,6 +31,14 @@ pub(super) struct RackTimers {
     pub is_behind: bool,
 }
 
+impl RackTimers {
+    /// Whether there is neither a reordering timer nor an unanswered probe.
+    #[inline]
+    pub fn are_ordinary(&self) -> bool {
+        self.judge_at.is_none() && self.probe.unanswered.is_none()
+    }
+}
+
 /// When a probe is due: at the earlier of two expiries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProbeExpiry {
@@ -151,7 +159,18 @@ impl Sender {
     /// timer, which the caller has just set: reading it again would wait for the write.
     #[inline]
     pub(super) fn arm_probe(&mut self, timeout: Option<Expiry>, now: Time) {
-        let quiet = self.may_probe();
+        self.arm_probe_if(self.may_probe(), timeout, now);
+    }
+
+    /// As [`arm_probe`](Self::arm_probe), for a sender that has neither an episode nor a hole.
+    #[inline]
+    pub(super) fn schedule_probe(&mut self, timeout: Option<Expiry>, now: Time) {
+        self.arm_probe_if(self.board.outstanding() > 0, timeout, now);
+    }
+
+    /// Schedules a tail loss probe, if there is to be one.
+    #[inline]
+    fn arm_probe_if(&mut self, quiet: bool, timeout: Option<Expiry>, now: Time) {
         let alone = self.board.is_single();
         let wait = |srtt: Span| probe_wait(srtt, alone, self.timer.wheel());
         let Some(timers) = self.optional.timers_mut() else {
