@@ -1,7 +1,9 @@
 //! A first-in first-out store of small values.
 
+use std::ops::{Index, IndexMut};
+
 /// Values in the order in which they were put in. The storage is a power of two of places, so that an
-/// index needs a mask and no comparison; it grows, and does not shrink.
+/// index needs a mask and no comparison; it grows, and shrinks only where it is told to.
 ///
 /// As `VecDeque`, for values that can be copied, with fewer instructions where packets pass
 /// (docs/performance.md).
@@ -97,6 +99,17 @@ impl<T: Copy> Ring<T> {
         self.places.get(head)
     }
 
+    /// Removes the oldest values, so many.
+    ///
+    /// # Panics
+    /// When there are fewer.
+    #[inline]
+    pub fn remove_first(&mut self, count: usize) {
+        assert!(count <= self.len, "{count} of {}", self.len);
+        self.head = self.place(count);
+        self.len -= count;
+    }
+
     /// Removes and returns the latest value.
     #[inline]
     pub fn pop_back(&mut self) -> Option<T> {
@@ -156,6 +169,23 @@ impl<T: Copy> Ring<T> {
         Some(value)
     }
 
+    /// The number of places.
+    pub fn capacity(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Halves the number of places as long as the values fit in and there are more than `least`.
+    pub fn shrink_to(&mut self, least: usize) {
+        let count = self.len.max(least).next_power_of_two();
+        if count < self.places.len() {
+            let mut places: Vec<T> = self.iter().copied().collect();
+            let unused = self.places.iter().take(count - places.len()).copied();
+            places.extend(unused);
+            self.places = places.into_boxed_slice();
+            self.head = 0;
+        }
+    }
+
     /// Doubles the number of places. New ones are filled with `value`.
     #[cold]
     fn grow(&mut self, value: T) {
@@ -164,6 +194,25 @@ impl<T: Copy> Ring<T> {
         places.resize(places.capacity().next_power_of_two(), value);
         self.places = places.into_boxed_slice();
         self.head = 0;
+    }
+}
+
+impl<T: Copy> Index<usize> for Ring<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, index: usize) -> &T {
+        assert!(index < self.len, "{index} of {}", self.len);
+        &self.places[self.place(index)]
+    }
+}
+
+impl<T: Copy> IndexMut<usize> for Ring<T> {
+    #[inline]
+    fn index_mut(&mut self, index: usize) -> &mut T {
+        assert!(index < self.len, "{index} of {}", self.len);
+        let place = self.place(index);
+        &mut self.places[place]
     }
 }
 
@@ -197,7 +246,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_does_what_a_deque_does(
-            steps in proptest::collection::vec((0u8..10, any::<u16>(), 0usize..40), 0..300),
+            steps in proptest::collection::vec((0u8..12, any::<u16>(), 0usize..40), 0..300),
         ) {
             let mut ring = Ring::new();
             let mut model = VecDeque::new();
@@ -219,6 +268,18 @@ mod tests {
                     7 => {
                         *ring.push_place() = value;
                         model.push_back(value);
+                    }
+                    10 => {
+                        let count = index.min(model.len());
+                        ring.remove_first(count);
+                        model.drain(..count);
+                    }
+                    9 => {
+                        ring.shrink_to(index);
+                        prop_assert!(ring.capacity() <= model.len().max(index).max(1) * 2);
+                        if let Some(last) = model.len().checked_sub(1) {
+                            (ring[last], model[last]) = (value, value);
+                        }
                     }
                     _ => prop_assert_eq!(ring.get(index), model.get(index)),
                 }

@@ -23,8 +23,7 @@
 //! P is the newest segment delivered. An interval shorter than the least round trip gives no rate,
 //! because an earlier transmission of P was acknowledged.
 
-use std::collections::VecDeque;
-
+use redtail_core::ring::Ring;
 use redtail_core::{Span, Time};
 
 use crate::cc::as_f64;
@@ -114,7 +113,7 @@ impl From<Unfinished<'_>> for RateSample {
 /// The sampler. It is kept in the scoreboard and has an entry for each of its records.
 #[derive(Clone, Debug, Default)]
 pub struct RateSampler {
-    sent: VecDeque<Sent>,
+    sent: Ring<Sent>,
     delivered: u64,
     delivered_time: Time,
     first_send_time: Time,
@@ -141,7 +140,7 @@ const MIN_SHRINK_CAPACITY: usize = 16;
 
 impl RateSampler {
     /// A new segment of `len` bytes was sent; `in_flight` bytes are in flight, its own included.
-    #[inline(never)] // keeps the path of senders without a model short
+    #[inline]
     pub(super) fn on_new(&mut self, len: u32, in_flight: u64, now: Time) {
         let sent = self.snapshot(len, in_flight, now);
         self.sent.push_back(sent);
@@ -215,9 +214,7 @@ impl RateSampler {
     #[inline(always)] // into the one path of most acknowledgements
     pub(super) fn on_run_acked(&mut self, last: SegmentInfo, bytes: u64, now: Time) {
         self.deliver(last, bytes, now);
-        for _ in 0..=last.place {
-            self.sent.pop_front();
-        }
+        self.sent.remove_first(last.place + 1);
     }
 
     /// Releases the memory that a large window needed.
@@ -343,6 +340,8 @@ impl RateSampler {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
     use super::*;
 
     const LEN: u32 = 1000;
