@@ -184,6 +184,9 @@ pub struct Bbr3 {
     marks: Marks,
     saved: Saved,
     state: Bbr3State,
+    /// The gains of the state.
+    pacing_gain: f64,
+    cwnd_gain: f64,
     cwnd: f64,
     pacing_rate: f64,
     quantum: u64,
@@ -281,6 +284,8 @@ impl Bbr3 {
                 ExtraAcked::Rounds(RoundMax::default())
             },
             state: Bbr3State::Startup,
+            pacing_gain: rules.startup_gain,
+            cwnd_gain: CWND_GAIN,
             cwnd: config.initial_cwnd,
             pacing_rate: 0.0,
             quantum: 0,
@@ -358,22 +363,21 @@ impl Bbr3 {
         self.quantum_goal = as_f64(self.quantum);
     }
 
-    fn pacing_gain(&self) -> f64 {
-        match self.state {
+    #[inline(never)] // rare
+    fn set_state(&mut self, state: Bbr3State) {
+        self.state = state;
+        self.pacing_gain = match state {
             Bbr3State::Startup => self.rules.startup_gain,
             Bbr3State::Drain => self.rules.drain_gain,
             Bbr3State::Down => self.rules.down_gain,
             Bbr3State::Up => UP_PACING_GAIN,
             Bbr3State::Cruise | Bbr3State::Refill | Bbr3State::ProbeRtt => 1.0,
-        }
-    }
-
-    fn cwnd_gain(&self) -> f64 {
-        match self.state {
+        };
+        self.cwnd_gain = match state {
             Bbr3State::Up => UP_CWND_GAIN,
             Bbr3State::ProbeRtt => PROBE_RTT_CWND_GAIN,
             _ => CWND_GAIN,
-        }
+        };
     }
 
     fn max_bw(&self) -> f64 {
@@ -420,11 +424,12 @@ impl Bbr3 {
 
     /// Returns the bytes in flight (C.inflight of the draft). With Google's code, returns the bytes that
     /// will be in the network when the next quantum leaves (bbr_packets_in_net_at_edt).
+    #[inline(always)]
     fn in_flight(&self, in_flight: u64, sample: &RateSample) -> f64 {
         if !self.rules.google {
             return as_f64(sample.in_flight);
         }
-        let raising = self.pacing_gain() > 1.0;
+        let raising = self.pacing_gain > 1.0;
         in_network_at_departure(in_flight, sample, self.bw, raising, self.quantum_goal)
     }
 
@@ -448,6 +453,7 @@ impl Bbr3 {
         self.rounds.end = sample_delivered;
     }
 
+    #[inline(always)]
     fn update_latest_delivery(&mut self, sample: &RateSample) {
         self.bw_latest = greater(self.bw_latest, sample.delivery_rate.unwrap_or(0.0));
         self.inflight_latest = greater(self.inflight_latest, as_f64(sample.delivered));
@@ -458,6 +464,7 @@ impl Bbr3 {
         }
     }
 
+    #[inline(always)]
     fn advance_latest_delivery(&mut self, sample: &RateSample) {
         if self.loss_round_start {
             self.bw_latest = sample.delivery_rate.unwrap_or(0.0);
@@ -466,6 +473,7 @@ impl Bbr3 {
     }
 
     /// Counts rounds, and updates the share of marks once a round (bbr_update_ecn_alpha).
+    #[inline(always)]
     fn update_round(&mut self, sample: &RateSample) {
         if self.rules.google && sample.delivery_rate.is_none() {
             self.rounds.started = false; // the sample is ignored (bbr_update_round_start)
@@ -480,7 +488,7 @@ impl Bbr3 {
             let short = self.min_rtt.is_some_and(|rtt| rtt <= max_rtt);
             self.marks.eligible |= short || max_rtt == Span::ZERO;
             if self.marks.eligible {
-                self.update_alpha(sample);
+                self.update_alpha(sample.total_delivered, sample.total_marked);
             }
         }
         self.marks.in_round |= self.marks.eligible && sample.newly_marked > 0;
@@ -493,16 +501,18 @@ impl Bbr3 {
         }
     }
 
-    fn update_alpha(&mut self, sample: &RateSample) {
-        let delivered = as_f64(sample.total_delivered - self.marks.delivered);
-        let marked = as_f64(sample.total_marked - self.marks.marked);
+    /// Updates the share of marks by the bytes that were delivered, and marked, since the start.
+    #[inline(never)] // once in a round trip
+    fn update_alpha(&mut self, total_delivered: u64, total_marked: u64) {
+        let delivered = as_f64(total_delivered - self.marks.delivered);
+        let marked = as_f64(total_marked - self.marks.marked);
         if delivered == 0.0 {
             return;
         }
         let share = (marked / delivered).min(1.0);
         self.marks.alpha += ECN_GAIN * (share - self.marks.alpha);
-        self.marks.delivered = sample.total_delivered;
-        self.marks.marked = sample.total_marked;
+        self.marks.delivered = total_delivered;
+        self.marks.marked = total_marked;
         // bbr_check_ecn_too_high_in_startup.
         if self.full_bw_reached {
             return;
@@ -518,6 +528,7 @@ impl Bbr3 {
     }
 
     /// The queue grew too long in Startup (bbr_handle_queue_too_high_in_startup).
+    #[inline(never)] // rare
     fn end_startup_full(&mut self) {
         self.full_bw_reached = true;
         let bdp = if self.rules.google {
@@ -529,6 +540,7 @@ impl Bbr3 {
         self.inflight_longterm = bdp.max(self.inflight_latest);
     }
 
+    #[inline(always)]
     fn update_congestion_signals(&mut self, sample: &RateSample) {
         if let Some(rate) = sample.delivery_rate
             && (!sample.app_limited || rate >= self.max_bw())
@@ -576,6 +588,7 @@ impl Bbr3 {
         self.full_bw_now = false;
     }
 
+    #[inline(always)]
     fn check_full_bw(&mut self, sample: &RateSample) {
         // Google's code checks for growth at every acknowledgement (bbr_check_full_bw_reached), the
         // draft once a round.
@@ -596,6 +609,7 @@ impl Bbr3 {
         self.full_bw_reached |= self.full_bw_now;
     }
 
+    #[inline(always)]
     fn check_startup_done(&mut self, sample: &RateSample) {
         // CheckStartupHighLoss: a full round in recovery, with more than 2 % lost, in several
         // ranges.
@@ -611,7 +625,7 @@ impl Bbr3 {
             self.loss_ranges = 0;
         }
         if self.state == Bbr3State::Startup && self.full_bw_reached {
-            self.state = Bbr3State::Drain;
+            self.set_state(Bbr3State::Drain);
             self.drain_start_round = self.rounds.count;
             if self.rules.google {
                 self.reset_congestion_signals(); // bbr_check_drain
@@ -619,6 +633,7 @@ impl Bbr3 {
         }
     }
 
+    #[inline(always)]
     fn check_drain_done(&mut self, sample: &RateSample) {
         if self.state != Bbr3State::Drain {
             return;
@@ -649,9 +664,10 @@ impl Bbr3 {
             // bbr_start_bw_probe_cruise.
             self.inflight_shortterm = self.inflight_shortterm.min(self.inflight_longterm);
         }
-        self.state = Bbr3State::Cruise;
+        self.set_state(Bbr3State::Cruise);
     }
 
+    #[inline(never)] // rare
     fn start_down(&mut self, delivered: u64, now: Time) {
         self.reset_congestion_signals();
         self.probe_up_acked_per_inc = f64::INFINITY;
@@ -662,28 +678,31 @@ impl Bbr3 {
         self.cycle_stamp = now;
         self.ack_phase = AckPhase::ProbeStopping;
         self.start_round(delivered);
-        self.state = Bbr3State::Down;
+        self.set_state(Bbr3State::Down);
     }
 
     /// Begins Refill. The probe after it begins with 2^`up_rounds` segments a round.
-    fn start_refill(&mut self, up_rounds: u32, sample: &RateSample) {
+    #[inline(never)] // rare
+    fn start_refill(&mut self, up_rounds: u32, delivered: u64) {
         self.reset_short_term();
         self.probe_up_rounds = up_rounds;
         self.probe_up_acked = 0.0;
         self.prev_probe_precautionary = false;
         self.ack_phase = AckPhase::Refilling;
-        self.start_round(sample.total_delivered);
-        self.state = Bbr3State::Refill;
+        self.start_round(delivered);
+        self.set_state(Bbr3State::Refill);
     }
 
-    fn start_up(&mut self, sample: &RateSample) {
+    #[inline(never)] // rare
+    fn start_up(&mut self, delivered: u64, rate: Option<f64>) {
         self.ack_phase = AckPhase::ProbeStarting;
-        self.start_round(sample.total_delivered);
-        self.reset_full_bw(sample.delivery_rate.unwrap_or(0.0));
-        self.state = Bbr3State::Up;
+        self.start_round(delivered);
+        self.reset_full_bw(rate.unwrap_or(0.0));
+        self.set_state(Bbr3State::Up);
         self.raise_slope();
     }
 
+    #[inline(always)]
     fn update_probe_bw(&mut self, sample: &RateSample) {
         if !self.full_bw_reached || self.adapt_long_term(sample) {
             return;
@@ -700,7 +719,7 @@ impl Bbr3 {
             Bbr3State::Refill => {
                 if self.rounds.started {
                     self.bw_probe_sample = true;
-                    self.start_up(sample);
+                    self.start_up(sample.total_delivered, sample.delivery_rate);
                 }
             }
             Bbr3State::Up => {
@@ -714,6 +733,7 @@ impl Bbr3 {
     }
 
     /// Begins a probe if one is due (bbr_check_time_to_probe_bw).
+    #[inline(always)]
     fn probe_if_due(&mut self, sample: &RateSample) -> bool {
         let marks = &self.marks;
         if marks.eligible
@@ -725,12 +745,12 @@ impl Bbr3 {
             // Marks have limited the bytes in flight; when they cease there may be room for more.
             let segments = self.inflight_longterm * ECN_REPROBE_GAIN / self.config.mss;
             let rounds = segments.clamp(1.0, 2f64.powi(30)) as u32;
-            self.start_refill(rounds.ilog2(), sample);
+            self.start_refill(rounds.ilog2(), sample.total_delivered);
             return true;
         }
         let due = self.is_time_to_probe(sample.now);
         if due {
-            self.start_refill(0, sample);
+            self.start_refill(0, sample.total_delivered);
         }
         due
     }
@@ -740,11 +760,13 @@ impl Bbr3 {
         now > self.cycle_stamp + self.probe_wait || self.rounds_since_probe as f64 >= rounds
     }
 
+    #[inline(always)]
     fn is_time_to_cruise(&self, sample: &RateSample) -> bool {
         let in_flight = self.in_flight(sample.prior_in_flight, sample);
         in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw(), 1.0)
     }
 
+    #[inline(always)]
     fn is_time_to_go_down(&mut self, sample: &RateSample) -> bool {
         let in_flight = self.in_flight(sample.prior_in_flight, sample);
         if self.prev_probe_too_high && in_flight >= self.inflight_longterm {
@@ -767,6 +789,7 @@ impl Bbr3 {
         self.probe_up_acked_per_inc = (self.cwnd / growth).max(self.config.mss);
     }
 
+    #[inline(always)]
     fn probe_long_term_upward(&mut self, sample: &RateSample) {
         if !sample.window_limited || self.cwnd < self.inflight_longterm {
             return;
@@ -784,6 +807,7 @@ impl Bbr3 {
 
     /// Adapts the long-term bound to the sample (AdaptLongTermModel of the draft). Returns whether it
     /// changed the state.
+    #[inline(always)]
     fn adapt_long_term(&mut self, sample: &RateSample) -> bool {
         if self.rounds.started {
             match self.ack_phase {
@@ -798,7 +822,7 @@ impl Bbr3 {
                         && self.prev_probe_precautionary
                         && !self.prev_probe_too_high
                     {
-                        self.start_refill(0, sample);
+                        self.start_refill(0, sample.total_delivered);
                         return true;
                     }
                 }
@@ -832,6 +856,7 @@ impl Bbr3 {
 
     /// Whether the losses or marks of the sample show that too much was in flight (Google,
     /// bbr_is_inflight_too_high).
+    #[inline(always)]
     fn sample_is_too_high(&self, sample: &RateSample) -> bool {
         let lossy = sample.sent_in_flight > 0 && too_high(sample.lost, sample.sent_in_flight);
         let marked = as_f64(sample.marked) > as_f64(sample.delivered) * ECN_THRESH;
@@ -840,6 +865,7 @@ impl Bbr3 {
 
     /// Lowers the long-term bound and ends a probe, because `in_flight` bytes in flight were too much
     /// (HandleInflightTooHigh of the draft).
+    #[inline(never)] // rare
     fn end_probe(&mut self, in_flight: f64, app_limited: bool, delivered: u64, now: Time) {
         self.prev_probe_too_high = true;
         self.bw_probe_sample = false;
@@ -851,6 +877,7 @@ impl Bbr3 {
         }
     }
 
+    #[inline(never)] // rare
     fn set_min_rtt(&mut self, rtt: Span) {
         self.min_rtt = Some(rtt);
         self.min_rtt_s = rtt.as_secs_f64();
@@ -859,6 +886,7 @@ impl Bbr3 {
         }
     }
 
+    #[inline(always)]
     fn update_min_rtt(&mut self, sample: &RateSample) {
         let now = sample.now;
         let known = self.probe_rtt_min_delay.is_some();
@@ -882,13 +910,13 @@ impl Bbr3 {
         // CheckProbeRTT.
         if self.state != Bbr3State::ProbeRtt && expired && !self.idle_restart {
             self.save_cwnd();
-            self.state = Bbr3State::ProbeRtt;
+            self.set_state(Bbr3State::ProbeRtt);
             self.probe_rtt_done = None;
             self.ack_phase = AckPhase::ProbeStopping;
             self.start_round(sample.total_delivered);
         }
         if self.state == Bbr3State::ProbeRtt {
-            self.in_probe_rtt(sample);
+            self.in_probe_rtt(sample.in_flight, sample.total_delivered, now);
         }
         if sample.delivered > 0 {
             self.idle_restart = false;
@@ -896,17 +924,18 @@ impl Bbr3 {
     }
 
     /// Ends ProbeRTT when its time and a round are over (HandleProbeRTT of the draft).
-    fn in_probe_rtt(&mut self, sample: &RateSample) {
+    #[inline(never)] // rare
+    fn in_probe_rtt(&mut self, in_flight: u64, delivered: u64, now: Time) {
         match self.probe_rtt_done {
-            None if as_f64(sample.in_flight) <= self.probe_rtt_cwnd() => {
-                self.probe_rtt_done = Some(sample.now + PROBE_RTT_DURATION);
+            None if as_f64(in_flight) <= self.probe_rtt_cwnd() => {
+                self.probe_rtt_done = Some(now + PROBE_RTT_DURATION);
                 self.probe_rtt_round_done = false;
-                self.start_round(sample.total_delivered);
+                self.start_round(delivered);
             }
             Some(_) => {
                 self.probe_rtt_round_done |= self.rounds.started;
                 if self.probe_rtt_round_done {
-                    self.check_probe_rtt_done(sample.total_delivered, sample.now);
+                    self.check_probe_rtt_done(delivered, now);
                 }
             }
             None => {}
@@ -928,7 +957,7 @@ impl Bbr3 {
             self.start_down(delivered, now);
             self.start_cruise();
         } else {
-            self.state = Bbr3State::Startup;
+            self.set_state(Bbr3State::Startup);
         }
     }
 
@@ -942,6 +971,7 @@ impl Bbr3 {
     }
 
     /// Updates the window and applies the bounds of the model (SetCwnd and BoundCwndForModel of the draft).
+    #[inline(always)]
     fn update_cwnd(&mut self, sample: &RateSample) {
         let acked = as_f64(sample.newly_acked);
         let extra = match &self.extra_acked {
@@ -949,7 +979,7 @@ impl Bbr3 {
             ExtraAcked::Rounds(rounds) => rounds.latest(),
             ExtraAcked::Windows(windows) => lesser(windows.max(), MAX_EXTRA_ACKED_S * self.bw),
         };
-        let most = self.with_quanta(self.bdp(self.bw, self.cwnd_gain()) + extra);
+        let most = self.with_quanta(self.bdp(self.bw, self.cwnd_gain) + extra);
         let small = if self.rules.google {
             self.cwnd < 2.0 * self.config.initial_cwnd
         } else {
@@ -975,6 +1005,7 @@ impl Bbr3 {
         self.cwnd = lesser(self.cwnd, cap);
     }
 
+    #[inline(always)]
     fn update_extra_acked(&mut self, sample: &RateSample) {
         if self.rules.google && sample.delivery_rate.is_none() {
             return;
@@ -1064,7 +1095,7 @@ impl Model for Bbr3 {
         self.update_min_rtt(sample);
         self.advance_latest_delivery(sample);
         self.bw = lesser(self.max_bw(), self.bw_shortterm);
-        self.set_pacing_rate(self.pacing_gain());
+        self.set_pacing_rate(self.pacing_gain);
         self.update_cwnd(sample);
         self.loss_in_cycle |= sample.lost > 0;
         self.marks.in_cycle |= sample.marked > 0;
