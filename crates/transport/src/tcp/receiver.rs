@@ -495,7 +495,11 @@ impl Receiver {
                 end: self.next,
             })
         } else {
-            let above = self.disorder.above().as_slice();
+            let above = self.disorder.above();
+            if above.highest().is_none_or(|highest| highest <= seq) {
+                return; // above everything, as most
+            }
+            let above = above.as_slice();
             let at = above.partition_point(|range| range.end <= seq);
             above.get(at).copied().filter(|range| range.start < end)
         };
@@ -516,21 +520,36 @@ impl Receiver {
             end,
         };
         let known = self.disorder.change();
+        let before = known.above.as_slice().len();
         let merged = known.above.insert(block, |_| ());
+        let after = known.above.as_slice().len();
         let reached = known.above.take_reaching(self.next);
         if let Some(reached) = reached {
             self.next = reached.end;
         }
         self.has_gap = !known.above.is_empty();
-        if self.sack_blocks > 0 {
-            known
-                .recent
-                .retain(|range| range.end < merged.start || range.start > merged.end);
-            if reached.is_none() {
-                known.recent.insert(0, merged);
-            } else if known.recent.is_empty() {
-                known.recent.shrink_to(MAX_SACK_BLOCKS);
+        if self.sack_blocks == 0 {
+            return;
+        }
+        let recent = &mut known.recent;
+        if reached.is_none() {
+            if let Some(latest) = recent.first_mut()
+                && latest.start == merged.start
+                && after == before
+            {
+                *latest = merged; // it alone grew, or nothing did
+                return;
             }
+            if after > before {
+                recent.insert(0, merged); // it touches none
+                return;
+            }
+        }
+        recent.retain(|range| range.end < merged.start || range.start > merged.end);
+        if reached.is_none() {
+            recent.insert(0, merged);
+        } else if recent.is_empty() {
+            recent.shrink_to(MAX_SACK_BLOCKS);
         }
     }
 

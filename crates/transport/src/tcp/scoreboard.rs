@@ -11,7 +11,7 @@ use redtail_core::{Span, Time, prefetch};
 use super::delivery_rate::{RateSampler, SegmentInfo};
 use super::rack::{Delivered, Rack, Rules};
 use super::ranges::{self, Ranges};
-use crate::segment::SackBlock;
+use crate::segment::{MAX_SACK_BLOCKS, SackBlock};
 
 /// A segment that has been sent and not been cumulatively acknowledged. It takes 16 bytes, because
 /// each of thousands of flows keeps a window of them.
@@ -171,6 +171,22 @@ struct Sacks {
     /// [`take_sacked_times`](Scoreboard::take_sacked_times) was last called. Retransmitted segments
     /// are left out.
     times: Option<(Time, Time)>,
+    /// The blocks of the latest report, which are in `ranges` as far as they are not acknowledged cumulatively; empty
+    /// ones without it.
+    latest: [SackBlock; MAX_SACK_BLOCKS],
+}
+
+impl Sacks {
+    fn clear(&mut self) {
+        self.ranges.clear();
+        self.latest = Default::default();
+    }
+
+    /// Whether the block at this place of a report was in the report before: at the same place, or one before it if a
+    /// new block has taken the first place. Most blocks but the first were.
+    fn is_known(&self, place: usize, block: SackBlock) -> bool {
+        self.latest[place] == block || place > 0 && self.latest[place - 1] == block
+    }
 }
 
 impl Default for Scoreboard {
@@ -200,7 +216,7 @@ impl Scoreboard {
         records.clear();
         let mut sacks = self.sacks.take();
         if let Some(sacks) = &mut sacks {
-            sacks.ranges.clear();
+            sacks.clear();
             sacks.times = None;
         }
         *self = Self {
@@ -554,16 +570,21 @@ impl Scoreboard {
     /// Processes selective acknowledgements. Returns the number of newly acknowledged bytes.
     pub fn on_sack(&mut self, blocks: impl Iterator<Item = SackBlock>, now: Time) -> u64 {
         let mut sacks = self.sacks.take().unwrap_or_default();
-        let Sacks { ranges, times } = &mut *sacks;
+        let mut latest = [SackBlock::default(); MAX_SACK_BLOCKS];
         let mut bytes = 0;
         let next = self.next;
-        for block in blocks {
+        for (block, place) in blocks.zip(0..MAX_SACK_BLOCKS) {
             if block.start < self.una || block.end > next || block.start >= block.end {
                 continue; // old, or of data never sent
             }
-            ranges.insert(block, |gap| bytes += self.mark_sacked(gap, times, now));
+            latest[place] = block;
+            if !sacks.is_known(place, block) {
+                let Sacks { ranges, times, .. } = &mut *sacks;
+                ranges.insert(block, |gap| bytes += self.mark_sacked(gap, times, now));
+            }
         }
-        self.sacked_from = ranges.lowest().unwrap_or(u64::MAX);
+        sacks.latest = latest;
+        self.sacked_from = sacks.ranges.lowest().unwrap_or(u64::MAX);
         self.sacks = Some(sacks);
         bytes
     }
@@ -894,7 +915,7 @@ impl Scoreboard {
         }
         self.sacked_from = u64::MAX;
         if let Some(sacks) = &mut self.sacks {
-            sacks.ranges.clear();
+            sacks.clear();
         }
         for record in self.records.iter_mut().filter(|record| record.sacked) {
             record.sacked = false;
