@@ -23,6 +23,8 @@
 //! connection without a handshake leaves as a burst. The first `unpaced_segments` are not paced
 //! either; in Linux there are ten (net/ipv4/tcp_output.c, tcp_update_skb_after_send).
 
+use std::hint::select_unpredictable;
+
 use redtail_core::{Span, Time};
 
 use crate::cc::Window;
@@ -48,6 +50,8 @@ pub(super) fn window_ratio(window: Window, ca_ratio: f64) -> f64 {
 pub struct Pacer {
     /// Share of cwnd / srtt outside slow start.
     ca_ratio: f64,
+    /// The size of a full segment in bytes.
+    mss: u32,
     /// Segments that may still leave unpaced.
     unpaced: u32,
     /// The pacing rate in bytes/s; zero before there is one.
@@ -62,6 +66,8 @@ pub struct Pacer {
     /// Whether another segment of the size of the latest belongs to the same quantum.
     quantum_open: bool,
     quantum: u64,
+    /// The full segments in `quantum`.
+    quantum_segments: u64,
     /// Bytes of the latest quantum that have not left.
     left: u64,
     /// When the segment that is held back may leave; `None` if there is none.
@@ -71,11 +77,13 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// A pacer without a rate. Outside slow start the pacing rate is `ca_ratio` times cwnd / srtt.
-    /// The first `unpaced` segments are not paced.
-    pub fn new(ca_ratio: f64, unpaced: u32) -> Self {
+    /// A pacer without a rate for segments of `mss` bytes. Outside slow start the pacing rate is `ca_ratio` times
+    /// cwnd / srtt. The first `unpaced` segments are not paced.
+    pub fn new(ca_ratio: f64, unpaced: u32, mss: u32) -> Self {
         Self {
             ca_ratio,
+            mss,
+            quantum_segments: 0,
             unpaced,
             rate: 0.0,
             ps_per_byte: 0.0,
@@ -112,7 +120,10 @@ impl Pacer {
             self.rate = rate;
             self.ps_per_byte = PS_PER_S / rate;
         }
-        self.quantum = quantum;
+        if quantum != self.quantum {
+            self.quantum = quantum;
+            self.quantum_segments = quantum / u64::from(self.mss);
+        }
     }
 
     /// Sets the rate of a window-based sender; the quantum is one segment.
@@ -121,10 +132,10 @@ impl Pacer {
         self.set(ratio * window.cwnd / srtt.as_secs_f64(), 0);
     }
 
-    /// Returns send_quantum, in bytes.
+    /// Returns send_quantum, in full segments.
     #[inline]
-    pub fn quantum(&self) -> u64 {
-        self.quantum
+    pub fn quantum_segments(&self) -> u64 {
+        self.quantum_segments
     }
 
     /// Returns the pacing rate in bytes/s, once there is one.
@@ -139,19 +150,21 @@ impl Pacer {
     }
 
     /// A segment of `len` bytes leaves.
-    #[inline(never)]
+    #[inline]
     pub fn on_sent(&mut self, len: u32, now: Time) {
         if self.unpaced > 0 {
             self.unpaced -= 1;
             return;
         }
         let bytes = u64::from(len);
-        if now >= self.next || self.quantum_at != now {
-            self.next = self.next.max(now);
-            self.quantum_at = now;
-            self.left = self.quantum;
-        }
-        self.next += Span::from_ps((f64::from(len) * self.ps_per_byte) as u64);
+        // Without a branch: whether a segment begins a quantum is hard to predict.
+        let begins = (now >= self.next) | (self.quantum_at != now);
+        self.next = self.next.max(now);
+        self.quantum_at = now;
+        self.left = select_unpredictable(begins, self.quantum, self.left);
+        // A conversion to a signed number takes half the instructions.
+        let gap = (f64::from(len) * self.ps_per_byte) as i64;
+        self.next += Span::from_ps(gap.cast_unsigned());
         self.left = self.left.saturating_sub(bytes);
         self.quantum_open = self.left >= bytes;
     }
@@ -218,19 +231,19 @@ mod tests {
 
     #[test]
     fn without_a_rate_nothing_is_held_back() {
-        assert_eq!(departures(&mut Pacer::new(1.2, 0), 7, 4), [7; 4]);
+        assert_eq!(departures(&mut Pacer::new(1.2, 0, 1000), 7, 4), [7; 4]);
     }
 
     #[test]
     fn the_first_segments_leave_unpaced() {
-        let mut pacer = Pacer::new(1.2, 3);
+        let mut pacer = Pacer::new(1.2, 3, 1000);
         pacer.set(1e6, 0);
         assert_eq!(departures(&mut pacer, 5, 6), [5, 5, 5, 5, 1005, 2005]);
     }
 
     #[test]
     fn segments_leave_one_by_one_at_the_rate() {
-        let mut pacer = Pacer::new(1.2, 0);
+        let mut pacer = Pacer::new(1.2, 0, 1000);
         pacer.set(1e6, 0);
         assert_eq!(departures(&mut pacer, 5, 3), [5, 1005, 2005]);
         // After a pause the pacer does not catch up.
@@ -241,7 +254,7 @@ mod tests {
     fn a_quantum_leaves_at_once_in_whole_segments() {
         // draft-ietf-ccwg-bbr-06, section 5.6.3: "the maximum size of these transmission
         // aggregates".
-        let mut pacer = Pacer::new(1.2, 0);
+        let mut pacer = Pacer::new(1.2, 0, 1000);
         pacer.set(1e6, 2999);
         let times = departures(&mut pacer, 0, 6);
         assert_eq!(times, [0, 0, 2000, 2000, 4000, 4000]);
@@ -249,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_new_rate_applies_to_what_leaves_after_it() {
-        let mut pacer = Pacer::new(1.2, 0);
+        let mut pacer = Pacer::new(1.2, 0, 1000);
         pacer.set(1e6, 0);
         departures(&mut pacer, 0, 1);
         pacer.set(2e6, 0);
@@ -258,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_window_is_paced_at_twice_or_1_2_times_its_own_rate() {
-        let mut pacer = Pacer::new(1.2, 0);
+        let mut pacer = Pacer::new(1.2, 0, 1000);
         let rate = |pacer: &mut Pacer, ssthresh: f64| {
             let cwnd = 10_000.0;
             pacer.follow(Window { cwnd, ssthresh }, Span::from_ms(100));

@@ -29,6 +29,8 @@
 //! Left out are the memory of segments out of order, and round trips without timestamps; without these
 //! the buffer stays as it is.
 
+use std::hint::select_unpredictable;
+
 use redtail_core::{Span, Time};
 
 use super::timestamps::shown_at;
@@ -56,9 +58,10 @@ const SMOOTHING: u64 = 8;
 /// The unit of the kernel's timestamps (`TCP_TS_HZ`).
 const TICK: Span = Span::from_ms(1);
 
-/// The kernel's timestamp clock at `now`.
-fn tick(now: Time) -> Time {
-    Time::from_ps(now.as_ps() - now.as_ps() % TICK.as_ps())
+/// The kernel's timestamp clock at `now`, in ticks.
+#[inline]
+fn ticks(now: Time) -> u64 {
+    now.as_ps() / TICK.as_ps()
 }
 
 /// The receive buffer of a connection.
@@ -72,8 +75,8 @@ pub(super) struct ReceiveBuffer {
     space: u64,
     /// The offset and the time at which the round began.
     round: (u64, Time),
-    /// The round trip as the receiver sees it, smoothed.
-    round_trip: Option<Span>,
+    /// The round trip as the receiver sees it, smoothed; zero without a sample.
+    round_trip: Span,
     /// The latest echo.
     echo: Option<u32>,
     timestamps: bool,
@@ -94,7 +97,7 @@ impl ReceiveBuffer {
             most,
             space: threshold.min(FIRST_FLIGHT * mss),
             round: (0, Time::ZERO),
-            round_trip: None,
+            round_trip: Span::ZERO,
             echo: None,
             timestamps: params.timestamps,
         }
@@ -108,19 +111,20 @@ impl ReceiveBuffer {
     /// A segment arrived; `full` is the size from which on it measures the round trip.
     #[inline]
     pub(super) fn on_segment(&mut self, segment: &Segment, full: u32, now: Time) {
-        if !self.timestamps || self.echo == Some(segment.ts_ecr) {
+        if !self.timestamps {
             return;
         }
         // What an acknowledgement without data has echoed is no sample with the data that follows.
-        self.echo = Some(segment.ts_ecr);
-        if segment.len < full {
-            return;
-        }
-        let sample = (tick(now) - tick(shown_at(segment.ts_ecr, now))).max(TICK);
-        self.round_trip = Some(match self.round_trip {
-            Some(smooth) if sample > smooth => smooth - smooth / SMOOTHING + sample / SMOOTHING,
-            _ => sample,
-        });
+        let echo = Some(segment.ts_ecr);
+        let counts = (self.echo != echo) & (segment.len >= full);
+        self.echo = echo;
+        let waited = ticks(now) - ticks(shown_at(segment.ts_ecr, now));
+        let (sample, before) = (TICK * waited.max(1), self.round_trip);
+        let smooth = before - before / SMOOTHING + sample / SMOOTHING;
+        let grows = (before > Span::ZERO) & (sample > before);
+        // Without branches: often one segment of two has the echo of the other, so they are hard to predict.
+        let after = select_unpredictable(grows, smooth, sample);
+        self.round_trip = select_unpredictable(counts, after, before);
     }
 
     /// New data of `len` bytes is put into the buffer. Returns whether that raises the threshold.
@@ -138,10 +142,7 @@ impl ReceiveBuffer {
     #[inline]
     pub(super) fn on_read(&mut self, next: u64, now: Time) {
         let (begin, since) = self.round;
-        if self
-            .round_trip
-            .is_some_and(|round_trip| now - since >= round_trip)
-        {
+        if self.round_trip > Span::ZERO && now - since >= self.round_trip {
             self.end_round(next - begin);
             self.round = (next, now);
         }
@@ -249,7 +250,7 @@ mod tests {
             buffer.on_segment(&answering(sent), 1000, now);
             buffer.round_trip
         };
-        let ms = |ms: u64| Some(Span::from_ms(ms));
+        let ms = Span::from_ms;
         assert_eq!(sample(10, at(60) + Span::from_us(900)), ms(50));
         assert_eq!(sample(20, at(62)), ms(42));
         // The same echo again is no sample.
@@ -267,9 +268,9 @@ mod tests {
         };
         buffer.on_segment(&bare, 1000, at(60));
         buffer.on_segment(&answering(10), 1000, at(61));
-        assert_eq!(buffer.round_trip, None);
+        assert_eq!(buffer.round_trip, Span::ZERO);
         buffer.on_segment(&answering(20), 1000, at(70));
-        assert_eq!(buffer.round_trip, Some(Span::from_ms(50)));
+        assert_eq!(buffer.round_trip, Span::from_ms(50));
     }
 
     #[test]

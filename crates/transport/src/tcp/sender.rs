@@ -204,9 +204,10 @@ impl Sender {
                 ecn: EcnResponse::new(params),
                 ..OptionalState::default()
             }),
-            pacer: params
-                .pacing
-                .then(|| Box::new(Pacer::new(params.pacing_ca_ratio, params.unpaced_segments))),
+            pacer: params.pacing.then(|| {
+                let (ratio, unpaced) = (params.pacing_ca_ratio, params.unpaced_segments);
+                Box::new(Pacer::new(ratio, unpaced, mss))
+            }),
             controller,
             recovery,
             timer: RetransmissionTimer::new(params),

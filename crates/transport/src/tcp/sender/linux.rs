@@ -19,6 +19,8 @@
 //! Left out: SACK reneging, path MTU discovery, and the adaptive duplicate threshold, which loss
 //! detection by time replaces.
 
+use std::hint::select_unpredictable;
+
 use redtail_core::{Span, Time};
 
 use super::loss_probe::RackTimers;
@@ -942,7 +944,8 @@ impl Sender {
             states.on_sent();
         }
         Some(Segment {
-            flags: segment.flags.with_if(pushed, Flags::PSH),
+            // One segment of two is.
+            flags: select_unpredictable(pushed, segment.flags.with(Flags::PSH), segment.flags),
             ..segment
         })
     }
@@ -1024,7 +1027,7 @@ impl Sender {
             .and_then(|states| states.burst.as_mut());
         burst.is_some_and(|burst| {
             burst.left -= 1;
-            burst.left == 0 && burst.several
+            (burst.left == 0) & burst.several
         })
     }
 
@@ -1035,7 +1038,7 @@ impl Sender {
         let window = self.controller.window();
         let mss = f64::from(self.mss);
         let most = match &self.pacer {
-            Some(pacer) => pacer.quantum() / u64::from(self.mss),
+            Some(pacer) => pacer.quantum_segments(),
             None => self.timer.rtt.srtt().map_or(Burst::LEAST, |srtt| {
                 burst.most(window, mss, srtt, self.board.min_rtt().unwrap_or(srtt))
             }),
