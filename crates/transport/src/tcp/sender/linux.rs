@@ -913,17 +913,21 @@ impl Sender {
     }
 
     /// Whether it is a sender with these states that sends new data, as the windows and the pacer allow: its
-    /// connection is open and not closed, there is no episode, nothing is to be retransmitted, and no probe is due.
+    /// connection is open and not closed, nothing is to be retransmitted, and no probe is due.
     #[inline]
-    pub fn sends_new_as_linux(&self) -> bool {
-        self.optional
-            .linux()
-            .is_some_and(|states| states.sends == Sends::New)
-            && self.phase == Phase::Open
+    pub fn sends_new_as_linux(&mut self) -> bool {
+        let Some(states) = self.optional.linux() else {
+            return false;
+        };
+        let nothing_lost = match (self.phase, states.sends) {
+            (Phase::Open, Sends::New) => self.params().limited_transmit || !self.board.has_sacked(),
+            (Phase::Recovery, Sends::LostFirst) => self.board.next_lost().is_none(),
+            _ => false,
+        };
+        nothing_lost
             && self.connection.state == ConnectionState::Established
             && !self.resend_first
             && !self.stream.closed
-            && (self.params().limited_transmit || !self.board.has_sacked())
             && self
                 .optional
                 .timers()
