@@ -94,6 +94,8 @@ pub struct Sender {
     timer_restarted: bool,
     /// The present acknowledgement revealed a new loss.
     newly_lost: bool,
+    /// Segments were selectively acknowledged, and no round-trip sample has been taken of them yet.
+    sample_due: bool,
     /// Whether it has none of what most senders do without: ECN, timestamps, losses detected by time, reductions
     /// undone or spread, pacing, a law that watches the path. What these need is then not asked for.
     basic: bool,
@@ -185,6 +187,7 @@ impl Sender {
             resend_first: false,
             timer_restarted: false,
             newly_lost: false,
+            sample_due: false,
             basic: is_basic(params, controller.watches()),
             watched: controller.watches(),
             mss,
@@ -291,7 +294,7 @@ impl Sender {
     pub(super) fn renew(&mut self, fresh: &Self) {
         copy_fields!(
             self, fresh; board, timer;
-            connection, phase, resend_first, timer_restarted, newly_lost, basic, watched, mss,
+            connection, phase, resend_first, timer_restarted, newly_lost, sample_due, basic, watched, mss,
             dup_acks, timeouts_in_row, peer_window, idle, ts_recent, optional, pacer, controller,
             recovery, recover, timed, last_sent, stream, progress, counters,
         );

@@ -262,6 +262,7 @@ impl Sender {
             return 0;
         }
         let bytes = self.board.on_sack(segment.sack.iter(segment.ack), now);
+        self.sample_due |= bytes > 0;
         if self.params().traits.pipe_is_exact && self.optional.timers().is_none() {
             self.newly_lost |=
                 self.board

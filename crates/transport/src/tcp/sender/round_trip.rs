@@ -43,7 +43,7 @@ impl Sender {
         acked: Option<(Time, Time)>,
         now: Time,
     ) -> Option<Span> {
-        let sacked = self.board.take_sacked_times();
+        let sacked = self.take_sacked_times();
         let echoed = || {
             self.params()
                 .timestamps
@@ -61,10 +61,20 @@ impl Sender {
         Some(now - newest)
     }
 
+    /// The send times of the oldest and the newest segment selectively acknowledged since the last call. Most calls do
+    /// not look for them, because nothing was.
+    #[inline]
+    fn take_sacked_times(&mut self) -> Option<(Time, Time)> {
+        match std::mem::take(&mut self.sample_due) {
+            true => self.board.take_sacked_times(),
+            false => None,
+        }
+    }
+
     /// Samples the round trip of an acknowledgement that does not advance.
     #[inline(never)]
     pub(super) fn sample_sacked(&mut self, now: Time) {
-        let Some((oldest, _)) = self.board.take_sacked_times() else {
+        let Some((oldest, _)) = self.take_sacked_times() else {
             return;
         };
         let (una, next) = (self.board.una(), self.board.next());
