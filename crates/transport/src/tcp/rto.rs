@@ -214,8 +214,37 @@ impl RttEstimator {
     /// Takes the round trip of a segment that was sent once, at `sent`, and acknowledged at `now`.
     /// Ends any back-off (RFC 6298, section 5). Data is acknowledged up to `una` and was sent up to
     /// `next`.
-    #[inline]
     pub fn sample(&mut self, sent: Time, now: Time, una: u64, next: u64) {
+        if self.peak.is_some() {
+            return self.sample_with_peak(sent, now, una, next);
+        }
+        self.enter(sent, now, |r, known| match known {
+            None => r << 1,
+            Some((srtt, rttvar4)) => (rttvar4 + r.abs_diff(srtt) - (rttvar4 >> 2)).max(1),
+        });
+    }
+
+    #[inline(never)] // so that the function above is short
+    fn sample_with_peak(&mut self, sent: Time, now: Time, una: u64, next: u64) {
+        let Some(mut peak) = self.peak.take() else {
+            return;
+        };
+        self.enter(sent, now, |r, known| match known {
+            None => peak.first(r, next),
+            Some((srtt, rttvar4)) => peak.next(r, srtt, rttvar4, una, next),
+        });
+        self.peak = Some(peak);
+    }
+
+    /// Takes a round trip. `deviation` gives four times the mean deviation from the sample and what is known: SRTT
+    /// and four times RTTVAR, in ticks.
+    #[inline(always)] // into the two functions above
+    fn enter(
+        &mut self,
+        sent: Time,
+        now: Time,
+        deviation: impl FnOnce(u64, Option<(u64, u64)>) -> u64,
+    ) {
         // In whole ticks of the clock, at least one.
         let clock = self.params.timer.clock;
         let ticks = |time: Time| match self.params.timer.tick {
@@ -229,19 +258,10 @@ impl RttEstimator {
         }
         self.taken.least = self.taken.least.min(now - sent);
         let (srtt8, rttvar4) = match self.estimate {
-            Estimate::None { .. } => {
-                let rttvar4 = match &mut self.peak {
-                    None => r << 1,
-                    Some(peak) => peak.first(r, next),
-                };
-                (r << 3, rttvar4)
-            }
+            Estimate::None { .. } => (r << 3, deviation(r, None)),
             Estimate::Known { srtt8, rttvar4 } => {
                 let srtt = srtt8.get() >> 3;
-                let rttvar4 = match &mut self.peak {
-                    None => (rttvar4 + r.abs_diff(srtt) - (rttvar4 >> 2)).max(1),
-                    Some(peak) => peak.next(r, srtt, rttvar4, una, next),
-                };
+                let rttvar4 = deviation(r, Some((srtt, rttvar4)));
                 (srtt8.get() + r - srtt, rttvar4)
             }
         };
@@ -250,7 +270,7 @@ impl RttEstimator {
             rttvar4,
         };
         self.backoff = 0;
-        self.update_rto();
+        self.rto = self.base();
     }
 
     /// The timeout to set now, back-off included.
@@ -267,6 +287,16 @@ impl RttEstimator {
     /// The timeout doubled `times` times, up to the maximum.
     #[inline]
     pub fn backed_off(&self, times: u32) -> Span {
+        let max = self.params.timer.max;
+        // 2^16 times any timeout is beyond any maximum.
+        self.base()
+            .checked_mul(1 << times.min(16))
+            .map_or(max, |rto| rto.min(max))
+    }
+
+    /// The timeout without back-off, between the minimum and the maximum.
+    #[inline]
+    fn base(&self) -> Span {
         let &TimerParams {
             tick,
             min,
@@ -285,10 +315,7 @@ impl RttEstimator {
                     }
             }
         };
-        let base = base.max(min).min(max);
-        // 2^16 times any timeout is beyond any maximum.
-        base.checked_mul(1 << times.min(16))
-            .map_or(max, |rto| rto.min(max))
+        base.max(min).min(max)
     }
 
     /// Doubles the timeout until the next sample (RFC 6298, rule 5.5).
