@@ -55,7 +55,8 @@ pub struct Receiver {
     reports_duplicates: bool,
     /// State that most connections do not need, or memory for it.
     optional: Option<Box<OptionalState>>,
-    /// Whether `optional` has any state.
+    /// Whether `optional` has state that every segment needs: all but the closing of half of an endpoint, which only
+    /// tells that the last sequence number is no data.
     special: bool,
     /// The first timeout of its own FIN, microseconds.
     fin_timeout: u32,
@@ -461,7 +462,7 @@ impl Receiver {
         if fin {
             let closing = &mut self.optional.get_or_insert_default().closing;
             closing.get_or_insert(Closing::new(end + 1, self.half));
-            self.special = true;
+            self.special |= !self.half;
         }
         Some(end + u64::from(fin))
     }
