@@ -10,7 +10,7 @@ use std::ops::AddAssign;
 use redtail_core::{Span, Stream, Time, earlier, prefetch};
 use redtail_spec::Scenario;
 use redtail_traffic::{Done, Exchange, Exchanges, Order, TrafficParams};
-use redtail_transport::{Endpoint, Flags, Segment, SenderCounters, TcpParams};
+use redtail_transport::{Due, Endpoint, Flags, Segment, SenderCounters, TcpParams};
 
 use crate::packet::Passed;
 use redtail_network::network::HostRoutes;
@@ -266,6 +266,12 @@ impl Connection {
         self.exchanges.write_ahead(&mut self.server, now);
     }
 
+    /// Whether a response has arrived that [`take_done`](Self::take_done) has not returned.
+    #[inline]
+    pub fn has_done(&self) -> bool {
+        self.exchanges.has_done(self.client.delivered())
+    }
+
     /// Removes and returns the next exchange whose response has arrived.
     pub fn take_done(&mut self) -> Option<Done> {
         self.exchanges.take_done(self.client.delivered())
@@ -278,15 +284,26 @@ impl Connection {
         }
     }
 
-    /// Writes the next segment of `side` to put on the wire now to `to`, and returns whether there is one; call until
-    /// there is none.
+    /// What one side has to send now.
     #[inline]
-    pub fn write_next(&mut self, side: Side, now: Time, to: &mut Segment) -> bool {
-        let endpoint = match side {
+    pub fn due(&mut self, side: Side) -> Due {
+        self.endpoint(side).due()
+    }
+
+    /// The endpoint of one side.
+    #[inline]
+    fn endpoint(&mut self, side: Side) -> &mut Endpoint {
+        match side {
             Side::Client => &mut self.client,
             Side::Server => &mut self.server,
-        };
-        let is_one = endpoint.write_next(now, to);
+        }
+    }
+
+    /// Writes the next segment of `side` to put on the wire now, which is `due`, to `to`, and returns whether there is
+    /// one; call until there is none.
+    #[inline]
+    pub fn write_next(&mut self, side: Side, due: Due, now: Time, to: &mut Segment) -> bool {
+        let is_one = self.endpoint(side).write_next(due, now, to);
         self.passed[side as usize].sent += u64::from(is_one);
         is_one
     }
@@ -314,19 +331,20 @@ impl Connection {
     /// Whether what one side has done may make an event necessary that is earlier than the alarm, or end the
     /// connection.
     #[inline]
-    pub fn is_to_settle(&self, side: Side) -> bool {
-        let quiet_until = match side {
-            Side::Client => self.client.quiet_until(),
-            Side::Server if self.syn.is_some() => Time::ZERO,
-            Side::Server => (self.server.quiet_until()).min(self.exchanges.quiet_until()),
-        };
-        self.alarm.armed().is_none_or(|alarm| quiet_until < alarm) || self.is_over()
+    pub fn is_to_settle(&mut self, side: Side) -> bool {
+        let mut quiet_until = self.endpoint(side).quiet_until();
+        // The alarm is not later than what the server waits for, so this may be asked for either side.
+        quiet_until = quiet_until.min(self.exchanges.quiet_until());
+        if self.syn.is_some() {
+            quiet_until = Time::ZERO;
+        }
+        self.alarm.armed().is_none_or(|alarm| quiet_until < alarm) | self.is_over()
     }
 
     /// Whether both sides have closed and nothing is left to do.
     #[inline]
     pub fn is_over(&self) -> bool {
-        self.client.is_finished() && self.server.is_finished()
+        self.client.is_finished() & self.server.is_finished()
     }
 
     /// Packets of one side that were lost.
@@ -724,7 +742,11 @@ mod tests {
             connection.maybe_close();
             for side in [Side::Client, Side::Server] {
                 let mut segment = Segment::default();
-                while connection.write_next(side, now, &mut segment) {
+                loop {
+                    let due = connection.due(side);
+                    if !connection.write_next(side, due, now, &mut segment) {
+                        break;
+                    }
                     self.wire
                         .insert((now + DELAY, self.count), (side.peer(), segment));
                     self.count += 1;

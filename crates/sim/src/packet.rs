@@ -60,12 +60,11 @@ impl Content {
 struct Place(Content);
 
 impl Place {
-    /// The segment here, or any other one if something else was here.
+    /// A segment here, to be written.
     #[inline]
     fn segment(&mut self) -> &mut Segment {
-        if !matches!(self.0, Content::Segment(_)) {
-            self.0 = Content::Segment(Segment::default());
-        }
+        // Whether a segment was here before is hard to predict, so it is not asked.
+        self.0 = Content::Segment(Segment::default());
         match &mut self.0 {
             Content::Segment(segment) => segment,
             Content::Datagram(_) | Content::Call(_) => unreachable!("it was made a segment"),

@@ -107,6 +107,9 @@ pub struct Exchanges {
     seen: u64,
     /// When the next response will be ready.
     next_ready: Option<Time>,
+    /// The least end, in the server's stream, of a response that is written and not complete; `u64::MAX` if there is
+    /// none.
+    next_done: u64,
 }
 
 impl Exchanges {
@@ -126,6 +129,7 @@ impl Exchanges {
             has_work: false,
             seen: 0,
             next_ready: None,
+            next_done: u64::MAX,
         }
     }
 
@@ -196,43 +200,41 @@ impl Exchanges {
     fn work(&mut self, delivered: u64, server: &mut impl ServerStream, now: Time) {
         self.has_work = false;
         self.seen = delivered;
+        let mut in_turn = self.order == Order::InTurn;
         for pending in &mut self.pending {
-            if pending.request_end > self.seen || !self.accepted {
-                break;
+            if self.accepted && pending.request_end <= delivered {
+                let service = pending.exchange.service;
+                pending.ready.get_or_insert_with(|| now + service);
             }
-            let service = pending.exchange.service;
-            pending.ready.get_or_insert_with(|| now + service);
+            if in_turn && pending.response_end.is_none() {
+                in_turn = pending.ready.is_some_and(|at| at <= now);
+                if in_turn {
+                    if pending.unwritten > 0 {
+                        server.write(pending.unwritten);
+                        self.written_bytes += pending.unwritten;
+                        pending.unwritten = 0;
+                    }
+                    pending.response_end = Some(self.written_bytes);
+                    self.next_done = self.next_done.min(self.written_bytes);
+                }
+            }
         }
-        match self.order {
-            Order::InTurn => self.write_in_turn(server, now),
-            Order::Interleaved => self.write_frames(server, now),
+        if self.order == Order::Interleaved {
+            self.write_frames(server, now);
         }
-        let ready = self.pending.iter().filter_map(|it| it.ready);
-        self.next_ready = ready.filter(|at| *at > now).min();
-        let unwritten = |it: &Pending| it.response_end.is_none();
-        let written = !self.pending.iter().any(unwritten);
+        let (mut next_ready, mut written) = (Time::MAX, true);
+        for pending in &self.pending {
+            written &= pending.response_end.is_some();
+            if let Some(at) = pending.ready.filter(|at| *at > now) {
+                next_ready = next_ready.min(at);
+            }
+        }
+        self.next_ready = (next_ready < Time::MAX).then_some(next_ready);
         // Frames wait for acknowledgements, which make room for them.
         self.has_work = !written && self.order == Order::Interleaved;
         if self.last_asked && written && !self.closed {
             self.closed = true;
             server.close();
-        }
-    }
-
-    fn write_in_turn(&mut self, server: &mut impl ServerStream, now: Time) {
-        for pending in &mut self.pending {
-            if pending.response_end.is_some() {
-                continue;
-            }
-            if pending.ready.is_none_or(|at| at > now) {
-                break;
-            }
-            if pending.unwritten > 0 {
-                server.write(pending.unwritten);
-                self.written_bytes += pending.unwritten;
-                pending.unwritten = 0;
-            }
-            pending.response_end = Some(self.written_bytes);
         }
     }
 
@@ -249,6 +251,7 @@ impl Exchanges {
             pending.unwritten -= frame;
             if pending.unwritten == 0 {
                 pending.response_end = Some(self.written_bytes);
+                self.next_done = self.next_done.min(self.written_bytes);
             }
         }
     }
@@ -270,15 +273,28 @@ impl Exchanges {
         }
     }
 
+    /// Whether a response is among the `delivered` bytes that the client has read.
+    #[inline]
+    pub fn has_done(&self, delivered: u64) -> bool {
+        delivered >= self.next_done
+    }
+
     /// Removes and returns the next exchange whose response is among the `delivered` bytes that the
     /// client has read.
     pub fn take_done(&mut self, delivered: u64) -> Option<Done> {
+        if !self.has_done(delivered) {
+            return None;
+        }
         let is_over = |it: &Pending| it.response_end.is_some_and(|end| end <= delivered);
         let over = match self.order {
-            Order::InTurn => self.pending.front().is_some_and(is_over).then_some(0),
-            Order::Interleaved => self.pending.iter().position(is_over),
-        };
-        let over = self.pending.remove(over?)?;
+            Order::InTurn => self.pending.pop_front(),
+            Order::Interleaved => {
+                let over = self.pending.iter().position(is_over)?;
+                self.pending.remove(over)
+            }
+        }?;
+        let ends = self.pending.iter().filter_map(|it| it.response_end);
+        self.next_done = ends.min().unwrap_or(u64::MAX);
         Some(Done {
             exchange: over.exchange,
             asked: over.asked,

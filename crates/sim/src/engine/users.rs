@@ -3,9 +3,10 @@
 use redtail_core::{Ecn, FlowId, Span, Time};
 use redtail_qdisc::FlowTable;
 use redtail_traffic::{Answer, Application, ConnectionId, Done, Exchange, Network, Server, User};
+use redtail_transport::Due;
 
 use super::Engine;
-use crate::connections::{Opening, Side};
+use crate::connections::{Connection, Opening, Side};
 use crate::flows::Flows;
 use redtail_network::Address;
 use redtail_network::Class;
@@ -25,6 +26,13 @@ impl Port<'_> {
     fn place(&self, connection: ConnectionId) -> u32 {
         let slot = &self.flows.users[self.user as usize];
         slot.open[connection.0 as usize].expect("the user has it open")
+    }
+
+    /// The program acts on the connection at a place. It acts mostly on one several times in a row.
+    fn touch(&mut self, place: u32) {
+        if self.touched.last() != Some(&place) {
+            self.touched.push(place);
+        }
     }
 }
 
@@ -74,20 +82,20 @@ impl Network for Port<'_> {
         if let Some(answers) = &mut self.flows.answers[slot.group as usize] {
             answers.on_open(self.now);
         }
-        self.touched.push(place);
+        self.touch(place);
         ConnectionId(nth as u32)
     }
 
     fn request(&mut self, connection: ConnectionId, exchange: Exchange) {
         let place = self.place(connection);
         self.flows.connections.get(place).ask(exchange, self.now);
-        self.touched.push(place);
+        self.touch(place);
     }
 
     fn close(&mut self, connection: ConnectionId) {
         let place = self.place(connection);
         self.flows.connections.get(place).close();
-        self.touched.push(place);
+        self.touch(place);
     }
 
     fn page(&mut self, took: Span) {
@@ -161,8 +169,7 @@ impl Engine<'_> {
         let connection = self.ends.flows.connections.get(place);
         connection.hear(Side::Server, segment, self.now);
         connection.serve(self.now);
-        self.transmit(place, Side::Server);
-        self.settle_side(place, Side::Server);
+        self.side_acts(place, Side::Server);
     }
 
     /// A segment arrives at the client side of a connection.
@@ -171,7 +178,16 @@ impl Engine<'_> {
         let segment = self.ends.contents.segment_on_arrival(content, ecn);
         let connection = self.ends.flows.connections.get(place);
         connection.hear(Side::Client, segment, self.now);
-        let at = connection.at;
+        if !connection.has_done() || self.on_answers(place) {
+            self.side_acts(place, Side::Client);
+        }
+        self.deliver_at_once();
+    }
+
+    /// Responses on a connection are complete. Returns whether the connection is still there.
+    #[inline(never)] // most segments complete none
+    fn on_answers(&mut self, place: u32) -> bool {
+        let at = self.ends.flows.connections.get(place).at;
         while let Some(done) = connection_done(&mut self.ends.flows, place) {
             if let Some(answers) = &mut self.ends.flows.answers[at.group as usize] {
                 answers.on_answer(&done, at.host, self.now);
@@ -184,12 +200,8 @@ impl Engine<'_> {
             };
             self.with_user(at.user, |program, port| program.on_answer(answer, port));
         }
-        if let Some(connection) = self.ends.flows.connections.find(place) {
-            connection.maybe_close();
-            self.transmit(place, Side::Client);
-            self.settle_side(place, Side::Client);
-        }
-        self.deliver_at_once();
+        let connection = self.ends.flows.connections.find(place);
+        connection.map(Connection::maybe_close).is_some()
     }
 
     /// A timer of a connection has expired, or a response is ready.
@@ -211,21 +223,31 @@ impl Engine<'_> {
         };
         connection.serve(self.now);
         connection.maybe_close();
-        self.transmit(place, Side::Server);
-        self.transmit(place, Side::Client);
+        for side in [Side::Server, Side::Client] {
+            self.transmit(place, side);
+        }
         self.settle(place, None);
     }
 
-    /// Sends all segments that one side of a connection may send now.
-    #[inline]
-    fn transmit(&mut self, place: u32, side: Side) {
+    /// Sends all segments that one side of a connection may send now. Returns whether
+    /// [`settle`](Self::settle) is to follow.
+    #[inline(never)] // one copy of it
+    fn transmit(&mut self, place: u32, side: Side) -> bool {
         let connection = self.ends.flows.connections.get(place);
         let now = self.now;
-        while let Some((content, len, ecn)) = self
-            .ends
-            .contents
-            .put_written(|segment| connection.write_next(side, now, segment))
-        {
+        let at_once = connection.at_once && side == Side::Client;
+        loop {
+            let due = connection.due(side);
+            if due == Due::Nothing {
+                break;
+            }
+            let written = self
+                .ends
+                .contents
+                .put_written(|segment| connection.write_next(side, due, now, segment));
+            let Some((content, len, ecn)) = written else {
+                break;
+            };
             let to = Address {
                 flow: connection.at.flow,
                 endpoint: place,
@@ -233,13 +255,14 @@ impl Engine<'_> {
                 id: connection.passed(side).sent as u16,
             };
             let size = len + connection.header;
-            if connection.at_once && side == Side::Client {
+            if at_once {
                 self.at_once.push(AtOnce { to, size, content });
             } else {
                 self.links.emit((content, ecn), size, to, now);
             }
             connection.write_ahead(now);
         }
+        connection.is_to_settle(side)
     }
 
     /// Delivers the segments whose path to the server takes no time. This is what their arrivals would do
@@ -260,10 +283,10 @@ impl Engine<'_> {
         self.at_once.clear();
     }
 
-    /// As [`settle`](Self::settle), after one side has acted.
+    /// One side of a connection has acted: it sends what it may send now, and its next timer is scheduled.
     #[inline]
-    fn settle_side(&mut self, place: u32, side: Side) {
-        if self.ends.flows.connections.get(place).is_to_settle(side) {
+    fn side_acts(&mut self, place: u32, side: Side) {
+        if self.transmit(place, side) {
             self.settle(place, Some(side));
         }
     }

@@ -78,6 +78,7 @@ impl AckPolicy {
     }
 
     /// An acknowledgement is sent for another reason: cancels the delayed one.
+    #[inline]
     pub fn cancel(&mut self) {
         match self {
             Self::EverySegment => {}

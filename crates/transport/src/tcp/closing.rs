@@ -52,6 +52,7 @@ impl Closing {
 
     /// Whether everything up to the peer's FIN has arrived, `next` being the next sequence number
     /// expected.
+    #[inline]
     pub(super) fn is_reached(&self, next: u64) -> bool {
         next >= self.end
     }

@@ -27,6 +27,17 @@ enum Role {
     Passive { since: Option<Time>, repeated: u32 },
 }
 
+/// What an endpoint has to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// Nothing.
+    Nothing,
+    /// A segment without data, of the receiver.
+    NoData,
+    /// Perhaps any segment.
+    Any,
+}
+
 /// One side of a connection.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
@@ -94,11 +105,13 @@ impl Endpoint {
     }
 
     /// Bytes written by the application that have never been sent.
+    #[inline]
     pub fn unsent(&self) -> u64 {
         self.sender.unsent()
     }
 
     /// Bytes of the peer's stream received in order, for the application to read.
+    #[inline]
     pub fn delivered(&self) -> u64 {
         self.receiver.delivered()
     }
@@ -109,11 +122,13 @@ impl Endpoint {
     }
 
     /// Whether this side has completed the handshake.
+    #[inline]
     pub fn is_established(&self) -> bool {
         self.sender.is_established()
     }
 
     /// Whether the application has closed and the peer acknowledged everything, the FIN included.
+    #[inline]
     pub fn is_finished(&self) -> bool {
         self.sender.is_closed()
     }
@@ -167,6 +182,14 @@ impl Endpoint {
         }
         self.receiver.on_segment(segment, now);
         self.sender.on_segment(segment, now);
+        if self.receiver.is_adaptive() {
+            self.adapt(segment);
+        }
+    }
+
+    /// Tells the adaptive policy of acknowledgements what it needs to know after a segment.
+    #[inline(never)] // so that the function above is short
+    fn adapt(&mut self, segment: &Segment) {
         self.receiver.on_round_trip(|| self.sender.round_trip());
         // Linux acknowledges when the segment arrives, or when it is read: in either case before the
         // application writes. Only data that waited to be sent can carry the acknowledgement
@@ -199,23 +222,39 @@ impl Endpoint {
         }
     }
 
+    /// What there is to send now. To ask this takes less than to look for a segment in vain, and has no branches.
+    #[inline]
+    pub fn due(&mut self) -> Due {
+        let (rests, acknowledges) = (self.sender.rests(), self.receiver.has_due());
+        match (rests, acknowledges) {
+            (true, false) => Due::Nothing,
+            (true, true) => Due::NoData,
+            (false, _) => Due::Any,
+        }
+    }
+
     /// The next segment to put on the wire now, if any; call until `None`.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         let mut segment = Segment::default();
-        self.write_next(now, &mut segment).then_some(segment)
+        let due = self.due();
+        self.write_next(due, now, &mut segment).then_some(segment)
     }
 
-    /// As [`poll_transmit`](Self::poll_transmit): writes the segment to `to`, so that it is not copied, and returns
-    /// whether there is one. Without one, `to` may hold anything.
+    /// As [`poll_transmit`](Self::poll_transmit), when [`due`](Self::due) is `due`: writes the segment to `to`, so that
+    /// it is not copied, and returns whether there is one. Without one, `to` may hold anything.
     #[inline]
-    pub fn write_next(&mut self, now: Time, to: &mut Segment) -> bool {
+    pub fn write_next(&mut self, due: Due, now: Time, to: &mut Segment) -> bool {
         if self.receiver.has_other_due() && self.write_without_data(now, to) {
             return true;
         }
-        if std::mem::take(&mut self.acknowledges_first) && self.write_without_data(now, to) {
+        let acknowledges_first = std::mem::take(&mut self.acknowledges_first);
+        if due != Due::Any {
+            return self.write_without_data(now, to);
+        }
+        if acknowledges_first && self.write_without_data(now, to) {
             return true;
         }
-        if !self.sender.write_if_any(now, to) {
+        if !self.sender.write_next(now, to) {
             return self.write_without_data(now, to);
         }
         if !to.flags.contains(Flags::SYN) {

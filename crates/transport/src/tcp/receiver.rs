@@ -171,7 +171,19 @@ impl Receiver {
     /// Whether the acknowledgement that is due leaves before the application has acted.
     #[inline]
     pub(super) fn acknowledges_at_once(&self) -> bool {
-        self.ack_due && matches!(self.policy, AckPolicy::Adaptive(_))
+        self.ack_due && self.is_adaptive()
+    }
+
+    /// Whether the policy of acknowledgements is the adaptive one.
+    #[inline]
+    pub(super) fn is_adaptive(&self) -> bool {
+        matches!(self.policy, AckPolicy::Adaptive(_))
+    }
+
+    /// Whether any segment is due.
+    #[inline]
+    pub(super) fn has_due(&self) -> bool {
+        self.ack_due | self.other_due
     }
 
     /// Whether a segment other than an ordinary acknowledgement is due.

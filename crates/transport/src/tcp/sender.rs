@@ -321,6 +321,7 @@ impl Sender {
     }
 
     /// Whether nothing more will be sent, except for the acknowledgement of a retransmitted FIN.
+    #[inline]
     pub fn is_closed(&self) -> bool {
         self.connection.is_closed()
     }
@@ -374,8 +375,8 @@ impl Sender {
     /// [`next_timer`](Self::next_timer) and [`next_release`](Self::next_release).
     #[inline]
     pub fn next_wakeup(&self) -> Option<Time> {
-        if self.pacer.is_none() && self.optional.timers().is_none() {
-            return self.timer.expires(); // the only one
+        if self.has_one_timer() {
+            return self.timer.expires();
         }
         self.earliest_wakeup()
     }
@@ -383,10 +384,16 @@ impl Sender {
     /// A time that [`next_wakeup`](Self::next_wakeup) is not before, found without branches.
     #[inline]
     pub(super) fn quiet_until(&self) -> Time {
-        match self.pacer.is_none() && self.optional.timers().is_none() {
+        match self.basic || self.has_one_timer() {
             true => self.timer.at.map_or(Time::MAX, Expiry::earliest),
             false => Time::ZERO,
         }
+    }
+
+    /// Whether the retransmission timer is the only one.
+    #[inline]
+    fn has_one_timer(&self) -> bool {
+        self.pacer.is_none() && self.optional.timers().is_none()
     }
 
     #[inline(never)]

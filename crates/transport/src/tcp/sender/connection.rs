@@ -9,25 +9,26 @@ use crate::segment::{Flags, Segment};
 use crate::tcp::rto::SynLoss;
 use crate::tcp::timestamps::{shown_at, timestamp};
 
-/// The states of a connection, as its sender goes through them.
+/// The states of a connection's sender: first those in which it may have a segment to send, so that one comparison
+/// tells them from the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionState {
-    /// The connection has not been opened.
-    Closed,
     /// The SYN is due, for the first time or as a retransmission.
     SynDue,
-    /// The SYN was sent, and its SYN-ACK has not arrived.
-    SynSent,
     /// The acknowledgement of the SYN-ACK is due, without data.
     AckDue,
-    /// Data may flow (ESTABLISHED; FIN-WAIT-1 once the FIN has been sent).
-    Established,
-    /// All data was acknowledged, and the connection closes without a FIN.
-    Complete,
-    /// FIN-WAIT-2: all data and the FIN were acknowledged; the peer's FIN has not arrived.
-    FinWait2,
     /// The acknowledgement of the peer's FIN is due.
     FinAckDue,
+    /// Data may flow (ESTABLISHED; FIN-WAIT-1 once the FIN has been sent).
+    Established,
+    /// The connection has not been opened.
+    Closed,
+    /// The SYN was sent, and its SYN-ACK has not arrived.
+    SynSent,
+    /// FIN-WAIT-2: all data and the FIN were acknowledged; the peer's FIN has not arrived.
+    FinWait2,
+    /// All data was acknowledged, and the connection closes without a FIN.
+    Complete,
     /// TIME-WAIT: the peer's FIN was acknowledged. A retransmission of it is acknowledged again.
     TimeWait,
 }
@@ -63,7 +64,14 @@ impl Connection {
         !matches!(self.state, Closed | SynDue | SynSent)
     }
 
+    /// Whether it has no segment to send in this state: neither a control segment nor data.
+    #[inline]
+    fn rests(&self) -> bool {
+        self.state as u8 > ConnectionState::Established as u8
+    }
+
     /// Whether nothing more will be sent, except for the acknowledgement of a retransmitted FIN.
+    #[inline]
     pub fn is_closed(&self) -> bool {
         matches!(
             self.state,
@@ -103,6 +111,19 @@ impl Sender {
         } else {
             ConnectionState::Established
         };
+    }
+
+    /// Whether a basic sender has nothing to send for certain: everything was sent and nothing is to be sent again, or
+    /// the state of the connection does not allow it. It takes less than to poll, and has no branches, as these things
+    /// are hard to predict.
+    #[inline]
+    pub(in crate::tcp) fn rests(&mut self) -> bool {
+        let state = self.connection.state as u8 ^ ConnectionState::Established as u8;
+        let others = state | self.phase as u8 | u8::from(self.resend_first);
+        let open = self.basic & (others == 0);
+        let sent_all = open & (self.board.next() >= self.stream.end());
+        self.idle |= sent_all & (self.board.outstanding() == 0);
+        sent_all | self.basic & self.connection.rests()
     }
 
     /// The peer's SYN has opened the connection, which will close with FINs. `agreed` are the flags

@@ -40,6 +40,12 @@ impl SendStream {
         self.size.saturating_sub(next)
     }
 
+    /// The offset up to which there is something to send, the FIN included.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.size + u64::from(self.closed & self.fin)
+    }
+
     /// Whether the FIN follows the offset `end`.
     #[inline]
     pub fn fin_follows(&self, end: u64) -> bool {

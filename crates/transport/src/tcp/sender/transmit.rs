@@ -148,19 +148,13 @@ impl Sender {
         }
     }
 
-    /// As [`poll_transmit`](Self::poll_transmit), for a sender that often has sent everything. The segment is written
-    /// to `to`; returns whether there is one.
+    /// As [`poll_transmit`](Self::poll_transmit): writes the segment to `to` and returns whether there is one.
     #[inline]
-    pub(in crate::tcp) fn write_if_any(&mut self, now: Time, to: &mut Segment) -> bool {
-        if !self.sends_only_new() {
-            return write(self.poll_otherwise(now), to);
+    pub(in crate::tcp) fn write_next(&mut self, now: Time, to: &mut Segment) -> bool {
+        match self.sends_only_new() {
+            true => self.write_new(now, to),
+            false => write(self.poll_otherwise(now), to),
         }
-        let next = self.board.next();
-        if next >= self.stream.size && !self.stream.fin_follows(next) {
-            self.idle |= self.board.outstanding() == 0;
-            return false;
-        }
-        self.write_new(now, to)
     }
 
     /// The segment that is sent however full the window is: a window probe, or the first
