@@ -404,7 +404,16 @@ impl Calendar {
     }
 
     /// Moves on to the next day with events, if the present one has none left.
+    #[inline]
     fn find_present(&mut self) {
+        if self.present.is_empty() && self.added.is_empty() {
+            self.find_next();
+        }
+    }
+
+    /// Moves on to the next day with events.
+    #[inline(never)] // mostly the present day has events left
+    fn find_next(&mut self) {
         while self.present.is_empty() && self.added.is_empty() {
             let next_beyond = self.beyond.peek().map(|event| Self::day(event.0));
             let next_suspended = self.suspended.last().map(|suspended| suspended.day);
