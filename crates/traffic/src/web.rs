@@ -26,7 +26,7 @@ use std::sync::Arc;
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{
-    Bytes, Dscp, Metric, ParamError, Rate, Span, Stream, Time, metrics, schemars, serde,
+    Bytes, Dscp, Metric, ParamError, Rate, Span, Stream, Time, earlier, metrics, schemars, serde,
 };
 use redtail_transport::ResolvedTcpParams;
 
@@ -523,9 +523,14 @@ metrics! {
 
 impl Application for WebUser {
     fn next_wakeup(&self) -> Option<Time> {
-        let launches = self.pages.iter().filter_map(|page| page.launch);
-        let expiries = self.idle.iter().map(|idle| idle.until);
-        launches.chain(expiries).chain(self.next_page).min()
+        let mut next = self.next_page;
+        for page in &self.pages {
+            next = earlier(next, page.launch);
+        }
+        for idle in &self.idle {
+            next = earlier(next, Some(idle.until));
+        }
+        next
     }
 
     fn on_wakeup(&mut self, network: &mut impl Network) {

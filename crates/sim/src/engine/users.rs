@@ -135,12 +135,7 @@ impl Engine<'_> {
 
     /// Runs a user's program, and then the connections on which it acted.
     fn with_user(&mut self, user: u32, act: impl FnOnce(&mut User, &mut Port<'_>)) {
-        while let Some(place) = self.ends.flows.connections.next_possibly_gone() {
-            self.maybe_gone(place);
-        }
-        let slot = &mut self.ends.flows.users[user as usize];
-        let mut program = slot.program.take().expect("one at a time is at work");
-        let mut touched = std::mem::take(&mut self.touched);
+        let (mut program, mut touched) = self.take_user(user);
         act(
             &mut program,
             &mut Port {
@@ -151,6 +146,23 @@ impl Engine<'_> {
                 touched: &mut touched,
             },
         );
+        self.put_user(user, program, touched);
+    }
+
+    /// Takes a user's program out, to run it, and the memory for the places of the connections on which it acts.
+    #[inline(never)] // one copy of it, as of the next
+    fn take_user(&mut self, user: u32) -> (Box<User>, Vec<u32>) {
+        while let Some(place) = self.ends.flows.connections.next_possibly_gone() {
+            self.maybe_gone(place);
+        }
+        let slot = &mut self.ends.flows.users[user as usize];
+        let program = slot.program.take().expect("one at a time is at work");
+        (program, std::mem::take(&mut self.touched))
+    }
+
+    /// Puts a user's program back, which has acted on the connections at the places `touched`.
+    #[inline(never)]
+    fn put_user(&mut self, user: u32, program: Box<User>, mut touched: Vec<u32>) {
         let next = program.next_wakeup();
         let slot = &mut self.ends.flows.users[user as usize];
         slot.program = Some(program);
@@ -265,10 +277,18 @@ impl Engine<'_> {
         connection.is_to_settle(side)
     }
 
-    /// Delivers the segments whose path to the server takes no time. This is what their arrivals would do
-    /// as the next events, and is left to these if another event is due now.
+    /// Delivers the segments whose path to the server takes no time.
     #[inline]
     fn deliver_at_once(&mut self) {
+        if !self.at_once.is_empty() {
+            self.deliver_sent();
+        }
+    }
+
+    /// As [`deliver_at_once`](Self::deliver_at_once), if there are any. This is what their arrivals would do
+    /// as the next events, and is left to these if another event is due now.
+    #[inline(never)]
+    fn deliver_sent(&mut self) {
         for sent in 0..self.at_once.len() {
             let AtOnce { to, size, content } = self.at_once[sent];
             let ecn = self.ends.contents.get(content).ecn();
