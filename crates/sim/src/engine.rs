@@ -199,8 +199,11 @@ impl<'a> Engine<'a> {
         let ecn = class.ecn();
         match target {
             Target::Receiver => {
-                let segment = contents.segment_on_arrival(content, ecn);
                 let slot = &mut self.ends.flows.receivers[endpoint as usize];
+                if slot.answers_plainly() {
+                    return self.receiver_answers(endpoint, content, ecn);
+                }
+                let segment = contents.segment_on_arrival(content, ecn);
                 slot.hear(segment, self.now, &mut self.ends.flows.moments);
                 self.receiver_transmits(endpoint);
             }

@@ -10,7 +10,7 @@ use redtail_spec::Scenario;
 use redtail_traffic::{
     Application, CallEnd, FlowKind, Playout, Traces, TrafficParams, UdpSource, User,
 };
-use redtail_transport::{Flags, Receiver, Segment, Sender, TcpParams};
+use redtail_transport::{Flags, PlainAck, Receiver, Segment, Sender, TcpParams};
 
 use crate::connections::{Connections, Reached};
 use crate::header::{self, TcpOptions};
@@ -104,10 +104,39 @@ impl SenderSlot {
         contents.send_segment(segment, size, to, now, links);
     }
 
+    /// Sends all segments that a sender may send now that sends only new data, if they are full.
+    #[inline(always)] // into the two that call it
+    pub fn send_full(
+        &mut self,
+        index: u32,
+        now: Time,
+        contents: &mut Contents,
+        links: &mut Links,
+    ) -> Rest {
+        while self.sender.has_room() {
+            let Some(segment) = self.sender.next_full(now) else {
+                return Rest::Segments;
+            };
+            self.send(segment, index, now, contents, links);
+        }
+        let is_quiet = self.sender.is_quiet_until(self.alarm.armed());
+        match self.sender.is_complete() || !is_quiet {
+            true => Rest::Timer,
+            false => Rest::None,
+        }
+    }
+
     /// Prefetches into the cache what an ordinary packet uses.
     #[inline]
     pub fn prefetch(&self) {
         prefetch_start(self, Self::ORDINARY);
+    }
+
+    /// A plain acknowledgement arrives. Returns whether the sender sends only new data now; if not, it may.
+    #[inline(always)]
+    pub fn hear_plain_ack(&mut self, ack: PlainAck, now: Time) -> bool {
+        self.delivered = self.delivered.wrapping_add(1);
+        self.sender.on_plain_ack(ack, now)
     }
 
     /// A segment arrives.
@@ -119,6 +148,17 @@ impl SenderSlot {
             moments.change(self.flow).established.get_or_insert(now);
         }
     }
+}
+
+/// What is left to do for a sender that has sent full segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// Nothing.
+    None,
+    /// To set its timer, or to note that it is complete.
+    Timer,
+    /// To send other segments, if there are any.
+    Segments,
 }
 
 /// A receiving endpoint with its place in the network. It begins a line of the cache.
@@ -160,6 +200,39 @@ impl ReceiverSlot {
     pub fn hear(&mut self, segment: &Segment, now: Time, moments: &mut AllMoments) {
         self.delivered = self.delivered.wrapping_add(1);
         self.receiver.on_segment(segment, now);
+        self.note_first_byte(now, moments);
+    }
+
+    /// Whether most of its answers are plain acknowledgements that reach the sender at once.
+    #[inline]
+    pub fn answers_plainly(&self) -> bool {
+        self.at_once && self.receiver.is_basic()
+    }
+
+    /// A segment arrives at a receiver that [answers plainly](Self::answers_plainly). Returns the acknowledgement that
+    /// it sends, if that is plain: there is then no other answer, and no timer runs. Otherwise there may be another one.
+    #[inline(always)] // into the one that calls it
+    pub fn answer(
+        &mut self,
+        segment: &Segment,
+        now: Time,
+        moments: &mut AllMoments,
+    ) -> Option<PlainAck> {
+        self.delivered = self.delivered.wrapping_add(1);
+        let is_plain = self.receiver.answers_plainly(segment, now);
+        self.note_first_byte(now, moments);
+        if !is_plain {
+            return None;
+        }
+        self.sent = self.sent.wrapping_add(1);
+        let ack = self.receiver.take_plain_ack();
+        debug_assert!(self.receiver.next_wakeup().is_none());
+        Some(ack)
+    }
+
+    /// Notes when the first byte was delivered.
+    #[inline]
+    fn note_first_byte(&mut self, now: Time, moments: &mut AllMoments) {
         if self.awaits_first_byte && self.receiver.delivered() > 0 {
             self.awaits_first_byte = false;
             moments.change(self.flow).first_byte = Some(now);

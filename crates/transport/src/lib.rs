@@ -14,7 +14,7 @@ pub mod tcp;
 
 pub use params::{ResolvedTcpParams, TcpParams};
 pub use presets::Preset;
-pub use segment::{Flags, SackBlock, SackBlocks, Segment};
+pub use segment::{Flags, PlainAck, SackBlock, SackBlocks, Segment};
 pub use strum::VariantArray;
 pub use tcp::endpoint::{Due, Endpoint};
 pub use tcp::receiver::Receiver;

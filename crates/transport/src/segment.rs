@@ -219,6 +219,29 @@ pub struct Segment {
     pub ecn: Ecn,
 }
 
+/// What an acknowledgement says that has neither data nor options, and no control bit but ACK. Where endpoints are
+/// next to each other no segment needs to be built for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainAck {
+    /// Next byte expected from the peer.
+    pub ack: u64,
+    /// Bytes its sender is ready to receive beyond `ack`.
+    pub window: u32,
+}
+
+impl PlainAck {
+    /// The segment that says it.
+    #[inline]
+    pub fn segment(self) -> Segment {
+        Segment {
+            ack: self.ack,
+            window: self.window,
+            flags: Flags::ACK,
+            ..Segment::default()
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -53,13 +53,24 @@ impl Ranges {
     /// (lowest first), and returns the range that now holds it.
     #[inline(always)] // into the two that call it
     pub fn insert(&mut self, new: SackBlock, mut on_gap: impl FnMut(SackBlock)) -> SackBlock {
-        // The ranges that touch or overlap `new` are [first, last). In most cases they are at the
-        // upper end, which needs no search.
+        // Most extend the highest range.
+        if let Some(top) = self.0.last_mut()
+            && top.start <= new.start
+            && new.start <= top.end
+        {
+            if top.end < new.end {
+                on_gap(SackBlock {
+                    start: top.end,
+                    end: new.end,
+                });
+                top.end = new.end;
+            }
+            return *top;
+        }
+        // The ranges that touch or overlap `new` are [first, last). None does if it is above all others.
         let count = self.0.len();
         let (first, last) = match self.0.last() {
-            Some(top) if top.start <= new.start => {
-                (count - usize::from(top.end >= new.start), count)
-            }
+            Some(top) if top.end < new.start => (count, count),
             _ => {
                 let first = self.0.partition_point(|range| range.end < new.start);
                 // Most blocks below the upper end have been reported before.

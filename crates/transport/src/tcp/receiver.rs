@@ -16,7 +16,7 @@ use super::ecn::feedback::{AckUrgency, Feedback};
 use super::slow_reader::SlowReader;
 use super::timestamps::{before, timestamp};
 use crate::params::TcpParams;
-use crate::segment::{EcnBytes, Flags, MAX_SACK_BLOCKS, SackBlock, SackBlocks, Segment};
+use crate::segment::{EcnBytes, Flags, MAX_SACK_BLOCKS, PlainAck, SackBlock, SackBlocks, Segment};
 
 const PS_PER_US: u64 = 1_000_000;
 
@@ -284,6 +284,32 @@ impl Receiver {
         } else if segment.len > 0 || self.special || is_control(segment) {
             self.process_segment(segment, now);
         }
+    }
+
+    /// Whether it has neither ECN, timestamps, reports of duplicates nor the adaptive policy.
+    #[inline]
+    pub fn is_basic(&self) -> bool {
+        self.basic
+    }
+
+    /// As [`on_segment`](Self::on_segment), for a [basic](Self::is_basic) receiver. Returns whether a plain
+    /// acknowledgement is due, which [`take_plain_ack`](Self::take_plain_ack) gives; after it there is no further
+    /// segment, and no timer runs.
+    #[inline(always)] // into the one that calls it for each packet
+    pub fn answers_plainly(&mut self, segment: &Segment, now: Time) -> bool {
+        if self.is_plain(segment) {
+            // So it also acknowledges plainly.
+            self.enter_in_order(segment);
+            self.ack_due |= self.policy.on_data(now, false);
+            return self.ack_due && !self.other_due;
+        }
+        self.answers_otherwise_plainly(segment, now)
+    }
+
+    #[inline(never)]
+    fn answers_otherwise_plainly(&mut self, segment: &Segment, now: Time) -> bool {
+        self.on_segment(segment, now);
+        self.ack_due && !self.other_due && self.acknowledges_plainly()
     }
 
     /// Whether a segment has data in order and neither SYN nor FIN, nothing arrived out of order, the peer has not
@@ -681,12 +707,16 @@ impl Receiver {
 
     #[inline(never)] // it is written once, to where the caller wants it
     fn plain_acknowledgement(&mut self) -> Segment {
+        self.take_plain_ack().segment()
+    }
+
+    /// What the plain acknowledgement that is due says; it is then no longer due.
+    #[inline]
+    pub fn take_plain_ack(&mut self) -> PlainAck {
         self.ack_due = false;
-        Segment {
+        PlainAck {
             ack: self.next,
             window: self.window,
-            flags: Flags::ACK,
-            ..Segment::default()
         }
     }
 

@@ -214,6 +214,7 @@ impl RttEstimator {
     /// Takes the round trip of a segment that was sent once, at `sent`, and acknowledged at `now`.
     /// Ends any back-off (RFC 6298, section 5). Data is acknowledged up to `una` and was sent up to
     /// `next`.
+    #[inline(never)] // in the most frequent path few acknowledgements give a sample
     pub fn sample(&mut self, sent: Time, now: Time, una: u64, next: u64) {
         if self.peak.is_some() {
             return self.sample_with_peak(sent, now, una, next);

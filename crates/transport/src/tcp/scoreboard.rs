@@ -97,7 +97,7 @@ impl Record {
     /// Whether it was sent once and is neither selectively acknowledged nor declared lost.
     #[inline]
     fn is_plain(&self) -> bool {
-        !self.sacked && self.state.0 == 0
+        u8::from(self.sacked) | self.state.0 == 0
     }
 
     #[inline]
@@ -369,31 +369,42 @@ impl Scoreboard {
     #[inline(always)] // a call costs as much as the body for one segment
     pub(super) fn on_ack_untimed(&mut self, ack: u64) -> Acked {
         let bytes = ack - self.una;
-        // The records are contiguous from `una`, so their lengths tell where each is.
-        let (mut left, mut sent) = (bytes, None);
-        while left > 0
-            && let Some(record) = self.records.front()
-            && record.is_plain()
-            && u64::from(record.len) <= left
-        {
-            left -= u64::from(record.len);
-            sent = Some(record.sent);
-            self.records.pop_front();
-            self.first += 1;
-        }
-        self.pipe -= bytes - left;
-        self.delivered += bytes - left;
-        if left > 0 {
-            sent = self.remove_others(left, sent);
+        let (removed, mut sent) = self.remove_first_plain(bytes);
+        if removed < bytes {
+            sent = self.remove_others(bytes - removed, sent);
         }
         self.settle(ack);
         Acked { bytes, sent }
     }
 
-    /// Removes the next `left` bytes, when the plain segments before them were removed, the last of which was
-    /// sent at `sent`. Returns when the last of all was sent, as [`Acked::sent`] has it.
+    /// Removes the first segment if it is plain and not longer than `most` bytes. The records are contiguous from
+    /// `una`, so their lengths tell where each is. Returns the length and the send time of what it removes.
+    #[inline(always)] // into the two that call it
+    fn remove_first_plain(&mut self, most: u64) -> (u64, Option<Time>) {
+        let Some(record) = self.records.front() else {
+            return (0, None);
+        };
+        let (len, sent) = (u64::from(record.len), record.sent);
+        if !record.is_plain() || len > most {
+            return (0, None);
+        }
+        self.records.pop_front();
+        self.first += 1;
+        self.pipe -= len;
+        self.delivered += len;
+        (len, Some(sent))
+    }
+
+    /// Removes the next `left` bytes, when a plain segment before them was removed that was sent at `sent`, or none
+    /// was. Returns when the last of all was sent, as [`Acked::sent`] has it.
     #[inline(never)] // so that the function above is short
     fn remove_others(&mut self, mut left: u64, mut sent: Option<Time>) -> Option<Time> {
+        while left > 0
+            && let (removed, Some(at)) = self.remove_first_plain(left)
+        {
+            left -= removed;
+            sent = Some(at);
+        }
         let mut repaired = false;
         while left > 0
             && let Some(record) = self.records.front()
@@ -433,14 +444,19 @@ impl Scoreboard {
         if self.sacked_from < ack {
             self.forget_sacked_below(ack);
         }
-        // Release the memory that the overshoot of slow start needed: with thousands of flows it
-        // would be most of a run's memory.
-        let capacity = self.records.capacity();
-        if self.records.len().max(MIN_SHRINK_CAPACITY / 4) < capacity / 4 {
-            self.records.shrink_to(capacity / 2);
-            if let Some(rates) = &mut self.rates {
-                rates.shrink();
-            }
+        let quarter = self.records.capacity() / 4;
+        if self.records.len() < quarter && quarter > MIN_SHRINK_CAPACITY / 4 {
+            self.shrink();
+        }
+    }
+
+    /// Releases the memory that the overshoot of slow start needed: with thousands of flows it would be most of a
+    /// run's memory.
+    #[cold]
+    fn shrink(&mut self) {
+        self.records.shrink_to(self.records.capacity() / 2);
+        if let Some(rates) = &mut self.rates {
+            rates.shrink();
         }
     }
 
@@ -614,9 +630,11 @@ impl Scoreboard {
     fn mark_sacked(&mut self, gap: SackBlock, times: &mut Option<(Time, Time)>, now: Time) -> u64 {
         let mut bytes = 0;
         let una = self.una;
-        let start = self.place_of(gap.start);
-        for (place, record) in (start..).zip(self.records.range_mut(start..)) {
-            if record.end(una) > gap.end {
+        let mut place = self.place_of(gap.start);
+        // Not a range of records, which takes as long to make as one of them to mark: most gaps have one.
+        while let Some(record) = self.records.get_mut(place) {
+            let end = record.end(una);
+            if end > gap.end {
                 break;
             }
             self.pipe -= record.in_pipe();
@@ -632,6 +650,10 @@ impl Scoreboard {
             if let Some(rates) = &mut self.rates {
                 rates.on_delivered(record.info(place, una), now);
             }
+            if end == gap.end {
+                break;
+            }
+            place += 1;
         }
         self.delivered += bytes;
         bytes

@@ -429,15 +429,32 @@ impl Sender {
     /// As [`next_timer`](Self::next_timer); `None` also if that is certain to be at `alarm` or later.
     #[inline]
     pub fn next_timer_before(&self, alarm: Option<Time>) -> Option<Time> {
-        if let (Some(timers), Some(alarm)) = (self.optional.timers(), alarm) {
-            let timeout = self.timer.at.map(Expiry::earliest);
-            let probe = timers.probe.at.map(|at| at.earliest());
-            let earliest = earlier(earlier(timeout, timers.judge_at), probe);
-            if earliest.is_none_or(|earliest| earliest >= alarm) {
-                return None;
+        let Some(alarm) = alarm else {
+            return self.next_timer();
+        };
+        let timeout = self.timer.at.map(Expiry::earliest);
+        let earliest = match self.optional.timers() {
+            None => timeout,
+            Some(timers) => {
+                let probe = timers.probe.at.map(|at| at.earliest());
+                earlier(earlier(timeout, timers.judge_at), probe)
             }
+        };
+        match earliest.is_some_and(|earliest| earliest < alarm) {
+            true => self.next_timer(),
+            false => None,
         }
-        self.next_timer()
+    }
+
+    /// Whether [`next_timer`](Self::next_timer) is certain to be at `alarm` or later, for a sender that [sends only
+    /// new data](Self::sends_only_new), which has one timer.
+    #[inline]
+    pub fn is_quiet_until(&self, alarm: Option<Time>) -> bool {
+        match (self.timer.at, alarm) {
+            (None, _) => true,
+            (Some(at), Some(alarm)) => at.earliest() >= alarm,
+            (Some(_), None) => false,
+        }
     }
 
     /// Checks the invariants that hold after every step; for tests.

@@ -4,7 +4,7 @@ use redtail_core::{Span, Time};
 
 use super::{ConnectionState, Phase, Sender};
 use crate::cc::{AckSample, CaState, CongestionEvent, CongestionKind, PathSample, as_f64};
-use crate::segment::{Flags, Segment};
+use crate::segment::{Flags, PlainAck, Segment};
 use crate::tcp::ecn::Arrival;
 use crate::tcp::prr::{Delivery, Prr};
 use crate::tcp::recovery::{LossRecovery, Recovery, each};
@@ -17,8 +17,35 @@ impl Sender {
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, now: Time) {
         if self.sends_only_new() && self.only_advances(segment) {
-            self.advance(segment, now);
-        } else if self.connection.state == ConnectionState::Established {
+            let &Segment { ack, window, .. } = segment;
+            let fin = segment.flags.contains(Flags::FIN);
+            self.advance(PlainAck { ack, window }, fin, now);
+        } else {
+            self.on_other_segment(segment, now);
+        }
+    }
+
+    /// As [`on_segment`](Self::on_segment) with a plain acknowledgement, if it advances and the sender [sends only
+    /// new data](Self::sends_only_new). Returns whether that is so before and after it.
+    #[inline(always)] // into the one that calls it for each packet
+    pub fn on_plain_ack(&mut self, ack: PlainAck, now: Time) -> bool {
+        if self.sends_only_new() && self.is_advanced_by(ack.ack) {
+            return self.advance_in_place(ack, false, now);
+        }
+        self.on_other_plain_ack(ack, now);
+        false
+    }
+
+    #[inline(never)]
+    fn on_other_plain_ack(&mut self, ack: PlainAck, now: Time) {
+        self.on_other_segment(&ack.segment(), now);
+    }
+
+    /// Processes a segment that does more than [advance](Self::only_advances), or reaches a sender that does more
+    /// than [send new data](Self::sends_only_new).
+    #[inline]
+    fn on_other_segment(&mut self, segment: &Segment, now: Time) {
+        if self.connection.state == ConnectionState::Established {
             if self.acknowledges_nothing(segment) {
                 self.peer_window = segment.window;
             } else {
@@ -40,8 +67,20 @@ impl Sender {
     pub(super) fn only_acknowledges(&self, segment: &Segment) -> bool {
         segment.flags.contains(Flags::ACK)
             && !segment.flags.contains(Flags::SYN)
-            && (1..=self.board.outstanding()).contains(&segment.ack.wrapping_sub(self.board.una()))
             && segment.sack.is_empty()
+            && self.covers(segment.ack)
+    }
+
+    /// Whether an acknowledgement up to `ack` advances, and no data is selectively acknowledged.
+    #[inline]
+    fn is_advanced_by(&self, ack: u64) -> bool {
+        self.covers(ack) && !self.board.has_sacked()
+    }
+
+    /// Whether an acknowledgement up to `ack` covers outstanding data, and nothing that was never sent.
+    #[inline]
+    fn covers(&self, ack: u64) -> bool {
+        (1..=self.board.outstanding()).contains(&ack.wrapping_sub(self.board.una()))
     }
 
     /// Whether a segment tells only the peer's window, because everything was acknowledged before: so are most segments
@@ -57,31 +96,42 @@ impl Sender {
 
     /// Processes an acknowledgement that [only advances](Self::only_advances), for a sender that [sends only
     /// new data](Self::sends_only_new): [`on_ack`](Self::on_ack) without what it does not need then.
-    #[inline(never)] // one copy of the most frequent path
-    fn advance(&mut self, segment: &Segment, now: Time) {
-        self.peer_window = segment.window;
+    #[inline(never)]
+    fn advance(&mut self, ack: PlainAck, fin: bool, now: Time) {
+        self.advance_in_place(ack, fin, now);
+    }
+
+    /// As [`advance`](Self::advance), compiled into the caller. `fin` says whether the acknowledgement carries a FIN.
+    /// Returns whether the sender still sends only new data.
+    #[inline(always)]
+    fn advance_in_place(&mut self, ack: PlainAck, fin: bool, now: Time) -> bool {
+        let PlainAck { ack, window } = ack;
+        self.peer_window = window;
         self.timeouts_in_row = 0;
         self.counters.stalls.count_if(self.progress.advance(now));
-        let delivered = self.board.delivered();
-        let acked = self.board.on_ack_untimed(segment.ack);
-        let rtt = self.sample_rtt(segment, acked, now);
+        let (outstanding, delivered) = (self.board.outstanding(), self.board.delivered());
+        let acked = self.board.on_ack_untimed(ack);
+        let rtt = self.sample_untimed(ack, acked, now);
         // Whether the congestion window limited sending until now (`window_is_full`).
-        let before = self.board.outstanding() + acked.bytes;
-        if as_f64(before + u64::from(self.mss)) > self.controller.window().cwnd {
+        if as_f64(outstanding + u64::from(self.mss)) > self.controller.window().cwnd {
             let bytes = match self.params().byte_counting {
                 true => self.board.delivered() - delivered,
                 false => acked.bytes,
             };
             if !self.controller.avoids_as_reno(bytes) {
-                let sample = self.ack_sample(segment, bytes, 0, rtt, now);
+                let sample = self.ack_sample(ack, bytes, 0, rtt, now);
                 self.controller.on_ack(&sample);
             }
         }
         self.restart_timeout(now);
-        if !self.finish(segment) && self.params().traits.pipe_is_exact && self.board.first_is_lost()
-        {
-            self.maybe_enter_recovery(now);
+        if self.finish(ack, fin) {
+            return false;
         }
+        if self.params().traits.pipe_is_exact && self.board.first_is_lost() {
+            self.maybe_enter_recovery(now);
+            return self.sends_only_new();
+        }
+        true
     }
 
     /// Processes an acknowledgement that is not the most frequent one of a basic sender.
@@ -237,11 +287,14 @@ impl Sender {
             } else {
                 acked.bytes
             };
-            let sample = self.ack_sample(segment, bytes, marked, rtt, now);
+            let sample = self.ack_sample(segment.ack, bytes, marked, rtt, now);
             self.controller.on_ack(&sample);
         }
         self.restart_timer(now);
-        if !self.finish(segment) && self.params().traits.pipe_is_exact && self.board.first_is_lost()
+        let fin = segment.flags.contains(Flags::FIN);
+        if !self.finish(segment.ack, fin)
+            && self.params().traits.pipe_is_exact
+            && self.board.first_is_lost()
         {
             // Losses that are already known begin the next episode.
             self.maybe_enter_recovery(now);
@@ -353,12 +406,12 @@ impl Sender {
             || (self.pacer.as_ref()).is_some_and(|pacer| pacer.had_full_window(self.board.una()))
     }
 
-    /// What the growth law learns from an acknowledgement that delivers `acked` bytes, newly
+    /// What the growth law learns from an acknowledgement up to `una` that delivers `acked` bytes, newly
     /// reports `marked` bytes as marked and gives the sample `rtt`.
     #[inline]
     pub(super) fn ack_sample(
         &self,
-        segment: &Segment,
+        una: u64,
         acked: u64,
         marked: u64,
         rtt: Option<Span>,
@@ -368,7 +421,7 @@ impl Sender {
             now,
             acked,
             marked,
-            una: segment.ack,
+            una,
             next: self.board.next(),
             rtt,
             srtt: self.timer.rtt.srtt(),

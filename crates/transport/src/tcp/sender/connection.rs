@@ -237,17 +237,24 @@ impl Sender {
         }
     }
 
-    /// Whether everything is acknowledged, the FIN included. All timers are then stopped.
-    pub(super) fn finish(&mut self, segment: &Segment) -> bool {
-        let all = self.stream.is_acked_by(segment.ack);
+    /// Whether an acknowledgement up to `ack` acknowledges everything, the FIN included. All timers are then stopped.
+    /// `peer_fin` says whether it carries the peer's FIN.
+    #[inline]
+    pub(super) fn finish(&mut self, ack: u64, peer_fin: bool) -> bool {
+        let all = self.stream.is_acked_by(ack);
         if all {
-            let peer_fin = segment.flags.contains(Flags::FIN);
-            self.connection.on_all_acked(self.stream.fin, peer_fin);
-            self.timer.at = None;
-            self.release();
-            self.stop_rack_timers();
+            self.end(peer_fin);
         }
         all
+    }
+
+    /// Everything is acknowledged.
+    #[inline(never)] // it happens once
+    fn end(&mut self, peer_fin: bool) {
+        self.connection.on_all_acked(self.stream.fin, peer_fin);
+        self.timer.at = None;
+        self.release();
+        self.stop_rack_timers();
     }
 
     /// The segments that open and close a connection.

@@ -311,12 +311,12 @@ impl Sender {
                 true => self.board.delivered() - delivered,
                 false => acked.bytes,
             };
-            let sample = self.ack_sample(segment, bytes, 0, rtt, now);
+            let sample = self.ack_sample(segment.ack, bytes, 0, rtt, now);
             self.controller.on_ack(&sample);
         }
         let timeout = self.restart_timeout(now);
         self.schedule_probe(timeout, now);
-        self.finish(segment);
+        self.finish(segment.ack, segment.flags.contains(Flags::FIN));
         if self.pacer.is_some() {
             self.tell_model(una, in_flight, 0, now);
         }
@@ -356,7 +356,7 @@ impl Sender {
                 true => delivered,
                 false => acked.bytes,
             };
-            let sample = self.ack_sample(segment, bytes, marked, rtt, now);
+            let sample = self.ack_sample(segment.ack, bytes, marked, rtt, now);
             self.control(&mut states, &entered, delivered, &sample);
         }
         self.optional.add().linux = Some(states);
@@ -367,7 +367,7 @@ impl Sender {
             self.sample_sacked(now);
         }
         if entered.advanced {
-            self.finish(segment);
+            self.finish(segment.ack, segment.flags.contains(Flags::FIN));
         }
     }
 

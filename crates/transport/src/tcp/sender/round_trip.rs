@@ -17,12 +17,20 @@ impl Sender {
         acked: Acked,
         now: Time,
     ) -> Option<Span> {
-        let ack = segment.ack;
+        if !self.params().timestamps {
+            return self.sample_untimed(segment.ack, acked, now);
+        }
+        // RFC 7323, section 4.1: the echoed timestamp says which transmission is answered.
+        let sent = shown_at(segment.ts_ecr, now);
+        let next = self.board.next();
+        self.timer.rtt.sample(sent, now, segment.ack, next);
+        Some(now - sent)
+    }
+
+    /// As [`sample_rtt`](Self::sample_rtt) for an acknowledgement up to `ack`, without timestamps.
+    #[inline]
+    pub(super) fn sample_untimed(&mut self, ack: u64, acked: Acked, now: Time) -> Option<Span> {
         let sent = match self.params().sampling {
-            _ if self.params().timestamps => {
-                // RFC 7323, section 4.1: the echoed timestamp says which transmission is answered.
-                shown_at(segment.ts_ecr, now)
-            }
             RttSampling::EveryAck | RttSampling::EveryDelivery => acked.sent?,
             RttSampling::OnePerWindow => {
                 let (_, sent) = self.timed.take_if(|(end, _)| ack >= end.get())?;

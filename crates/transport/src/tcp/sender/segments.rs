@@ -48,15 +48,38 @@ impl Sender {
             self.board.sample_new(len, now);
             self.set_timers_for_new(now);
         }
-        if self.timed.is_none() {
-            let end = NonZeroU64::new(seq + u64::from(len));
-            self.timed = end.map(|end| (end, now));
-        }
+        self.time_if_none(seq + u64::from(len), now);
         let ecn = match BASIC {
             true => Ecn::NotEct,
             false => self.optional.ecn().codepoint(),
         };
         self.data_segment::<BASIC>(seq, len, ecn, now)
+    }
+
+    /// As [`send_data`](Self::send_data) by a [basic](Sender::basic) sender, for a full segment that more data
+    /// follows, while others are outstanding: neither an idle time nor a wait ends or begins, and the timer runs.
+    #[inline(always)]
+    pub(super) fn send_full(&mut self, seq: u64, now: Time) -> Segment {
+        debug_assert!(!self.idle && self.timer.at.is_some());
+        let len = self.mss;
+        self.board.push(len, now);
+        self.time_if_none(seq + u64::from(len), now);
+        self.last_sent = now;
+        self.counters.data_segments += 1;
+        Segment {
+            seq,
+            len,
+            flags: Flags::ACK,
+            ..Segment::default()
+        }
+    }
+
+    /// Times the segment that ends at `end`, unless another one is being timed.
+    #[inline]
+    fn time_if_none(&mut self, end: u64, now: Time) {
+        if self.timed.is_none() {
+            self.timed = NonZeroU64::new(end).map(|end| (end, now));
+        }
     }
 
     pub(super) fn resend(&mut self, index: u64, now: Time) -> Segment {

@@ -54,17 +54,55 @@ impl Sender {
     /// [`poll_transmit`](Self::poll_transmit) of a sender that [sends only new data](Self::sends_only_new).
     #[inline(always)] // the segment is written once, to where the caller puts it
     pub fn next_new(&mut self, now: Time) -> Option<Segment> {
-        let in_flight = match self.params().traits.pipe_is_exact {
-            true => self.board.pipe(),
-            false => self.board.outstanding(),
-        };
-        let cwnd = self.controller.window().cwnd;
-        if in_flight > 0 && as_f64(in_flight + u64::from(self.mss)) > cwnd {
+        if !self.has_room() {
             return None;
         }
         let seq = self.board.next();
         let len = self.next_len(now)?;
         Some(self.send_data::<true>(seq, len, now))
+    }
+
+    /// The next segment of a sender that [sends only new data](Self::sends_only_new) and [has
+    /// room](Self::has_room), if it is full, more data follows it, and others are outstanding. So are most segments of
+    /// a long transfer. Otherwise there may be another one.
+    #[inline(always)] // as above
+    pub fn next_full(&mut self, now: Time) -> Option<Segment> {
+        let outstanding = self.board.outstanding();
+        let seq = self.board.next();
+        let full = u64::from(self.mss);
+        let is_full = outstanding > 0
+            && self.stream.left(seq) > full
+            && outstanding + full <= u64::from(self.peer_window);
+        is_full.then(|| self.send_full(seq, now))
+    }
+
+    /// Whether the congestion window lets a sender that [sends only new data](Self::sends_only_new) send.
+    #[inline(always)]
+    pub fn has_room(&self) -> bool {
+        let in_flight = match self.params().traits.pipe_is_exact {
+            true => self.board.pipe(),
+            false => self.board.outstanding(),
+        };
+        let cwnd = self.controller.window().cwnd;
+        in_flight == 0 || as_f64(in_flight + u64::from(self.mss)) <= cwnd
+    }
+
+    /// Whether it is a [basic](Sender::basic) sender to which [`poll_transmit`](Self::poll_transmit) gives nothing
+    /// because the congestion window is full.
+    #[inline]
+    pub fn is_held_by_window(&self) -> bool {
+        self.basic
+            && self.connection.state == ConnectionState::Established
+            && !self.resend_first
+            && self.window_is_used_up()
+    }
+
+    /// Whether the bytes in flight leave no room for a segment in the congestion window.
+    #[inline(never)]
+    fn window_is_used_up(&self) -> bool {
+        let in_flight = self.in_flight();
+        let cwnd = self.controller.window().cwnd;
+        in_flight > 0 && as_f64(in_flight + u64::from(self.mss)) > cwnd
     }
 
     #[inline(never)]
