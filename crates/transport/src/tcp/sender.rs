@@ -427,7 +427,7 @@ impl Sender {
     }
 
     /// As [`next_timer`](Self::next_timer); `None` also if that is certain to be at `alarm` or later.
-    #[inline]
+    #[inline(always)] // a call costs as much as the body
     pub fn next_timer_before(&self, alarm: Option<Time>) -> Option<Time> {
         let Some(alarm) = alarm else {
             return self.next_timer();
