@@ -23,8 +23,6 @@
 //! connection without a handshake leaves as a burst. The first `unpaced_segments` are not paced
 //! either; in Linux there are ten (net/ipv4/tcp_output.c, tcp_update_skb_after_send).
 
-use std::hint::select_unpredictable;
-
 use redtail_core::{Span, Time};
 
 use crate::cc::Window;
@@ -157,11 +155,11 @@ impl Pacer {
             return;
         }
         let bytes = u64::from(len);
-        // Without a branch: whether a segment begins a quantum is hard to predict.
-        let begins = (now >= self.next) | (self.quantum_at != now);
+        if now >= self.next || self.quantum_at != now {
+            self.left = self.quantum;
+        }
         self.next = self.next.max(now);
         self.quantum_at = now;
-        self.left = select_unpredictable(begins, self.quantum, self.left);
         // A conversion to a signed number takes half the instructions.
         let gap = (f64::from(len) * self.ps_per_byte) as i64;
         self.next += Span::from_ps(gap.cast_unsigned());

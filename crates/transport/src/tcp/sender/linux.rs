@@ -19,8 +19,6 @@
 //! Left out: SACK reneging, path MTU discovery, and the adaptive duplicate threshold, which loss
 //! detection by time replaces.
 
-use std::hint::select_unpredictable;
-
 use redtail_core::{Span, Time};
 
 use super::loss_probe::RackTimers;
@@ -948,8 +946,7 @@ impl Sender {
             states.on_sent();
         }
         Some(Segment {
-            // One segment of two is.
-            flags: select_unpredictable(pushed, segment.flags.with(Flags::PSH), segment.flags),
+            flags: segment.flags.with_if(pushed, Flags::PSH),
             ..segment
         })
     }
