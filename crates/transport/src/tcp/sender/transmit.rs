@@ -87,7 +87,7 @@ impl Sender {
         in_flight == 0 || as_f64(in_flight + u64::from(self.mss)) <= cwnd
     }
 
-    /// Whether it is a [basic](Sender::basic) sender to which [`poll_transmit`](Self::poll_transmit) gives nothing
+    /// Whether it is a basic sender to which [`poll_transmit`](Self::poll_transmit) gives nothing
     /// because the congestion window is full.
     #[inline]
     pub fn is_held_by_window(&self) -> bool {
