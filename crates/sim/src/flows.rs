@@ -427,7 +427,7 @@ pub struct Flows {
     pub senders: Vec<SenderSlot>,
     /// TCP receivers.
     pub receivers: Vec<ReceiverSlot>,
-    /// [`Network::back_routes`](redtail_network::Network::back_routes): what a loss needs to know. It is apart
+    /// [`Paths::back_routes`](redtail_network::Paths::back_routes): what a loss needs to know. It is apart
     /// from the receivers, which with many flows are not in the cache then.
     pub back_routes: Vec<bool>,
     /// The bytes that had reached each receiver when the measurement began, up to the last receiver that anything
