@@ -9,7 +9,7 @@ use std::str::FromStr;
 use redtail_core::Time;
 
 pub use self::pcapng::LinkType;
-use crate::links::End;
+use crate::link::End;
 use crate::network::Network;
 
 /// Picoseconds in a nanosecond.

@@ -1,152 +1,17 @@
-//! The links with queues, and the compilation of a scenario's template.
+//! The network of links and what is between them, compiled from a scenario's template.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use redtail_core::{Bytes, Dscp, Rate, Ring, Span, Stream, Time};
-use redtail_qdisc::{AnyQueue, FlowTable, Plugins, QueueContext};
+use redtail_core::{Dscp, Rate, Ring, Span, Stream, Time};
+use redtail_qdisc::{FlowTable, Plugins, QueueContext};
 use redtail_spec::{LinkParams, Scenario};
 use redtail_traffic::{Access, Direction, FlowKind};
 
-use crate::capacity::{Capacity, Deliveries};
-use crate::links::LinkBooks;
-use crate::packet::SimPacket;
+use crate::capacity::Capacity;
+use crate::link::{Link, LinkBooks, Wire};
 use crate::paths::{Jitter, Leg, Legs, Line, Paths, Pipe, Route, Target};
-
-/// A transmitter with a queue discipline in front of it.
-#[derive(Debug)]
-pub struct Link {
-    /// Its number among the links.
-    pub number: u32,
-    /// Name in results: "bottleneck", "return", "hop1", "hop1.return" …
-    pub name: String,
-    /// What stands in front of its metrics in results.
-    pub prefix: String,
-    /// Whether data of forward groups crosses it.
-    pub forward: bool,
-    /// The transmitter, which computes transmission times.
-    pub transmitter: Transmitter,
-    /// Its capacity, if its rate is not constant.
-    pub capacity: Option<Box<Capacity>>,
-    /// Mean round-trip time, without queueing, of the TCP flows with packets here.
-    pub round_trip: Option<Span>,
-    /// Packets waiting.
-    pub queue: AnyQueue<SimPacket>,
-    /// The packet being transmitted.
-    pub transmitting: Option<SimPacket>,
-    /// When this transmission began.
-    pub(crate) since: Time,
-    /// The group of this packet.
-    pub(crate) group: u32,
-    /// When the transmission ends, or a trace lets the link deliver next; [`Time::MAX`] if neither will happen.
-    pub(crate) free_at: Time,
-    /// How long after `free_at` others notice it at the earliest. It may be carried out so late, but before any
-    /// other event at the link.
-    pub(crate) slack: Span,
-    /// When the schedule has an event for it: at most `slack` after `free_at`; [`Time::MAX`] if there is none.
-    pub(crate) due: Time,
-    /// The earliest wakeup scheduled for the queue; [`Time::MAX`] if there is none.
-    pub(crate) wakeup: Time,
-    /// Random losses after the transmitter; `None` if there are none.
-    pub wire: Option<Box<Wire>>,
-    /// Its counters.
-    pub books: LinkBooks,
-}
-
-/// Loses each packet with the same probability, independently of others.
-#[derive(Debug)]
-pub struct Wire {
-    /// Probability of a loss.
-    probability: f64,
-    stream: Stream,
-    /// Packets lost over the whole run.
-    pub lost: u64,
-    /// Packets transmitted in the measurement period.
-    pub transmitted: u64,
-    /// Packets transmitted in the measurement period that were lost.
-    pub lost_of_transmitted: u64,
-}
-
-impl Link {
-    /// The latest time at which the end of its transmission may be carried out; [`Time::MAX`] if there is none.
-    pub(crate) fn latest_end(&self) -> Time {
-        match self.free_at {
-            Time::MAX => Time::MAX,
-            free_at => free_at + self.slack,
-        }
-    }
-
-    /// Whether a trace determines when it delivers.
-    pub fn has_trace(&self) -> bool {
-        matches!(self.capacity.as_deref(), Some(Capacity::Trace(_)))
-    }
-
-    /// The trace that determines when it delivers, if there is one.
-    #[inline]
-    pub fn deliveries(&mut self) -> Option<&mut Deliveries> {
-        match self.capacity.as_deref_mut() {
-            Some(Capacity::Trace(deliveries)) => Some(deliveries),
-            _ => None,
-        }
-    }
-}
-
-impl Wire {
-    /// Whether the packet transmitted now is lost. It draws for every packet, so that with the same
-    /// random numbers a higher probability loses the same packets and others.
-    pub fn loses(&mut self, measuring: bool) -> bool {
-        let lost = self.stream.uniform() < self.probability;
-        self.lost += u64::from(lost);
-        self.transmitted += u64::from(measuring);
-        self.lost_of_transmitted += u64::from(lost && measuring);
-        lost
-    }
-}
-
-/// A transmitter's rate, with what it takes to know a transmission time without a division, which costs more
-/// than the rest of the work for a packet.
-#[derive(Clone, Debug)]
-pub struct Transmitter {
-    rate: Rate,
-    /// The transmission time of a byte, in picoseconds, if it is a whole number; otherwise 0.
-    per_byte: u64,
-    /// The latest size and its transmission time, for other rates: most packets have the size of the one before.
-    latest: (u32, Span),
-}
-
-impl Transmitter {
-    pub(crate) fn new(rate: Rate) -> Self {
-        // Below 2^32 no size can take longer than a span holds.
-        let per_byte = rate.tx_time(Bytes::new(1)).as_ps();
-        let exact = Rate::FASTEST.as_bps().is_multiple_of(rate.as_bps());
-        Self {
-            rate,
-            per_byte: if exact && per_byte < 1 << 32 {
-                per_byte
-            } else {
-                0
-            },
-            latest: (0, Span::ZERO),
-        }
-    }
-
-    /// Transmission rate.
-    pub fn rate(&self) -> Rate {
-        self.rate
-    }
-
-    /// How long the transmission of `size` bytes takes.
-    #[inline]
-    pub fn time(&mut self, size: u32) -> Span {
-        if self.per_byte > 0 {
-            return Span::from_ps(u64::from(size) * self.per_byte);
-        }
-        if self.latest.0 != size {
-            self.latest = (size, self.rate.tx_time(Bytes::new(u64::from(size))));
-        }
-        self.latest.1
-    }
-}
+use crate::transmitter::Transmitter;
 
 /// The compiled network with everything in flight.
 #[derive(Debug)]
@@ -259,17 +124,12 @@ impl Compiler<'_> {
             &format!("queue.{name}"),
         );
         let wire = link.random_loss.map(|probability| {
-            Box::new(Wire {
+            let name = format!("loss.{name}");
+            let (seed, replication) = (self.scenario.seed, self.scenario.replication);
+            Box::new(Wire::new(
                 probability,
-                stream: Stream::named(
-                    self.scenario.seed,
-                    self.scenario.replication,
-                    &format!("loss.{name}"),
-                ),
-                lost: 0,
-                transmitted: 0,
-                lost_of_transmitted: 0,
-            })
+                Stream::named(seed, replication, &name),
+            ))
         });
         let number = self.network.links.len() as u32;
         self.network.links.push(Link {

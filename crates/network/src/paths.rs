@@ -9,9 +9,9 @@
 
 use redtail_core::{Dscp, Ecn, Ring, Span, Stream, Time, prefetch};
 
-use crate::network::Transmitter;
 use crate::packet::{ContentId, SimPacket, TrafficClass};
 use crate::scheduler::Scheduler;
+use crate::transmitter::Transmitter;
 
 /// What the engine can rely on: the schedule has only lines with packets.
 const HEAD: &str = "a scheduled line has a head";

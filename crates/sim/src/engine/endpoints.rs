@@ -101,8 +101,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A segment reaches a receiver that answers plainly, and its acknowledgement the
-    /// sender.
+    /// A segment reaches a receiver that answers plainly, and its acknowledgement the sender.
     #[inline(never)] // one copy of the most frequent path
     pub(super) fn receiver_answers(&mut self, index: u32, content: ContentId, ecn: Ecn) {
         let now = self.now;

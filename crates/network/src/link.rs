@@ -1,0 +1,508 @@
+//! A link: a transmitter with a queue in front, its random losses, its counters, and its work.
+
+use redtail_core::{Span, Stream, Time};
+use redtail_qdisc::{AnyQueue, DropReason, Outlook, QueueDiscipline, Sink, TcpHeader};
+
+use crate::capacity::{Capacity, Deliveries};
+use crate::packet::{ContentId, SimPacket};
+use crate::paths::{Paths, Route};
+use crate::scheduler::{Class, Event, Scheduler};
+use crate::statistics::{Measured, PacketOwner};
+use crate::transmitter::Transmitter;
+
+/// The least span: the ends of transmissions come before other events at the same time.
+pub(crate) const INSTANT: Span = Span::from_ps(1);
+
+/// Packets that passed a link, over the whole run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinkPassed {
+    /// Packets offered to its queue.
+    pub arrived: u64,
+    /// Packets that its transmitter sent off completely.
+    pub departed: u64,
+    /// Packets its queue dropped.
+    pub dropped: u64,
+    /// Packets its queue marked.
+    pub marked: u64,
+    /// The sum of the queueing delays of the packets whose transmission began, in picoseconds,
+    /// modulo 2^64.
+    pub waited: u64,
+}
+
+/// Which end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    /// Packets that arrive at its queue, before the queue admits or drops them.
+    In,
+    /// Packets that its transmitter has sent, at the end of the transmission.
+    Out,
+}
+
+/// The endpoints, as the links know them. They keep what packets carry.
+pub trait Ends {
+    /// A queue has dropped a packet, or a wire has lost it: nobody needs its content any more.
+    fn lost(&mut self, packet: &SimPacket);
+
+    /// A queue has marked a packet (ECN) that counts in the measurement period.
+    #[inline]
+    fn marked(&mut self, _packet: &SimPacket) {}
+
+    /// The TCP header of a packet of this group, if it has one.
+    fn tcp_header(&self, packet: &SimPacket, group: usize) -> Option<TcpHeader>;
+
+    /// A packet passes an end of a link.
+    #[inline]
+    fn pass(&mut self, _link: u32, _end: End, _packet: &SimPacket, _now: Time) {}
+}
+
+/// The counters of one link.
+#[derive(Debug)]
+pub struct LinkBooks {
+    /// Packets that passed it.
+    pub passed: LinkPassed,
+    /// Packets waiting, by group.
+    pub waiting: Vec<u64>,
+    /// `None` during the warm-up.
+    pub statistics: Option<Measured>,
+    /// What had passed it at the latest sample, and how many transmissions had begun.
+    pub(crate) sampled: (LinkPassed, u64),
+}
+
+impl LinkBooks {
+    /// Those of a link that nothing has passed, crossed by this many traffic groups.
+    pub(crate) fn new(groups: usize) -> Self {
+        Self {
+            passed: LinkPassed::default(),
+            waiting: vec![0; groups],
+            statistics: None,
+            sampled: Default::default(),
+        }
+    }
+}
+
+/// A transmitter with a queue discipline in front of it.
+#[derive(Debug)]
+pub struct Link {
+    /// Its number among the links.
+    pub number: u32,
+    /// Name in results: "bottleneck", "return", "hop1", "hop1.return" …
+    pub name: String,
+    /// What stands in front of its metrics in results.
+    pub prefix: String,
+    /// Whether data of forward groups crosses it.
+    pub forward: bool,
+    /// The transmitter, which computes transmission times.
+    pub transmitter: Transmitter,
+    /// Its capacity, if its rate is not constant.
+    pub capacity: Option<Box<Capacity>>,
+    /// Mean round-trip time, without queueing, of the TCP flows with packets here.
+    pub round_trip: Option<Span>,
+    /// Packets waiting.
+    pub queue: AnyQueue<SimPacket>,
+    /// The packet being transmitted.
+    pub transmitting: Option<SimPacket>,
+    /// When this transmission began.
+    pub(crate) since: Time,
+    /// The group of this packet.
+    pub(crate) group: u32,
+    /// When the transmission ends, or a trace lets the link deliver next; [`Time::MAX`] if neither will happen.
+    pub(crate) free_at: Time,
+    /// How long after `free_at` others notice it at the earliest. It may be carried out so late, but before any
+    /// other event at the link.
+    pub(crate) slack: Span,
+    /// When the schedule has an event for it: at most `slack` after `free_at`; [`Time::MAX`] if there is none.
+    pub(crate) due: Time,
+    /// The earliest wakeup scheduled for the queue; [`Time::MAX`] if there is none.
+    pub(crate) wakeup: Time,
+    /// Random losses after the transmitter; `None` if there are none.
+    pub wire: Option<Box<Wire>>,
+    /// Its counters.
+    pub books: LinkBooks,
+}
+
+/// Loses each packet with the same probability, independently of others.
+#[derive(Debug)]
+pub struct Wire {
+    /// Probability of a loss.
+    probability: f64,
+    stream: Stream,
+    /// Packets lost over the whole run.
+    pub lost: u64,
+    /// Packets transmitted in the measurement period.
+    pub transmitted: u64,
+    /// Packets transmitted in the measurement period that were lost.
+    pub lost_of_transmitted: u64,
+}
+
+impl Link {
+    /// The latest time at which the end of its transmission may be carried out; [`Time::MAX`] if there is none.
+    pub(crate) fn latest_end(&self) -> Time {
+        match self.free_at {
+            Time::MAX => Time::MAX,
+            free_at => free_at + self.slack,
+        }
+    }
+
+    /// Whether a trace determines when it delivers.
+    pub fn has_trace(&self) -> bool {
+        matches!(self.capacity.as_deref(), Some(Capacity::Trace(_)))
+    }
+
+    /// The trace that determines when it delivers, if there is one.
+    #[inline]
+    pub fn deliveries(&mut self) -> Option<&mut Deliveries> {
+        match self.capacity.as_deref_mut() {
+            Some(Capacity::Trace(deliveries)) => Some(deliveries),
+            _ => None,
+        }
+    }
+}
+
+impl Wire {
+    /// Losses of this probability, drawn from `stream`.
+    pub(crate) fn new(probability: f64, stream: Stream) -> Self {
+        Self {
+            probability,
+            stream,
+            lost: 0,
+            transmitted: 0,
+            lost_of_transmitted: 0,
+        }
+    }
+
+    /// Whether the packet transmitted now is lost. It draws for every packet, so that with the same
+    /// random numbers a higher probability loses the same packets and others.
+    pub fn loses(&mut self, measuring: bool) -> bool {
+        let lost = self.stream.uniform() < self.probability;
+        self.lost += u64::from(lost);
+        self.transmitted += u64::from(measuring);
+        self.lost_of_transmitted += u64::from(lost && measuring);
+        lost
+    }
+}
+
+/// Receives the drops and marks of a queue during one call.
+struct QueueEvents<'a, E> {
+    books: &'a mut LinkBooks,
+    routes: &'a [Route],
+    ends: &'a mut E,
+    /// The packet being offered, unless it has been dropped.
+    arriving: Option<ContentId>,
+}
+
+impl<E: Ends> Sink<SimPacket> for QueueEvents<'_, E> {
+    fn dropped(&mut self, packet: SimPacket, _reason: DropReason, now: Time) {
+        let group = self.routes[packet.route as usize].group as usize;
+        let waited = self.arriving != Some(packet.content);
+        if !waited {
+            self.arriving = None;
+        }
+        self.books.passed.dropped += 1;
+        self.books.waiting[group] -= u64::from(waited);
+        self.ends.lost(&packet);
+        if let Some(statistics) = &mut self.books.statistics {
+            let flow = packet.flow;
+            let waited = waited.then_some(packet.stamp);
+            statistics.on_drop(PacketOwner { group, flow }, waited, now);
+        }
+    }
+
+    fn marked(&mut self, packet: &SimPacket, _now: Time) {
+        let group = self.routes[packet.route as usize].group as usize;
+        self.books.passed.marked += 1;
+        if let Some(statistics) = &mut self.books.statistics {
+            let waited = self.arriving != Some(packet.content);
+            if statistics.on_mark(group, waited.then_some(packet.stamp)) {
+                self.ends.marked(packet);
+            }
+        }
+    }
+
+    fn tcp_header(&self, packet: &SimPacket) -> Option<TcpHeader> {
+        let group = self.routes[packet.route as usize].group as usize;
+        self.ends.tcp_header(packet, group)
+    }
+}
+
+impl Link {
+    /// The group of the packet being transmitted, and the start of the transmission.
+    pub(crate) fn in_transmission(&self) -> Option<(usize, Time)> {
+        self.transmitting.as_ref()?;
+        Some((self.group as usize, self.since))
+    }
+}
+
+/// A link at work. What it needs of the rest of the network are arguments, so that a link is looked up once for all that
+/// an event does there.
+impl Link {
+    /// A packet reaches its queue: the head of `line`.
+    #[inline(always)]
+    pub(crate) fn offer<E: Ends>(
+        &mut self,
+        line: u32,
+        now: Time,
+        paths: &mut Paths,
+        scheduler: &mut Scheduler,
+        ends: &mut E,
+    ) {
+        if self.free_at <= now {
+            self.catch_up(now + INSTANT, paths, scheduler, ends);
+        }
+        // It is copied once, by the queue: from the line, where all of it was written long ago.
+        let packet = paths.lines[line as usize].take(line, scheduler);
+        ends.pass(self.number, End::In, packet, now);
+        let group = paths.routes[packet.route as usize].group as usize;
+        let flow = packet.flow;
+        let books = &mut self.books;
+        books.passed.arrived += 1;
+        let mut events = QueueEvents {
+            books,
+            routes: &paths.routes,
+            ends: &mut *ends,
+            arriving: Some(packet.content),
+        };
+        let Outlook { packets, wakeup } = self.queue.arrive(*packet, now, &mut events);
+        let admitted = events.arriving.is_some();
+        books.waiting[group] += u64::from(admitted);
+        if let Some(statistics) = &mut books.statistics {
+            statistics.on_arrival(PacketOwner { group, flow }, admitted, packets, now);
+        }
+        let wakeup = match self.transmitting {
+            Some(_) => wakeup,
+            None => self.resume(now, paths, scheduler, ends),
+        };
+        self.arm_queue(wakeup, now, scheduler);
+    }
+
+    /// Carries out the ends of transmissions before `limit`, each with the time at which it was due.
+    pub(crate) fn catch_up<E: Ends>(
+        &mut self,
+        limit: Time,
+        paths: &mut Paths,
+        scheduler: &mut Scheduler,
+        ends: &mut E,
+    ) {
+        while self.free_at < limit {
+            let at = self.free_at;
+            self.send_off(at, paths, scheduler, ends);
+            let wakeup = self.transmit_next(at, paths, ends);
+            self.arm_queue(wakeup, at, scheduler);
+        }
+    }
+
+    /// The packet being transmitted has been sent completely.
+    #[inline(always)]
+    fn send_off<E: Ends>(
+        &mut self,
+        now: Time,
+        paths: &mut Paths,
+        scheduler: &mut Scheduler,
+        ends: &mut E,
+    ) {
+        let packet = self.transmitting.as_ref();
+        let packet = packet.expect("the link was transmitting");
+        ends.pass(self.number, End::Out, packet, now);
+        let books = &mut self.books;
+        books.passed.departed += 1;
+        if let Some(statistics) = &mut books.statistics {
+            let group = self.group as usize;
+            statistics.on_transmitted(group, self.since, now, self.capacity.as_deref());
+        }
+        let measuring = books.statistics.is_some();
+        if let Some(wire) = &mut self.wire
+            && wire.loses(measuring)
+        {
+            ends.lost(packet);
+        } else {
+            paths.send(packet, now, scheduler);
+        }
+        self.transmitting = None;
+    }
+
+    /// An idle link begins to transmit, if there is a packet. Returns when the queue is to be woken next.
+    #[inline(never)]
+    pub(crate) fn resume<E: Ends>(
+        &mut self,
+        now: Time,
+        paths: &Paths,
+        scheduler: &mut Scheduler,
+        ends: &mut E,
+    ) -> Time {
+        let wakeup = self.transmit_next(now, paths, ends);
+        let due = match self.slack {
+            Span::ZERO => self.free_at,
+            // An event that the schedule still has from an earlier transmission comes before it is needed.
+            _ => self.due.min(self.latest_end()),
+        };
+        if due != self.due {
+            self.due = due;
+            scheduler.set_link(self.number, due);
+        }
+        wakeup
+    }
+
+    /// Begins the next transmission of a link that is not transmitting, if there is a packet. Returns when the queue
+    /// is to be woken next. The caller sees to an event for the end.
+    #[inline(always)]
+    fn transmit_next<E: Ends>(&mut self, now: Time, paths: &Paths, ends: &mut E) -> Time {
+        if self.capacity.is_some() {
+            return self.transmit_next_changing(now, paths, ends);
+        }
+        let end = |link: &mut Link, size| now + link.transmitter.time(size);
+        let (free_at, wakeup) = self.begin(now, paths, ends, end);
+        self.free_at = free_at;
+        wakeup
+    }
+
+    /// As [`Link::transmit_next`], for a link whose rate is not constant.
+    #[cold]
+    fn transmit_next_changing<E: Ends>(&mut self, now: Time, paths: &Paths, ends: &mut E) -> Time {
+        let (free_at, wakeup) = match self.capacity.as_deref_mut() {
+            Some(Capacity::Trace(deliveries)) => {
+                let next = deliveries.next_after(now);
+                let some = self.transmitting.is_some() || self.queue.backlog().packets > 0;
+                let wakeup = self.queue.next_wakeup().unwrap_or(Time::MAX);
+                (if some { next } else { Time::MAX }, wakeup)
+            }
+            _ => self.begin(now, paths, ends, |link, size| {
+                match link.capacity.as_deref() {
+                    Some(Capacity::Steps(steps)) => steps.end(now, size),
+                    _ => unreachable!("the rate changes by steps"),
+                }
+            }),
+        };
+        self.free_at = free_at;
+        wakeup
+    }
+
+    /// Begins to transmit the next packet from the queue, if there is one. `end` computes the end of the transmission
+    /// from the packet's size. Returns this end, [`Time::MAX`] if there is no packet, and when the queue is to be
+    /// woken next.
+    #[inline(always)]
+    fn begin<E: Ends>(
+        &mut self,
+        now: Time,
+        paths: &Paths,
+        ends: &mut E,
+        end: impl FnOnce(&mut Link, u32) -> Time,
+    ) -> (Time, Time) {
+        let books = &mut self.books;
+        let mut events = QueueEvents {
+            books,
+            routes: &paths.routes,
+            ends: &mut *ends,
+            arriving: None,
+        };
+        let next = &mut self.transmitting;
+        let Outlook { packets, wakeup } = self.queue.depart(now, &mut events, next);
+        let Some(packet) = next else {
+            return (Time::MAX, wakeup);
+        };
+        self.since = now;
+        self.group = paths.routes[packet.route as usize].group;
+        let group = self.group as usize;
+        let waited = now - packet.stamp;
+        let size = packet.size;
+        books.waiting[group] -= 1;
+        books.passed.waited = books.passed.waited.wrapping_add(waited.as_ps());
+        if let Some(statistics) = &mut books.statistics {
+            statistics.on_departure(group, waited, packets, now);
+        }
+        (end(self, size), wakeup)
+    }
+
+    /// A trace has one or more opportunities to deliver at this time.
+    #[cold]
+    pub(crate) fn on_opportunity<E: Ends>(
+        &mut self,
+        now: Time,
+        paths: &mut Paths,
+        scheduler: &mut Scheduler,
+        ends: &mut E,
+    ) {
+        let mut room = match self.deliveries() {
+            Some(deliveries) => deliveries.room(now),
+            None => unreachable!("this link has a trace"),
+        };
+        while room > 0 {
+            if self.transmitting.is_none() {
+                let begin = |link: &mut Link, size| {
+                    link.deliveries().expect("it is there").left = size;
+                    now
+                };
+                if self.begin(now, paths, ends, begin).0 == Time::MAX {
+                    break;
+                }
+            }
+            let left = &mut self.deliveries().expect("it is there").left;
+            let carried = room.min(u64::from(*left));
+            room -= carried;
+            *left -= carried as u32;
+            let done = *left == 0;
+            let group = self.group as usize;
+            if let Some(statistics) = &mut self.books.statistics {
+                statistics.on_delivered(group, carried);
+            }
+            if done {
+                self.send_off(now, paths, scheduler, ends);
+            }
+        }
+        let wakeup = self.transmit_next(now, paths, ends);
+        self.arm_queue(wakeup, now, scheduler);
+    }
+
+    /// Schedules the wakeup of the queue; [`Time::MAX`] is never.
+    #[inline]
+    pub(crate) fn arm_queue(&mut self, wakeup: Time, now: Time, scheduler: &mut Scheduler) {
+        if wakeup < self.wakeup {
+            self.arm_earlier(wakeup, now, scheduler);
+        }
+    }
+
+    /// As [`Link::arm_queue`], for a time before the one that is scheduled.
+    #[inline(never)]
+    fn arm_earlier(&mut self, wakeup: Time, now: Time, scheduler: &mut Scheduler) {
+        assert!(
+            self.slack == Span::ZERO,
+            "{}: the queue asks to be woken, but may be called late",
+            self.name
+        );
+        self.wakeup = wakeup;
+        let at = wakeup.max(now);
+        scheduler.add(Event::new(at, Class::QueueWakeup, self.number));
+    }
+
+    /// The queue asked to be woken now.
+    pub(crate) fn on_queue_wakeup<E: Ends>(
+        &mut self,
+        now: Time,
+        paths: &Paths,
+        scheduler: &mut Scheduler,
+        ends: &mut E,
+    ) {
+        if self.wakeup > now {
+            return; // replaced by an earlier wakeup
+        }
+        self.wakeup = Time::MAX;
+        if self.queue.next_wakeup().is_some_and(|at| at <= now) {
+            self.queue.on_wakeup(now);
+        }
+        if self.transmitting.is_none() {
+            self.resume(now, paths, scheduler, ends);
+        }
+        let next = self.queue.next_wakeup().unwrap_or(Time::MAX);
+        if next <= now {
+            // The wakeup that the queue asks for is already due. A busy link polls the queue when
+            // it is free, and one with a trace when it can deliver. On an idle link this would
+            // repeat for ever.
+            let busy = self.transmitting.is_some() || self.has_trace();
+            assert!(
+                busy,
+                "{}: woken in time, the queue gives nothing",
+                self.name
+            );
+            return;
+        }
+        self.arm_queue(next, now, scheduler);
+    }
+}
