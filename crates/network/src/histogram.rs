@@ -5,8 +5,6 @@
 //! at each queue, and takes a third of the instructions that the crate `hdrhistogram` needs (docs/performance.md). The
 //! tests compare the two.
 
-use std::cmp::Ordering;
-
 /// Three significant digits: a step is at most a thousandth of its values.
 pub type ThreeDigits = Histogram<10>;
 
@@ -142,10 +140,7 @@ impl<const BITS: u32> Histogram<BITS> {
             passed += step.count;
             passed >= rank
         });
-        reached.map_or(0, |step| match q.total_cmp(&0.0) {
-            Ordering::Equal => step.lowest,
-            _ => step.highest,
-        })
+        reached.map_or(0, |step| if q > 0.0 { step.highest } else { step.lowest })
     }
 }
 
