@@ -126,6 +126,17 @@ impl SenderSlot {
         }
     }
 
+    /// Sets its alarm to no later than `deadline`, and its release if it is paced.
+    #[inline(always)] // into the two that call it
+    pub fn set_timers(&mut self, deadline: Option<Time>, index: u32, scheduler: &mut Scheduler) {
+        self.alarm
+            .arm(deadline, Class::SenderTimer, index, scheduler);
+        // Releases are not in the alarm, so that its distant timer is not rescheduled.
+        if self.sender.is_paced() {
+            scheduler.set_release(index, self.sender.next_release());
+        }
+    }
+
     /// Prefetches into the cache what an ordinary packet uses.
     #[inline]
     pub fn prefetch(&self) {

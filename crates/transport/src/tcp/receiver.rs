@@ -182,7 +182,7 @@ impl Receiver {
 
     /// Whether any segment is due.
     #[inline]
-    pub(super) fn has_due(&self) -> bool {
+    pub fn has_due(&self) -> bool {
         self.ack_due | self.other_due
     }
 
@@ -661,15 +661,25 @@ impl Receiver {
     /// The next segment to put on the wire now, if any; call until `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
-        if self.other_due
-            && let Some(segment) = self.send_other(now)
-        {
+        if let Some(segment) = self.poll_other(now) {
             return Some(segment);
         }
-        if !self.ack_due {
-            return None;
+        self.ack_due.then(|| self.acknowledgement(now))
+    }
+
+    /// The next segment to put on the wire now that is not an ordinary acknowledgement, if any; call until `None`.
+    #[inline]
+    pub fn poll_other(&mut self, now: Time) -> Option<Segment> {
+        match self.other_due {
+            true => self.send_other(now),
+            false => None,
         }
-        Some(self.acknowledgement(now))
+    }
+
+    /// Whether an ordinary acknowledgement is due.
+    #[inline]
+    pub fn is_ack_due(&self) -> bool {
+        self.ack_due
     }
 
     /// As [`poll_transmit`](Self::poll_transmit): writes the segment to `to`, so that it is not copied, and returns
@@ -696,9 +706,9 @@ impl Receiver {
         self.basic && !self.special && !selective
     }
 
-    /// An ordinary acknowledgement of what has arrived.
+    /// An ordinary acknowledgement of what has arrived, which is then no longer due.
     #[inline]
-    fn acknowledgement(&mut self, now: Time) -> Segment {
+    pub fn acknowledgement(&mut self, now: Time) -> Segment {
         match self.acknowledges_plainly() {
             true => self.plain_acknowledgement(),
             false => self.acknowledgement_with_options(now),

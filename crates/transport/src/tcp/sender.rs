@@ -401,6 +401,13 @@ impl Sender {
         earlier(self.next_timer(), self.next_release())
     }
 
+    /// Whether it has none of what most senders do without: ECN, timestamps, losses detected by time, reductions undone
+    /// or spread, pacing, a law that watches the path.
+    #[inline]
+    pub fn is_basic(&self) -> bool {
+        self.basic
+    }
+
     /// Whether segments are paced, so that there may be a release.
     #[inline]
     pub fn is_paced(&self) -> bool {

@@ -165,6 +165,7 @@ impl Sender {
             0
         };
         if self.optional.linux().is_some() {
+            self.catch_up();
             return self.on_ack_as_linux(segment, marked, same_window, now);
         }
         let (una, delivered) = (self.board.una(), self.board.delivered());

@@ -933,13 +933,11 @@ impl Sender {
     }
 
     /// [`poll_transmit`](Self::poll_transmit) of a sender that [sends new
-    /// data](Self::sends_new_as_linux).
+    /// data](Self::sends_new_as_linux), but the timers may still be to be set for what was sent:
+    /// [`next_timer_after_sending`](Self::next_timer_after_sending) sets them.
     #[inline(always)] // the segment is written once, to where the caller puts it
     pub fn next_new_as_linux(&mut self, now: Time) -> Option<Segment> {
-        let Some(len) = self.next_len_as_linux(now) else {
-            self.catch_up(now);
-            return None;
-        };
+        let len = self.next_len_as_linux(now)?;
         let segment = self.send_data::<false>(self.board.next(), len, now);
         let pushed = self.ends_burst();
         if let Some(states) = self.optional.linux_mut() {
@@ -953,7 +951,11 @@ impl Sender {
 
     #[inline(never)]
     pub(super) fn poll_new_as_linux(&mut self, now: Time) -> Option<Segment> {
-        self.next_new_as_linux(now)
+        let segment = self.next_new_as_linux(now);
+        if segment.is_none() {
+            self.catch_up();
+        }
+        segment
     }
 
     /// The length of the next segment of a sender that [sends new data](Self::sends_new_as_linux), if it

@@ -4,6 +4,7 @@
 
 use redtail_core::{Span, Time};
 
+use super::linux::LinuxStates;
 use super::{Phase, Sender};
 use crate::cc::CongestionKind;
 use crate::segment::Segment;
@@ -27,7 +28,8 @@ pub(super) struct RackTimers {
     /// When the reordering timer is due (RFC 8985, section 6.2, step 5).
     pub judge_at: Option<Time>,
     pub probe: TailLossProbe,
-    /// Data was sent, and the timers are still to be set for it: once for all segments that leave together.
+    /// New data was sent, and the timers are still to be set for it: once for all segments that leave together, or
+    /// not at all if an acknowledgement sets them anew before any can expire.
     pub is_behind: bool,
 }
 
@@ -176,6 +178,7 @@ impl Sender {
         let Some(timers) = self.optional.timers_mut() else {
             return;
         };
+        timers.is_behind = false;
         timers.probe.at = match self.timer.rtt.srtt() {
             Some(srtt) if quiet && timers.probe.unanswered.is_none() => Some(ProbeExpiry {
                 probe: Expiry::new(now, wait(srtt)),
@@ -247,8 +250,7 @@ impl Sender {
         }
     }
 
-    /// New data was sent: it sets the timers, now or with the segments that leave together with it
-    /// ([`catch_up`](Self::catch_up)).
+    /// New data was sent: it sets the timers, now or later ([`catch_up`](Self::catch_up)).
     #[inline]
     pub(super) fn set_timers_for_new(&mut self, now: Time) {
         let Some(timers) = self.optional.timers_mut() else {
@@ -261,15 +263,48 @@ impl Sender {
         }
     }
 
-    /// Sets the timers for the new data sent at `now`.
+    /// Sets the timers for the new data that was sent last, if they are still to be set for it.
     #[inline]
-    pub(super) fn catch_up(&mut self, now: Time) {
-        if self
-            .optional
-            .timers()
-            .is_some_and(|timers| timers.is_behind)
-        {
-            self.set_timers_behind_probe(now);
+    pub(super) fn catch_up(&mut self) {
+        if self.is_behind() {
+            self.set_timers_behind_probe(self.last_sent);
+        }
+    }
+
+    /// Whether the timers are still to be set for the new data that was sent last.
+    #[inline]
+    fn is_behind(&self) -> bool {
+        let timers = self.optional.timers();
+        timers.is_some_and(|timers| timers.is_behind)
+    }
+
+    /// As [`next_timer_before`](Self::next_timer_before), for a sender whose timers may still be to be set for the new
+    /// data that was sent last. They are not set if they are certain to expire at `alarm` or later: mostly an
+    /// acknowledgement sets them anew before.
+    #[inline(always)] // into the one that calls it
+    pub fn next_timer_after_sending(&mut self, alarm: Option<Time>) -> Option<Time> {
+        if self.is_behind() {
+            if alarm.is_some_and(|alarm| alarm <= self.earliest_behind()) {
+                return None;
+            }
+            self.set_timers_behind_probe(self.last_sent);
+        }
+        self.next_timer_before(alarm)
+    }
+
+    /// A time that no timer expires before once all are set for the new data that was sent last; zero if none is
+    /// certain.
+    #[inline]
+    fn earliest_behind(&self) -> Time {
+        let ordinary = self.phase == Phase::Open
+            && self.optional.linux().is_some_and(LinuxStates::may_probe)
+            && self.optional.timers().is_some_and(RackTimers::are_ordinary);
+        match (ordinary, self.timer.rtt.srtt(), self.board.first_sent()) {
+            (true, Some(srtt), Some(first)) if self.timer.restart() == TimerRestart::Head => {
+                let probe = self.last_sent + probe_wait(srtt, false, self.timer.wheel());
+                probe.min(first + self.timer.rtt.rto())
+            }
+            _ => Time::ZERO,
         }
     }
 
@@ -277,9 +312,6 @@ impl Sender {
     /// retransmission timer (Linux, tcp_event_new_data_sent).
     #[inline(never)]
     fn set_timers_behind_probe(&mut self, now: Time) {
-        if let Some(timers) = self.optional.timers_mut() {
-            timers.is_behind = false;
-        }
         let timeout = match self.board.first_sent() {
             Some(sent) if self.timer.restart() == TimerRestart::Head => {
                 Some(self.timer.start_from(sent, now))

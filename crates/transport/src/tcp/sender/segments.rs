@@ -83,7 +83,7 @@ impl Sender {
     }
 
     pub(super) fn resend(&mut self, index: u64, now: Time) -> Segment {
-        self.catch_up(now);
+        self.catch_up();
         let (seq, len) = self.board.on_resent(index, now);
         if self.timer.restart() == TimerRestart::Head && seq == self.board.una() {
             self.run_from_head(now);

@@ -100,6 +100,7 @@ impl Sender {
         if let Some(pacer) = &mut self.pacer {
             pacer.release();
         }
+        self.catch_up();
         let mut probing = false;
         if let Some(timers) = self.optional.timers_mut() {
             let allowed = self.phase == Phase::Open && self.board.outstanding() > 0;

@@ -35,7 +35,7 @@ impl Sender {
         }
         let segment = self.next_segment(now);
         if segment.is_none() {
-            self.catch_up(now);
+            self.catch_up();
         }
         segment
     }
