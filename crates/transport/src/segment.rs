@@ -78,7 +78,8 @@ impl Flags {
     #[inline]
     #[must_use]
     pub const fn with_if(self, on: bool, other: Self) -> Self {
-        if on { self.with(other) } else { self }
+        // Without a branch: every second segment is pushed.
+        Self(self.0 | other.0 & (on as u8).wrapping_neg())
     }
 }
 

@@ -190,7 +190,9 @@ impl Engine<'_> {
     }
 
     pub(super) fn on_sender_timer(&mut self, index: u32) {
-        self.prefetch_for_timer();
+        if self.many_flows {
+            self.prefetch_for_timer();
+        }
         let slot = &mut self.ends.flows.senders[index as usize];
         if slot.alarm.rings(self.now) {
             slot.sender.on_wakeup(self.now);
@@ -204,7 +206,9 @@ impl Engine<'_> {
     }
 
     pub(super) fn on_receiver_timer(&mut self, index: u32) {
-        self.prefetch_for_timer();
+        if self.many_flows {
+            self.prefetch_for_timer();
+        }
         let slot = &mut self.ends.flows.receivers[index as usize];
         if slot.alarm.rings(self.now) {
             slot.receiver.on_wakeup(self.now);
@@ -216,14 +220,12 @@ impl Engine<'_> {
     /// timers of two of many flows.
     #[inline(never)] // timers are rare, and the loop of events is large
     fn prefetch_for_timer(&self) {
-        if self.many_flows {
-            let next = self.links.scheduler.first_timer();
-            let index = next.index() as usize;
-            match next.class() {
-                Class::SenderTimer => self.ends.flows.senders[index].prefetch(),
-                Class::ReceiverTimer => prefetch(&self.ends.flows.receivers[index]),
-                _ => {}
-            }
+        let next = self.links.scheduler.first_timer();
+        let index = next.index() as usize;
+        match next.class() {
+            Class::SenderTimer => self.ends.flows.senders[index].prefetch(),
+            Class::ReceiverTimer => prefetch(&self.ends.flows.receivers[index]),
+            _ => {}
         }
     }
 

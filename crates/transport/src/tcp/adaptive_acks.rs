@@ -336,7 +336,7 @@ impl AdaptiveAcks {
     #[inline]
     pub(super) fn deadline_before(&self, alarm: Time) -> Option<Time> {
         let (_, expiry) = self.timer?;
-        (expiry.earliest() < alarm).then(|| self.wheel.expiry(expiry))
+        self.wheel.expiry_before(expiry, alarm)
     }
 
     /// Whether an acknowledgement is being delayed.

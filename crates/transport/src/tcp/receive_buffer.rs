@@ -33,7 +33,7 @@ use std::hint::select_unpredictable;
 
 use redtail_core::{Span, Time};
 
-use super::timestamps::shown_at;
+use super::timestamps::us_since;
 use crate::params::TcpParams;
 use crate::segment::Segment;
 
@@ -55,13 +55,14 @@ const CUSHION: u64 = 16;
 /// The gain of the smoothed round trip is one over this.
 const SMOOTHING: u64 = 8;
 
-/// The unit of the kernel's timestamps (`TCP_TS_HZ`).
-const TICK: Span = Span::from_ms(1);
+/// Microseconds in a tick of the kernel's timestamps (`TCP_TS_HZ`): they are milliseconds.
+const TICK_US: u64 = 1000;
 
-/// The kernel's timestamp clock at `now`, in ticks.
+/// The ticks of the kernel's timestamp clock from when this model's clock showed `echo` to `now`.
 #[inline]
-fn ticks(now: Time) -> u64 {
-    now.as_ps() / TICK.as_ps()
+fn waited(echo: u32, now: Time) -> u64 {
+    let (now_us, ago) = us_since(echo, now);
+    now_us / TICK_US - now_us.saturating_sub(ago) / TICK_US
 }
 
 /// The receive buffer of a connection.
@@ -118,9 +119,13 @@ impl ReceiveBuffer {
         let echo = Some(segment.ts_ecr);
         let counts = (self.echo != echo) & (segment.len >= full);
         self.echo = echo;
-        let waited = ticks(now) - ticks(shown_at(segment.ts_ecr, now));
-        let (sample, before) = (TICK * waited.max(1), self.round_trip);
-        let smooth = before - before / SMOOTHING + sample / SMOOTHING;
+        let (sample, before) = (
+            Span::from_ms(waited(segment.ts_ecr, now).max(1)),
+            self.round_trip,
+        );
+        // It is less than the greater of the two, so that it needs no saturation.
+        let smooth = before.as_ps() - before.as_ps() / SMOOTHING + sample.as_ps() / SMOOTHING;
+        let smooth = Span::from_ps(smooth);
         let grows = (before > Span::ZERO) & (sample > before);
         // Without branches: often one segment of two has the echo of the other, so they are hard to predict.
         let after = select_unpredictable(grows, smooth, sample);

@@ -448,8 +448,23 @@ impl Sender {
             }
         };
         match earliest.is_some_and(|earliest| earliest < alarm) {
-            true => self.next_timer(),
+            true => self.first_timer_before(alarm),
             false => None,
+        }
+    }
+
+    /// When the first of the timers expires that are not certain to expire at `alarm` or later.
+    #[inline(never)] // rare
+    fn first_timer_before(&self, alarm: Time) -> Option<Time> {
+        let wheel = self.timer.wheel();
+        let timeout = self.timer.at.and_then(|at| wheel.expiry_before(at, alarm));
+        match self.optional.timers() {
+            None => timeout,
+            Some(timers) => {
+                let probe = timers.probe.at;
+                let probe = probe.and_then(|at| at.expires_before(wheel, alarm));
+                earlier(earlier(timeout, timers.judge_at), probe)
+            }
         }
     }
 

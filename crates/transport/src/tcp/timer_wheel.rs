@@ -90,6 +90,12 @@ impl TimerWheel {
         }
     }
 
+    /// The time of an expiry by this clock; `None` if it is certain to be at `alarm` or later.
+    #[inline]
+    pub(super) fn expiry_before(self, expiry: Expiry, alarm: Time) -> Option<Time> {
+        (expiry.earliest() < alarm).then(|| self.expiry(expiry))
+    }
+
     /// Whether the time of an expiry has come by this clock.
     #[inline]
     pub(super) fn is_due(self, expiry: Expiry, now: Time) -> bool {

@@ -11,6 +11,13 @@ pub(super) fn timestamp(now: Time) -> u32 {
     (now.as_ps() / PS_PER_US) as u32
 }
 
+/// The whole microseconds until `now`, and how many of them ago the clock showed `echo` last.
+#[inline]
+pub(super) fn us_since(echo: u32, now: Time) -> (u64, u64) {
+    let now_us = now.as_ps() / PS_PER_US;
+    (now_us, u64::from((now_us as u32).wrapping_sub(echo)))
+}
+
 /// The latest time at or before `now` at which the clock showed `echo`.
 #[inline]
 pub(super) fn shown_at(echo: u32, now: Time) -> Time {

@@ -195,6 +195,15 @@ impl LinuxStates {
         self.prr.on_sent();
     }
 
+    /// A segment of a burst leaves. Returns whether it is pushed: the last of several is.
+    #[inline]
+    fn ends_burst(&mut self) -> bool {
+        self.burst.as_mut().is_some_and(|burst| {
+            burst.left -= 1;
+            (burst.left == 0) & burst.several
+        })
+    }
+
     /// Whether the sender is in CA_Open if there is no episode.
     #[inline]
     fn is_open(&self) -> bool {
@@ -939,10 +948,11 @@ impl Sender {
     pub fn next_new_as_linux(&mut self, now: Time) -> Option<Segment> {
         let len = self.next_len_as_linux(now)?;
         let segment = self.send_data::<false>(self.board.next(), len, now);
-        let pushed = self.ends_burst();
-        if let Some(states) = self.optional.linux_mut() {
+        let states = self.optional.linux_mut();
+        let pushed = states.is_some_and(|states| {
             states.on_sent();
-        }
+            states.ends_burst()
+        });
         Some(Segment {
             flags: segment.flags.with_if(pushed, Flags::PSH),
             ..segment
@@ -991,7 +1001,7 @@ impl Sender {
         }
         let mut segment = self.send_new(now);
         if let Some(sent) = &mut segment
-            && self.ends_burst()
+            && (self.optional.linux_mut()).is_some_and(LinuxStates::ends_burst)
         {
             sent.flags = sent.flags.with(Flags::PSH);
         }
@@ -1019,19 +1029,6 @@ impl Sender {
             }
         }
         true
-    }
-
-    /// A segment of a burst leaves. Returns whether it is pushed: the last of several is.
-    #[inline]
-    fn ends_burst(&mut self) -> bool {
-        let burst = self
-            .optional
-            .linux_mut()
-            .and_then(|states| states.burst.as_mut());
-        burst.is_some_and(|burst| {
-            burst.left -= 1;
-            (burst.left == 0) & burst.several
-        })
     }
 
     /// The number of segments of a burst that begins with `room` bytes left in the window: no more

@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 8985, section 7.
 
-use redtail_core::{Span, Time};
+use redtail_core::{Span, Time, earlier};
 
 use super::linux::LinuxStates;
 use super::{Phase, Sender};
@@ -56,6 +56,12 @@ impl ProbeExpiry {
         let probe = wheel.expiry(self.probe);
         self.timeout
             .map_or(probe, |timeout| wheel.expiry(timeout).min(probe))
+    }
+
+    /// When the probe is due, by the clock `wheel`; `None` if that is certain to be at `alarm` or later.
+    pub fn expires_before(&self, wheel: TimerWheel, alarm: Time) -> Option<Time> {
+        let timeout = self.timeout.and_then(|at| wheel.expiry_before(at, alarm));
+        earlier(wheel.expiry_before(self.probe, alarm), timeout)
     }
 
     /// Whether the probe is due, by the clock `wheel`.
