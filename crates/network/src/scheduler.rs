@@ -453,6 +453,9 @@ pub struct Scheduler {
     /// for it.
     next_release: Packed,
     timers: Calendar,
+    /// The earliest event in `timers` for changes of releases, of which many follow each other; `None` once `timers`
+    /// has changed.
+    first_in_calendar: Option<Packed>,
     /// The earliest event in `timers` and `releases`; [`LAST`] or one at [`Form::never`] if there is none.
     next_timer: Packed,
 }
@@ -475,6 +478,7 @@ impl Scheduler {
             releases: Tournament::new(0, form),
             next_release: Packed::new(Event::new(Time::from_ps(form.never), Class::SenderTimer, 0)),
             timers: Calendar::new(),
+            first_in_calendar: None,
             next_timer: LAST,
         }
     }
@@ -507,7 +511,9 @@ impl Scheduler {
             let (time, sender) = self.releases.first();
             self.next_release =
                 Packed::new(Event::new(Time::from_ps(time), Class::SenderTimer, sender));
-            self.next_timer = self.timers.first().min(self.next_release);
+            let timers = &self.timers;
+            let first = *self.first_in_calendar.get_or_insert_with(|| timers.first());
+            self.next_timer = first.min(self.next_release);
         }
     }
 
@@ -517,6 +523,7 @@ impl Scheduler {
         debug_assert!(!matches!(event.class(), Class::LinkFree | Class::Arrival));
         let event = Packed::new(event);
         self.timers.add(event);
+        self.first_in_calendar = None;
         self.next_timer = self.next_timer.min(event);
     }
 
@@ -572,6 +579,7 @@ impl Scheduler {
         let timer = self.next_timer;
         if timer != self.next_release {
             self.timers.pop()?;
+            self.first_in_calendar = None;
             self.next_timer = self.timers.first().min(self.next_release);
         }
         Some(timer.event())

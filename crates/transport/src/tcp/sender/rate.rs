@@ -11,9 +11,18 @@ use crate::tcp::pacing::Pacer;
 impl Sender {
     /// Passes the rate sample of an acknowledgement to the model, and the model's rate to the
     /// pacer. Before the acknowledgement, data up to `una` was acknowledged and `in_flight` bytes
-    /// were in flight; it newly reports `marked` bytes as marked.
-    #[inline(never)] // so that unpaced senders are not burdened
+    /// were in flight; it newly reports `marked` bytes as marked. Without a model, the pacer gets the rate of the window.
+    #[inline]
     pub(super) fn tell_model(&mut self, una: u64, in_flight: u64, marked: u64, now: Time) {
+        match self.board.rates() {
+            Some(_) => self.tell_sample(una, in_flight, marked, now),
+            None => self.update_pacing(),
+        }
+    }
+
+    /// As [`tell_model`](Self::tell_model), with a model.
+    #[inline(never)] // so that other senders are not burdened
+    fn tell_sample(&mut self, una: u64, in_flight: u64, marked: u64, now: Time) {
         let context = AckContext {
             prior_in_flight: in_flight,
             in_flight: self.board.pipe(),
@@ -28,7 +37,7 @@ impl Sender {
             held_for: (self.pacer.as_ref()).map_or(Span::ZERO, |pacer| pacer.held_for(now)),
         };
         let Some(rates) = self.board.rates() else {
-            return self.update_pacing();
+            return;
         };
         if rates.has_losses() {
             for lost in rates.losses() {
@@ -63,6 +72,7 @@ impl Sender {
     }
 
     /// Sets the pacing rate: the model's, or that of the window and the round trip.
+    #[inline(never)] // so that unpaced senders are not burdened
     pub(super) fn update_pacing(&mut self) {
         let Some(pacer) = &mut self.pacer else {
             return;
