@@ -725,9 +725,14 @@ impl Scoreboard {
         // `lost_below` have been checked before. The loop ends at the first one for which no
         // segment sent later has been delivered: those above it were sent later still.
         let mut place = self.place_of(self.lost_below);
+        // Whether all records so far are selectively acknowledged or declared lost, so that no later call needs them.
+        let mut settled = true;
         while let Some(record) = self.records.get(place) {
             if record.sacked {
                 place = self.after_sacked(place);
+                if settled {
+                    self.lost_below = self.records[place - 1].end(una);
+                }
                 continue;
             }
             if !record.awaits_retransmission() {
@@ -736,8 +741,11 @@ impl Scoreboard {
                         retransmission |= record.state.has(SegmentState::RETRANSMITTED);
                         self.declare_lost(place);
                     }
-                    Some(lost_at) => suspect(lost_at),
-                    None if record.state.has(SegmentState::AMBIGUOUS) => {}
+                    Some(lost_at) => {
+                        settled = false;
+                        suspect(lost_at);
+                    }
+                    None if record.state.has(SegmentState::AMBIGUOUS) => settled = false,
                     None => break,
                 }
             }
