@@ -1038,6 +1038,8 @@ impl Sender {
         let window = self.controller.window();
         let mss = f64::from(self.mss);
         let most = match &self.pacer {
+            // A paced burst does not wait.
+            Some(pacer) if pacer.quantum_segments() < Burst::LEAST => return 1,
             Some(pacer) => pacer.quantum_segments(),
             None => self.timer.rtt.srtt().map_or(Burst::LEAST, |srtt| {
                 burst.most(window, mss, srtt, self.board.min_rtt().unwrap_or(srtt))
@@ -1048,8 +1050,8 @@ impl Sender {
         if limit < as_f64(most) * mss && self.awaits_more(limit, window, now) {
             return 0;
         }
-        if most <= Burst::LEAST {
-            let two = most == 2 && limit >= 2.0 * mss && window.cwnd >= 4.0 * mss;
+        if most == Burst::LEAST {
+            let two = limit >= 2.0 * mss && window.cwnd >= 4.0 * mss;
             return if two { 2 } else { 1 };
         }
         let fits = lesser(limit, window.cwnd / 2.0) / mss;

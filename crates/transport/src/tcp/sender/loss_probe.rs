@@ -31,6 +31,8 @@ pub(super) struct RackTimers {
     /// New data was sent, and the timers are still to be set for it: once for all segments that leave together, or
     /// not at all if an acknowledgement sets them anew before any can expire.
     pub is_behind: bool,
+    /// It is certain that none of them expires before the alarm. More new data does not change that.
+    is_quiet: bool,
 }
 
 impl RackTimers {
@@ -184,7 +186,7 @@ impl Sender {
         let Some(timers) = self.optional.timers_mut() else {
             return;
         };
-        timers.is_behind = false;
+        (timers.is_behind, timers.is_quiet) = (false, false);
         timers.probe.at = match self.timer.rtt.srtt() {
             Some(srtt) if quiet && timers.probe.unanswered.is_none() => Some(ProbeExpiry {
                 probe: Expiry::new(now, wait(srtt)),
@@ -290,12 +292,25 @@ impl Sender {
     #[inline(always)] // into the one that calls it
     pub fn next_timer_after_sending(&mut self, alarm: Option<Time>) -> Option<Time> {
         if self.is_behind() {
-            if alarm.is_some_and(|alarm| alarm <= self.earliest_behind()) {
+            if self.is_quiet_until_alarm(alarm) {
                 return None;
             }
             self.set_timers_behind_probe(self.last_sent);
         }
         self.next_timer_before(alarm)
+    }
+
+    /// Whether it is certain that no timer expires before `alarm` once all are set for the new data that was sent last.
+    #[inline]
+    fn is_quiet_until_alarm(&mut self, alarm: Option<Time>) -> bool {
+        if (self.optional.timers()).is_some_and(|timers| timers.is_quiet) {
+            return true;
+        }
+        let quiet = alarm.is_some_and(|alarm| alarm <= self.earliest_behind());
+        if let Some(timers) = self.optional.timers_mut() {
+            timers.is_quiet = quiet;
+        }
+        quiet
     }
 
     /// A time that no timer expires before once all are set for the new data that was sent last; zero if none is
