@@ -1,11 +1,11 @@
 //! Loss recovery in the states of Linux 6.1 (net/ipv4/tcp_input.c; the function is named
 //! with each rule).
 
-use crate::common::{MSS, SenderScript, ack_of, params};
+use crate::common::{MSS, SenderScript, ack_of, ms, params};
 use redtail_core::Span;
 use redtail_transport::cc::{Growth, Halving};
 use redtail_transport::tcp::recovery::RecoveryKind;
-use redtail_transport::{Flags, Segment, TcpParams};
+use redtail_transport::{Flags, Preset, Segment, Sender, TcpParams};
 
 /// Linux's recovery and Reno, without timestamps.
 fn linux() -> TcpParams {
@@ -429,4 +429,46 @@ fn what_one_acknowledgement_delivers_is_not_reordered() {
         .sack(5, &[(6, 9)])
         .sends("r5");
     assert_eq!(script.counters().recoveries, 1);
+}
+
+/// The sender of preset `linux` after it has sent at 0 ms and heard of the first `acked` segments at 50 ms. As a simulation
+/// does, it sends new data without setting its timers at once, if `late`.
+fn sends_more(acked: u64, late: bool) -> Sender {
+    let mut sender = Sender::new(&Preset::Linux.params(), None);
+    sender.open(false);
+    while sender.poll_transmit(ms(0)).is_some() {}
+    sender.on_segment(
+        &Segment {
+            window: 1 << 20,
+            ..answer(acked, &[], 0)
+        },
+        ms(50),
+    );
+    match late {
+        true => {
+            assert!(sender.sends_new_as_linux());
+            while sender.next_new_as_linux(ms(50)).is_some() {}
+        }
+        false => while sender.poll_transmit(ms(50)).is_some() {},
+    }
+    sender
+}
+
+#[test]
+fn timers_that_are_set_late_expire_as_if_they_were_set_at_once() {
+    for acked in 1..=10 {
+        let at_once = sends_more(acked, false);
+        let expected = at_once.next_timer().expect("data is outstanding");
+        // An alarm long before any timer leaves them as they are; what needs them sets them.
+        let mut late = sends_more(acked, true);
+        assert_eq!(late.next_timer_after_sending(Some(ms(60))), None);
+        late.on_wakeup(ms(60));
+        assert_eq!(late.next_timer(), Some(expected));
+        let mut late = sends_more(acked, true);
+        assert_eq!(late.next_timer_after_sending(None), Some(expected));
+        // An alarm just after their time does not hide it.
+        let mut late = sends_more(acked, true);
+        let alarm = Some(expected + Span::from_us(1));
+        assert_eq!(late.next_timer_after_sending(alarm), Some(expected));
+    }
 }
