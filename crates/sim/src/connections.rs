@@ -10,9 +10,10 @@ use std::ops::AddAssign;
 use redtail_core::{Span, Stream, Time, earlier, prefetch};
 use redtail_spec::Scenario;
 use redtail_traffic::{Done, Exchange, Exchanges, Order, TrafficParams};
-use redtail_transport::{Due, Endpoint, Flags, Segment, SenderCounters, TcpParams};
+use redtail_transport::{Due, Endpoint, Flags, Segment, SenderCounters, Taken, TcpParams};
 
 use crate::packet::Passed;
+use redtail_network::Address;
 use redtail_network::network::HostRoutes;
 use redtail_network::scheduler::Alarm;
 
@@ -216,6 +217,29 @@ impl Connection {
         }
     }
 
+    /// As [`hear`](Self::hear) of the client, if [`Endpoint::take_data`] takes the segment. Otherwise it does nothing.
+    #[inline]
+    pub fn take_data(&mut self, segment: &Segment, now: Time) -> Taken {
+        let taken = self.client.take_data(segment, now);
+        self.passed[Side::Client as usize].delivered += u64::from(taken != Taken::Not);
+        taken
+    }
+
+    /// Whether the delayed acknowledgement of data that the client [took](Self::take_data) makes an event necessary
+    /// that is earlier than the alarm.
+    #[inline]
+    pub fn acknowledges_before_alarm(&self) -> bool {
+        let at = self.client.acknowledges_at();
+        self.alarm.armed().is_none_or(|alarm| at < alarm)
+    }
+
+    /// The acknowledgement of data that the client [took](Self::take_data), to be sent now.
+    #[inline]
+    pub fn take_acknowledgement(&mut self) -> Segment {
+        self.passed[Side::Client as usize].sent += 1;
+        self.client.take_acknowledgement()
+    }
+
     /// A segment arrives at a server that does not have the connection yet.
     #[cold]
     fn setting_up(&mut self, segment: &Segment, now: Time) {
@@ -357,6 +381,17 @@ impl Connection {
         let [client, server] = self.passed;
         let lost: u64 = self.dropped.iter().sum();
         client.sent + server.sent - client.delivered - server.delivered - lost
+    }
+
+    /// Where the segment goes that one side has sent last; the connection is at `place`.
+    #[inline]
+    pub fn address(&self, place: u32, from: Side) -> Address {
+        Address {
+            flow: self.at.flow,
+            endpoint: place,
+            route: self.routes[from as usize],
+            id: self.passed[from as usize].sent as u16,
+        }
     }
 
     /// Packets of one side.

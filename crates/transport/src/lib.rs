@@ -16,6 +16,6 @@ pub use params::{ResolvedTcpParams, TcpParams};
 pub use presets::Preset;
 pub use segment::{Flags, PlainAck, SackBlock, SackBlocks, Segment};
 pub use strum::VariantArray;
-pub use tcp::endpoint::{Due, Endpoint};
+pub use tcp::endpoint::{Due, Endpoint, Taken};
 pub use tcp::receiver::Receiver;
 pub use tcp::sender::{Sender, SenderCounters, SenderSnapshot};

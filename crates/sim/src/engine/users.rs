@@ -3,7 +3,7 @@
 use redtail_core::{Ecn, FlowId, Span, Time};
 use redtail_qdisc::FlowTable;
 use redtail_traffic::{Answer, Application, ConnectionId, Done, Exchange, Network, Server, User};
-use redtail_transport::Due;
+use redtail_transport::{Due, Taken};
 
 use super::Engine;
 use crate::connections::{Connection, Opening, Side};
@@ -189,11 +189,33 @@ impl Engine<'_> {
     pub(super) fn client_hears(&mut self, place: u32, content: ContentId, ecn: Ecn) {
         let segment = self.ends.contents.segment_on_arrival(content, ecn);
         let connection = self.ends.flows.connections.get(place);
-        connection.hear(Side::Client, segment, self.now);
+        let taken = connection.take_data(segment, self.now);
+        if taken == Taken::Not {
+            connection.hear(Side::Client, segment, self.now);
+        } else if !connection.has_done() && !connection.at_once {
+            return self.client_answers(place, taken);
+        }
         if !connection.has_done() || self.on_answers(place) {
             self.side_acts(place, Side::Client);
         }
         self.deliver_at_once();
+    }
+
+    /// The client side of a connection has taken data that completes no response. What it does then is as in
+    /// [`side_acts`](Self::side_acts): it sends at most an acknowledgement, and no timer but that of a delayed one has
+    /// changed.
+    #[inline]
+    fn client_answers(&mut self, place: u32, taken: Taken) {
+        let connection = self.ends.flows.connections.get(place);
+        if taken == Taken::Answered {
+            let segment = connection.take_acknowledgement();
+            let size = connection.header;
+            let to = connection.address(place, Side::Client);
+            let contents = &mut self.ends.contents;
+            contents.send_segment(segment, size, to, self.now, &mut self.links);
+        } else if connection.acknowledges_before_alarm() {
+            self.settle(place, Some(Side::Client));
+        }
     }
 
     /// Responses on a connection are complete. Returns whether the connection is still there.
@@ -260,12 +282,7 @@ impl Engine<'_> {
             let Some((content, len, ecn)) = written else {
                 break;
             };
-            let to = Address {
-                flow: connection.at.flow,
-                endpoint: place,
-                route: connection.routes[side as usize],
-                id: connection.passed(side).sent as u16,
-            };
+            let to = connection.address(place, side);
             let size = len + connection.header;
             if at_once {
                 self.at_once.push(AtOnce { to, size, content });

@@ -38,6 +38,17 @@ pub enum Due {
     Any,
 }
 
+/// What [`Endpoint::take_data`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// Nothing: the segment is for [`Endpoint::on_segment`].
+    Not,
+    /// It processed the segment, and the acknowledgement is delayed.
+    Unanswered,
+    /// It processed the segment, and [`Endpoint::take_acknowledgement`] gives all that there is to send.
+    Answered,
+}
+
 /// One side of a connection.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
@@ -184,6 +195,39 @@ impl Endpoint {
         self.sender.on_segment(segment, now);
         if self.receiver.is_adaptive() {
             self.adapt(segment);
+        }
+    }
+
+    /// As [`on_segment`](Self::on_segment), if the segment brings data in order and nothing else to an endpoint that has
+    /// opened the connection, has nothing outstanding and nothing to send. Otherwise it does nothing.
+    #[inline]
+    pub fn take_data(&mut self, segment: &Segment, now: Time) -> Taken {
+        let takes = self.role == Role::Active
+            && segment.flags.contains(Flags::ACK)
+            && self.receiver.takes_plainly(segment)
+            && self.sender.rests_after(segment);
+        if !takes {
+            return Taken::Not;
+        }
+        self.sender.note_window(segment);
+        match self.receiver.take_plainly(segment, now) {
+            true => Taken::Answered,
+            false => Taken::Unanswered,
+        }
+    }
+
+    /// When the acknowledgement of data that was taken [unanswered](Taken::Unanswered) is due.
+    #[inline]
+    pub fn acknowledges_at(&self) -> Time {
+        self.receiver.quiet_until()
+    }
+
+    /// The acknowledgement of data that was taken [answered](Taken::Answered), which is then no longer due.
+    #[inline]
+    pub fn take_acknowledgement(&mut self) -> Segment {
+        Segment {
+            seq: self.sender.next_seq(),
+            ..self.receiver.take_plain_ack().segment()
         }
     }
 

@@ -279,8 +279,7 @@ impl Receiver {
         if !self.basic {
             self.process_with_options(segment, now);
         } else if self.is_plain(segment) {
-            self.enter_in_order(segment);
-            self.ack_due |= self.policy.on_data(now, false);
+            self.take_plainly(segment, now);
         } else if segment.len > 0 || self.special || is_control(segment) {
             self.process_segment(segment, now);
         }
@@ -299,9 +298,7 @@ impl Receiver {
     pub fn answers_plainly(&mut self, segment: &Segment, now: Time) -> bool {
         if self.is_plain(segment) {
             // So it also acknowledges plainly.
-            self.enter_in_order(segment);
-            self.ack_due |= self.policy.on_data(now, false);
-            return self.ack_due && !self.other_due;
+            return self.take_plainly(segment, now) && !self.other_due;
         }
         self.answers_otherwise_plainly(segment, now)
     }
@@ -321,6 +318,22 @@ impl Receiver {
             && segment.seq == self.next
             && segment.len > 0
             && !is_control(segment)
+    }
+
+    /// Whether a segment is [plain](Self::is_plain) and this receiver [basic](Self::is_basic), with nothing to send but
+    /// perhaps an acknowledgement: then [`take_plainly`](Self::take_plainly) processes the segment.
+    #[inline]
+    pub(super) fn takes_plainly(&self, segment: &Segment) -> bool {
+        self.basic && !self.other_due && self.is_plain(segment)
+    }
+
+    /// Processes a segment that it [takes plainly](Self::takes_plainly). Returns whether an acknowledgement is due,
+    /// which is a plain one.
+    #[inline]
+    pub(super) fn take_plainly(&mut self, segment: &Segment, now: Time) -> bool {
+        self.enter_in_order(segment);
+        self.ack_due |= self.policy.on_data(now, false);
+        self.ack_due
     }
 
     /// The data of a segment in order has arrived.

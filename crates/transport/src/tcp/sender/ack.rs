@@ -47,7 +47,7 @@ impl Sender {
     fn on_other_segment(&mut self, segment: &Segment, now: Time) {
         if self.connection.state == ConnectionState::Established {
             if self.acknowledges_nothing(segment) {
-                self.peer_window = segment.window;
+                self.note_window(segment);
             } else {
                 self.on_ack(segment, now);
             }
@@ -92,6 +92,27 @@ impl Sender {
             && segment.ack == self.board.next()
             && segment.flags.contains(Flags::ACK)
             && !segment.flags.contains(Flags::SYN)
+    }
+
+    /// Whether a segment with the flag ACK and without SYN [acknowledges nothing](Self::acknowledges_nothing), and this
+    /// sender has nothing to send before and after it: then [`note_window`](Self::note_window) processes the segment.
+    #[inline]
+    pub(in crate::tcp) fn rests_after(&self, segment: &Segment) -> bool {
+        let state = self.connection.state as u8 ^ ConnectionState::Established as u8;
+        let others = state | self.phase as u8 | u8::from(self.resend_first);
+        let next = self.board.next();
+        self.basic
+            & self.idle
+            & (others == 0)
+            & (next >= self.stream.end())
+            & (self.board.outstanding() == 0)
+            & (segment.ack == next)
+    }
+
+    /// Processes a segment that tells only the peer's window.
+    #[inline]
+    pub(in crate::tcp) fn note_window(&mut self, segment: &Segment) {
+        self.peer_window = segment.window;
     }
 
     /// Processes an acknowledgement that [only advances](Self::only_advances), for a sender that [sends only
