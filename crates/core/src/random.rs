@@ -17,6 +17,11 @@ pub struct Stream(Xoshiro256PlusPlus);
 impl Stream {
     /// The stream called `name` in replication `replication` of a scenario with `seed`.
     pub fn named(seed: u64, replication: u32, name: &str) -> Self {
+        Self::of(seed, replication, name.bytes())
+    }
+
+    /// As [`named`](Self::named), with the bytes of the name.
+    fn of(seed: u64, replication: u32, name: impl Iterator<Item = u8>) -> Self {
         // FNV-1a over seed, replication and name. It is stable across platforms and releases, which
         // the standard library does not promise for its hashers. SplitMix64 then distributes the
         // bits.
@@ -26,7 +31,7 @@ impl Stream {
             .to_le_bytes()
             .into_iter()
             .chain(replication.to_le_bytes())
-            .chain(name.bytes());
+            .chain(name);
         let hash = bytes.fold(OFFSET, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(PRIME)
         });
@@ -44,6 +49,22 @@ impl Stream {
     #[must_use]
     pub fn child(&self, name: &str) -> Self {
         Self::named(self.0.clone().next_u64(), 0, name)
+    }
+
+    /// The [`child`](Self::child) whose name is `name` followed by `number` in decimal digits.
+    #[must_use]
+    pub fn numbered_child(&self, name: &str, number: u32) -> Self {
+        // The digits, from the last one on. They are not put into a string, as users draw from many such streams.
+        let mut digits = [b'0'; 10];
+        let mut first = digits.len();
+        let mut left = number;
+        while left > 0 || first == digits.len() {
+            first -= 1;
+            digits[first] += (left % 10) as u8;
+            left /= 10;
+        }
+        let digits = digits[first..].iter().copied();
+        Self::of(self.0.clone().next_u64(), 0, name.bytes().chain(digits))
     }
 
     /// A span uniform on [low, high), to the picosecond; `low` when they are equal.
@@ -68,6 +89,15 @@ mod tests {
         assert_ne!(base, draw(2, 0, "queue.forward"));
         assert_ne!(base, draw(1, 1, "queue.forward"));
         assert_ne!(base, draw(1, 0, "queue.reverse"));
+    }
+
+    #[test]
+    fn a_numbered_child_is_the_one_of_that_name() {
+        let stream = Stream::named(1, 0, "user");
+        for number in [0, 7, 10, 1234567890, u32::MAX] {
+            let named = stream.child(&format!("page.{number}")).uniform();
+            assert_eq!(stream.numbered_child("page.", number).uniform(), named);
+        }
     }
 
     #[test]

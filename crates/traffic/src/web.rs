@@ -356,7 +356,7 @@ fn whole(dist: &Dist<f64>, stream: &mut Stream) -> u64 {
 impl WebUser {
     fn begin_page(&mut self, network: &mut impl Network) {
         let now = network.now();
-        let mut stream = self.stream.child(&format!("page.{}", self.begun));
+        let mut stream = self.stream.numbered_child("page.", self.begun);
         let browser = &self.browser;
         let left = whole(&browser.objects, &mut stream);
         let persistent = stream.uniform() < browser.persistent;
@@ -441,10 +441,9 @@ impl WebUser {
             page.persistent = false;
             page.ask(&self.browser, connection, network);
             page.opening = false;
-            page.launch = Some(now + self.browser.gap.draw(&mut page.stream));
-        }
-        if page.left == 0 {
-            page.launch = None;
+            // Nothing more is drawn for a page after its last object.
+            let follows = page.left > 0;
+            page.launch = follows.then(|| now + self.browser.gap.draw(&mut page.stream));
         }
     }
 
