@@ -271,6 +271,24 @@ pub struct Controller {
     law: Law,
 }
 
+impl Controller {
+    /// Becomes a copy of `fresh`.
+    pub(crate) fn renew(&mut self, fresh: &Self) {
+        let Self {
+            mss,
+            halving,
+            byte_counting,
+            window,
+            slow_start,
+            law,
+        } = self;
+        (*mss, *halving) = (fresh.mss, fresh.halving);
+        (*byte_counting, *window) = (fresh.byte_counting, fresh.window);
+        slow_start.renew(&fresh.slow_start);
+        law.renew(&fresh.law);
+    }
+}
+
 /// The configuration of a controller.
 #[derive(Clone, Copy, Debug)]
 pub struct ControllerConfig {

@@ -2,13 +2,28 @@
 
 /// Makes a value a copy of another one, field by field and in its place. A copy that is made elsewhere and then
 /// moved takes twice the instructions, which matters where a connection opens. The first fields have a `renew` of
-/// their own. A field that is not named does not compile.
+/// their own, and the next ones are perhaps in a box. A field that is not named does not compile.
 macro_rules! copy_fields {
-    ($to:ident, $from:expr; $($renewed:ident),*; $($field:ident),+ $(,)?) => {
-        let Self { $($renewed,)* $($field,)+ } = $to;
+    ($to:ident, $from:expr; $($renewed:ident),*; $($boxed:ident),*; $($field:ident),+ $(,)?) => {
+        let Self { $($renewed,)* $($boxed,)* $($field,)+ } = $to;
         $($renewed.renew(&$from.$renewed);)*
+        $($crate::tcp::renew_boxed($boxed, &$from.$boxed);)*
         $($field.clone_from(&$from.$field);)+
     };
+}
+
+/// Makes what is perhaps in a box a copy of `fresh`, in its place. Most connections have it neither before nor after,
+/// and then nothing is done.
+#[inline(always)]
+pub(crate) fn renew_boxed<T: Clone>(boxed: &mut Option<Box<T>>, fresh: &Option<Box<T>>) {
+    if boxed.is_some() | fresh.is_some() {
+        copy_boxed(boxed, fresh);
+    }
+}
+
+#[inline(never)] // the callers are short without it
+fn copy_boxed<T: Clone>(boxed: &mut Option<Box<T>>, fresh: &Option<Box<T>>) {
+    boxed.clone_from(fresh);
 }
 
 pub mod ack_policy;

@@ -131,6 +131,22 @@ growth_laws! {
     }
 }
 
+impl Law {
+    /// Becomes a copy of `fresh`.
+    #[inline]
+    pub(super) fn renew(&mut self, fresh: &Self) {
+        match (self, fresh) {
+            (Self::Reno(law), Self::Reno(fresh)) => law.clone_from(fresh),
+            (law, _) => law.copy_other(fresh),
+        }
+    }
+
+    #[inline(never)] // the caller is short without it
+    fn copy_other(&mut self, fresh: &Self) {
+        self.clone_from(fresh);
+    }
+}
+
 /// Holds a small law without a box.
 type Inline<T> = T;
 

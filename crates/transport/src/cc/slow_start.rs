@@ -9,6 +9,7 @@ use super::hybla::HyblaSlowStart;
 use super::hystart::HyStart;
 use super::vegas::VegasSlowStart;
 use super::{AckSample, Window, as_f64};
+use crate::tcp::renew_boxed;
 
 /// How the window grows until the first congestion event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
@@ -55,6 +56,12 @@ impl SlowStart {
             SlowStartKind::Startup => Special::Startup,
         };
         Self(Some(Box::new(special)))
+    }
+
+    /// Becomes a copy of `fresh`.
+    #[inline]
+    pub(super) fn renew(&mut self, fresh: &Self) {
+        renew_boxed(&mut self.0, &fresh.0);
     }
 
     /// Hybla's slow start, which watches the path.

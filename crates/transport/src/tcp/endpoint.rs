@@ -99,7 +99,7 @@ impl Endpoint {
 
     /// Becomes a copy of `fresh`, an endpoint that was not opened. Keeps memory.
     pub fn renew(&mut self, fresh: &Self) {
-        copy_fields!(self, fresh; sender, receiver; role, acknowledges_first);
+        copy_fields!(self, fresh; sender, receiver; ; role, acknowledges_first);
     }
 
     /// The application writes `bytes` more.
@@ -202,10 +202,10 @@ impl Endpoint {
     /// opened the connection, has nothing outstanding and nothing to send. Otherwise it does nothing.
     #[inline]
     pub fn take_data(&mut self, segment: &Segment, now: Time) -> Taken {
-        let takes = self.role == Role::Active
-            && segment.flags.contains(Flags::ACK)
-            && self.receiver.takes_plainly(segment)
-            && self.sender.rests_after(segment);
+        let takes = (self.role == Role::Active)
+            & segment.flags.contains(Flags::ACK)
+            & self.receiver.takes_plainly(segment)
+            & self.sender.rests_after(segment);
         if !takes {
             return Taken::Not;
         }
@@ -219,7 +219,7 @@ impl Endpoint {
     /// When the acknowledgement of data that was taken [unanswered](Taken::Unanswered) is due.
     #[inline]
     pub fn acknowledges_at(&self) -> Time {
-        self.receiver.quiet_until()
+        self.receiver.acknowledges_at()
     }
 
     /// The acknowledgement of data that was taken [answered](Taken::Answered), which is then no longer due.
@@ -299,7 +299,7 @@ impl Endpoint {
             return true;
         }
         if !self.sender.write_next(now, to) {
-            return self.write_without_data(now, to);
+            return self.receiver.has_due() && self.write_without_data(now, to);
         }
         if !to.flags.contains(Flags::SYN) {
             self.receiver.piggyback(to, now);

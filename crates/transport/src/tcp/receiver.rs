@@ -115,20 +115,20 @@ impl Receiver {
 
     /// Becomes a copy of `fresh`. Keeps memory.
     pub(super) fn renew(&mut self, fresh: &Self) {
-        let kept = match (self.optional.take(), &fresh.optional) {
-            (Some(mut memory), None) => {
-                *memory = OptionalState::default();
-                Some(memory)
-            }
-            (_, optional) => optional.clone(),
+        let kept = match &fresh.optional {
+            None => self.optional.take(),
+            Some(_) => None,
         };
         copy_fields!(
-            self, fresh; disorder;
+            self, fresh; disorder; optional;
             next, has_gap, policy, basic, window, sack_blocks, ecn, ecn_syn_ack, timestamps,
             ts_recent, last_ack_sent, ack_due, other_due, syn_ack_due, reports_duplicates,
-            optional, special, fin_timeout, half,
+            special, fin_timeout, half,
         );
-        self.optional = kept;
+        if let Some(mut memory) = kept {
+            *memory = OptionalState::default();
+            self.optional = Some(memory);
+        }
     }
 
     /// The receiver's half of an [`Endpoint`](super::endpoint::Endpoint), whose sender
@@ -324,7 +324,11 @@ impl Receiver {
     /// perhaps an acknowledgement: then [`take_plainly`](Self::take_plainly) processes the segment.
     #[inline]
     pub(super) fn takes_plainly(&self, segment: &Segment) -> bool {
-        self.basic && !self.other_due && self.is_plain(segment)
+        // As `is_plain`, without branches: which segments these are is hard to predict.
+        self.basic
+            & !(self.other_due | self.special | self.has_gap | is_control(segment))
+            & (segment.seq == self.next)
+            & (segment.len > 0)
     }
 
     /// Processes a segment that it [takes plainly](Self::takes_plainly). Returns whether an acknowledgement is due,
@@ -440,7 +444,8 @@ impl Receiver {
                 .policy
                 .on_data(now, fin || !in_order || urgency == AckUrgency::Agreed),
         };
-        if special {
+        // Half of an endpoint whose application reads at once has neither to do after a FIN.
+        if self.special {
             self.maybe_update_window(now);
             self.maybe_close(now);
         }
@@ -627,6 +632,12 @@ impl Receiver {
             false => self.policy.quiet_until(),
             true => Time::ZERO,
         }
+    }
+
+    /// When the delayed acknowledgement is due, for a [basic](Self::is_basic) receiver; [`Time::MAX`] without one.
+    #[inline]
+    pub(super) fn acknowledges_at(&self) -> Time {
+        self.policy.quiet_until()
     }
 
     #[inline(never)]
@@ -826,7 +837,9 @@ impl Receiver {
                 ..self.plain_segment(flags, SackBlocks::default(), now)
             }
         };
-        self.complete(&mut segment, now);
+        if self.special {
+            self.complete(&mut segment, now);
+        }
         if segment.flags.contains(Flags::SYN) {
             // The window of a SYN is never scaled (RFC 7323, section 2.2).
             segment.window = segment.window.min(u32::from(u16::MAX));

@@ -178,7 +178,7 @@ impl RttEstimator {
 
     /// Becomes a copy of `fresh`.
     pub(super) fn renew(&mut self, fresh: &Self) {
-        copy_fields!(self, fresh; params; estimate, peak, backoff, samples, rto, taken);
+        copy_fields!(self, fresh; params; peak; estimate, backoff, samples, rto, taken);
     }
 
     /// What the senders of a group share.

@@ -11,6 +11,7 @@ use redtail_core::{Span, Time, prefetch};
 use super::delivery_rate::{RateSampler, SegmentInfo};
 use super::rack::{Delivered, Rack, Rules};
 use super::ranges::{self, Ranges};
+use super::renew_boxed;
 use crate::segment::{MAX_SACK_BLOCKS, SackBlock};
 
 /// A segment that has been sent and not been cumulatively acknowledged. It takes 16 bytes, because
@@ -232,8 +233,8 @@ impl Scoreboard {
             sacks.clear();
             sacks.times = None;
         }
-        rack.clone_from(&fresh.rack);
-        rates.clone_from(&fresh.rates);
+        renew_boxed(rack, &fresh.rack);
+        renew_boxed(rates, &fresh.rates);
         (*first, *una, *next) = (fresh.first, fresh.una, fresh.next);
         (*pipe, *delivered) = (fresh.pipe, fresh.delivered);
         (*sacked_from, *lost_below) = (fresh.sacked_from, fresh.lost_below);

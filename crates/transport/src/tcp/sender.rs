@@ -293,10 +293,10 @@ impl Sender {
     /// Becomes a copy of `fresh`. Keeps the memory of its scoreboard.
     pub(super) fn renew(&mut self, fresh: &Self) {
         copy_fields!(
-            self, fresh; board, timer;
+            self, fresh; board, timer, optional, controller; pacer;
             connection, phase, resend_first, timer_restarted, newly_lost, sample_due, basic, watched, mss,
-            dup_acks, timeouts_in_row, peer_window, idle, ts_recent, optional, pacer, controller,
-            recovery, recover, timed, last_sent, stream, progress, counters,
+            dup_acks, timeouts_in_row, peer_window, idle, ts_recent, recovery, recover, timed,
+            last_sent, stream, progress, counters,
         );
     }
 

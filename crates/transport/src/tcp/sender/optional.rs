@@ -5,6 +5,7 @@ use super::loss_probe::RackTimers;
 use super::persist::Persist;
 use crate::tcp::ecn::EcnResponse;
 use crate::tcp::prr::Prr;
+use crate::tcp::renew_boxed;
 use crate::tcp::undo::Undo;
 
 /// The response to marks of a sender without optional state.
@@ -90,6 +91,12 @@ impl Optional {
             || persist.is_some()
             || ecn.enabled();
         Self(is_needed.then(|| Box::new(state)))
+    }
+
+    /// Becomes a copy of `fresh`. Keeps memory.
+    #[inline]
+    pub fn renew(&mut self, fresh: &Self) {
+        renew_boxed(&mut self.0, &fresh.0);
     }
 
     /// The parts, to which one is added.

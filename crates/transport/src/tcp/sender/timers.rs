@@ -32,7 +32,7 @@ impl RetransmissionTimer {
 
     /// Becomes a copy of `fresh`.
     pub fn renew(&mut self, fresh: &Self) {
-        copy_fields!(self, fresh; rtt; at);
+        copy_fields!(self, fresh; rtt; ; at);
     }
 
     /// What restarts it.
