@@ -353,24 +353,35 @@ impl Calendar {
 
     fn add(&mut self, event: Packed) {
         let day = Self::day(event);
+        let ahead = day.wrapping_sub(self.today);
+        if (1..DAYS).contains(&ahead) && !self.present.is_empty() {
+            self.put_in_days(day, event);
+        } else {
+            self.add_otherwise(day, event);
+        }
+    }
+
+    /// Puts an event in the list of its day, which is within a year after today.
+    #[inline]
+    fn put_in_days(&mut self, day: u64, event: Packed) {
+        self.days[(day % DAYS) as usize].push(event);
+        self.in_days += 1;
+    }
+
+    /// As [`add`](Self::add), for any day.
+    #[inline(never)] // most events are added to a day to come
+    fn add_otherwise(&mut self, day: u64, event: Packed) {
         if day < self.today {
             self.go_back(day);
         }
-        self.put(event);
-        self.find_present();
-    }
-
-    /// Puts an event of today or later where it belongs.
-    fn put(&mut self, event: Packed) {
-        let day = Self::day(event);
         if day == self.today {
             self.added.push(Reverse(event));
         } else if day - self.today < DAYS {
-            self.days[(day % DAYS) as usize].push(event);
-            self.in_days += 1;
+            self.put_in_days(day, event);
         } else {
             self.beyond.push(Reverse(event));
         }
+        self.find_present();
     }
 
     /// Makes an earlier day the present one: nothing was known before `today` until now.
@@ -388,19 +399,32 @@ impl Calendar {
         self.today = day;
     }
 
+    /// The earliest event; [`LAST`] if there is none.
+    #[inline]
     fn first(&self) -> Packed {
         let known = self.present.last().copied().unwrap_or(LAST);
         self.added.peek().map_or(known, |added| known.min(added.0))
     }
 
-    fn pop(&mut self) -> Option<Packed> {
-        let known = self.present.last().copied().unwrap_or(LAST);
-        let event = match self.added.peek() {
-            Some(added) if added.0 < known => self.added.pop()?.0,
-            _ => self.present.pop()?,
+    /// Removes the earliest event. Returns whether there was one.
+    #[inline]
+    fn pop(&mut self) -> bool {
+        let popped = match self.added.is_empty() {
+            true => self.present.pop().is_some(),
+            false => self.pop_either(),
         };
         self.find_present();
-        Some(event)
+        popped
+    }
+
+    /// As [`pop`](Self::pop), if events were added to the present day.
+    #[inline(never)] // mostly there are none
+    fn pop_either(&mut self) -> bool {
+        let known = self.present.last().copied().unwrap_or(LAST);
+        match self.added.peek() {
+            Some(added) if added.0 < known => self.added.pop().is_some(),
+            _ => self.present.pop().is_some(),
+        }
     }
 
     /// Moves on to the next day with events, if the present one has none left.
@@ -415,11 +439,11 @@ impl Calendar {
     #[inline(never)] // mostly the present day has events left
     fn find_next(&mut self) {
         while self.present.is_empty() && self.added.is_empty() {
-            let next_beyond = self.beyond.peek().map(|event| Self::day(event.0));
-            let next_suspended = self.suspended.last().map(|suspended| suspended.day);
-            self.today = match [next_beyond, next_suspended].into_iter().flatten().min() {
-                None if self.in_days == 0 => return,
-                Some(day) if self.in_days == 0 => day,
+            self.today = match self.in_days {
+                0 => match self.next_far_day() {
+                    Some(day) => day,
+                    None => return,
+                },
                 _ => self.today + 1,
             };
             if let Some(day) = self.suspended.pop_if(|it| it.day == self.today) {
@@ -437,6 +461,13 @@ impl Calendar {
                 self.present.sort_unstable_by(|one, other| other.cmp(one));
             }
         }
+    }
+
+    /// The earliest day of the events beyond the year and of the suspended days.
+    fn next_far_day(&self) -> Option<u64> {
+        let beyond = self.beyond.peek().map(|event| Self::day(event.0));
+        let suspended = self.suspended.last().map(|suspended| suspended.day);
+        [beyond, suspended].into_iter().flatten().min()
     }
 }
 
@@ -578,7 +609,9 @@ impl Scheduler {
         }
         let timer = self.next_timer;
         if timer != self.next_release {
-            self.timers.pop()?;
+            if !self.timers.pop() {
+                return None;
+            }
             self.first_in_calendar = None;
             self.next_timer = self.timers.first().min(self.next_release);
         }
