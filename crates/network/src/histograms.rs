@@ -35,8 +35,8 @@ impl Bins {
     pub fn new(unit: f64, per_decade: f64) -> Self {
         let of = |value: u64| (libm::log10(value as f64 * unit) * per_decade).ceil();
         let end = |bin: f64| libm::pow(10.0, bin / per_decade);
-        let last = |bin: f64| {
-            let mut value = (end(bin) / unit) as u64;
+        let last = |bin: f64, end: f64| {
+            let mut value = (end / unit) as u64;
             while of(value + 1) <= bin {
                 value += 1;
             }
@@ -49,7 +49,10 @@ impl Bins {
         let count = libm::log10(LONGEST_S / unit) * per_decade;
         let bins = (0..=count as u32).map(|i| first + f64::from(i));
         let mut ends = vec![(0, 0.0)];
-        ends.extend(bins.map(|bin| (last(bin), end(bin))));
+        ends.extend(bins.map(|bin| {
+            let end = end(bin);
+            (last(bin, end), end)
+        }));
         if let Some((last, _)) = ends.last_mut() {
             *last = u64::MAX;
         }
