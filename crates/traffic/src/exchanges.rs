@@ -105,8 +105,8 @@ pub struct Exchanges {
     has_work: bool,
     /// Bytes of the client's stream that the server's program has processed.
     seen: u64,
-    /// When the next response will be ready.
-    next_ready: Option<Time>,
+    /// When the next response will be ready; [`Time::MAX`] if none will.
+    next_ready: Time,
     /// The least end, in the server's stream, of a response that is written and not complete; `u64::MAX` if there is
     /// none.
     next_done: u64,
@@ -128,7 +128,7 @@ impl Exchanges {
             last_asked: false,
             has_work: false,
             seen: 0,
-            next_ready: None,
+            next_ready: Time::MAX,
             next_done: u64::MAX,
         }
     }
@@ -164,7 +164,8 @@ impl Exchanges {
     /// whether its end of the connection is.
     pub fn ask(&mut self, exchange: Exchange, established: bool, now: Time) {
         debug_assert!(!self.last_asked, "asked after the last exchange");
-        self.has_work = true;
+        // A server's program that does not have the connection yet will look at all exchanges when it has.
+        self.has_work |= self.accepted;
         self.asked_bytes += exchange.request;
         self.last_asked = exchange.last;
         self.begun += 1;
@@ -190,8 +191,7 @@ impl Exchanges {
     /// to `server` and closes it.
     #[inline]
     pub fn serve(&mut self, delivered: u64, server: &mut impl ServerStream, now: Time) {
-        let due = self.next_ready.is_some_and(|at| at <= now);
-        if self.has_work || due || delivered > self.seen {
+        if self.has_work | (self.next_ready <= now) | (delivered > self.seen) {
             self.work(delivered, server, now);
         }
     }
@@ -229,7 +229,7 @@ impl Exchanges {
                 next_ready = next_ready.min(at);
             }
         }
-        self.next_ready = (next_ready < Time::MAX).then_some(next_ready);
+        self.next_ready = next_ready;
         // Frames wait for acknowledgements, which make room for them.
         self.has_work = !written && self.order == Order::Interleaved;
         if self.last_asked && written && !self.closed {
@@ -313,13 +313,14 @@ impl Exchanges {
     /// When the next response is ready.
     #[inline]
     pub fn next_ready(&self, now: Time) -> Option<Time> {
-        self.next_ready.filter(|at| *at > now)
+        let at = self.next_ready;
+        (at > now && at < Time::MAX).then_some(at)
     }
 
     /// A time that the next response is not ready before.
     #[inline]
     pub fn quiet_until(&self) -> Time {
-        self.next_ready.unwrap_or(Time::MAX)
+        self.next_ready
     }
 
     /// The request times of the exchanges with responses that are not complete.

@@ -135,7 +135,7 @@ impl Engine<'_> {
 
     /// Runs a user's program, and then the connections on which it acted.
     fn with_user(&mut self, user: u32, act: impl FnOnce(&mut User, &mut Port<'_>)) {
-        let (mut program, mut touched) = self.take_user(user);
+        let mut program = self.take_user(user);
         act(
             &mut program,
             &mut Port {
@@ -143,35 +143,34 @@ impl Engine<'_> {
                 table: &self.links.network.flows,
                 user,
                 now: self.now,
-                touched: &mut touched,
+                touched: &mut self.touched,
             },
         );
-        self.put_user(user, program, touched);
+        self.put_user(user, program);
     }
 
-    /// Takes a user's program out, to run it, and the memory for the places of the connections on which it acts.
+    /// Takes a user's program out, to run it.
     #[inline(never)] // one copy of it, as of the next
-    fn take_user(&mut self, user: u32) -> (Box<User>, Vec<u32>) {
+    fn take_user(&mut self, user: u32) -> Box<User> {
         while let Some(place) = self.ends.flows.connections.next_possibly_gone() {
             self.maybe_gone(place);
         }
         let slot = &mut self.ends.flows.users[user as usize];
-        let program = slot.program.take().expect("one at a time is at work");
-        (program, std::mem::take(&mut self.touched))
+        slot.program.take().expect("one at a time is at work")
     }
 
-    /// Puts a user's program back, which has acted on the connections at the places `touched`.
+    /// Puts a user's program back, and runs the connections on which it has acted.
     #[inline(never)]
-    fn put_user(&mut self, user: u32, program: Box<User>, mut touched: Vec<u32>) {
+    fn put_user(&mut self, user: u32, program: Box<User>) {
         let next = program.next_wakeup();
         let slot = &mut self.ends.flows.users[user as usize];
         slot.program = Some(program);
         slot.alarm
             .arm(next, Class::Source, slot.flow, &mut self.links.scheduler);
-        for place in touched.drain(..) {
-            self.connection_acts(place);
+        for touched in 0..self.touched.len() {
+            self.connection_acts(self.touched[touched]);
         }
-        self.touched = touched;
+        self.touched.clear();
     }
 
     /// A segment arrives at the server side of a connection.
@@ -257,8 +256,12 @@ impl Engine<'_> {
         };
         connection.serve(self.now);
         connection.maybe_close();
-        for side in [Side::Server, Side::Client] {
-            self.transmit(place, side);
+        // Mostly only one side has something to send.
+        let due = [Side::Server, Side::Client].map(|side| (side, connection.due(side)));
+        for (side, due) in due {
+            if due != Due::Nothing {
+                self.transmit(place, side);
+            }
         }
         self.settle(place, None);
     }
@@ -340,7 +343,9 @@ impl Engine<'_> {
         connection
             .alarm
             .arm(next, Class::Connection, place, &mut self.links.scheduler);
-        self.maybe_gone(place);
+        if connection.is_over() {
+            self.maybe_gone(place);
+        }
     }
 
     /// Removes a connection if it is over.

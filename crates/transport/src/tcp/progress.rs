@@ -26,9 +26,7 @@ impl Progress {
     pub fn advance(&mut self, now: Time) -> bool {
         let waited = now - self.since;
         self.since = now;
-        if waited > self.longest {
-            self.longest = waited;
-        }
+        self.longest = self.longest.max(waited);
         waited > STALL
     }
 

@@ -14,7 +14,7 @@ use crate::tcp::timestamps::before;
 
 impl Sender {
     /// A segment from the peer.
-    #[inline]
+    #[inline(always)] // into the few functions that process segments
     pub fn on_segment(&mut self, segment: &Segment, now: Time) {
         if self.sends_only_new() && self.only_advances(segment) {
             let &Segment { ack, window, .. } = segment;
