@@ -136,11 +136,21 @@ impl<const BITS: u32> Histogram<BITS> {
     pub fn value_at_quantile(&self, q: f64) -> u64 {
         let rank = (q.min(1.0) * self.len() as f64).ceil().max(1.0) as u64;
         let mut passed = 0;
-        let reached = self.steps().find(|step| {
-            passed += step.count;
-            passed >= rank
-        });
-        reached.map_or(0, |step| if q > 0.0 { step.highest } else { step.lowest })
+        for (row, counts) in self.rows() {
+            // To add up a row takes less than to look at each of its steps.
+            let with_row = passed + counts.iter().sum::<u64>();
+            if with_row < rank {
+                passed = with_row;
+                continue;
+            }
+            let reached = counts.iter().position(|count| {
+                passed += count;
+                passed >= rank
+            });
+            let (lowest, highest) = Self::step(row, reached.unwrap_or_default());
+            return if q > 0.0 { highest } else { lowest };
+        }
+        0
     }
 }
 
