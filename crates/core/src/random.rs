@@ -17,24 +17,23 @@ pub struct Stream(Xoshiro256PlusPlus);
 impl Stream {
     /// The stream called `name` in replication `replication` of a scenario with `seed`.
     pub fn named(seed: u64, replication: u32, name: &str) -> Self {
-        Self::of(seed, replication, name.bytes())
+        Self::of(seed, replication, name, &[])
     }
 
-    /// As [`named`](Self::named), with the bytes of the name.
-    fn of(seed: u64, replication: u32, name: impl Iterator<Item = u8>) -> Self {
+    /// As [`named`](Self::named), with the name `name` followed by `digits`.
+    fn of(seed: u64, replication: u32, name: &str, digits: &[u8]) -> Self {
         // FNV-1a over seed, replication and name. It is stable across platforms and releases, which
         // the standard library does not promise for its hashers. SplitMix64 then distributes the
         // bits.
         const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
         const PRIME: u64 = 0x0000_0100_0000_01b3;
-        let bytes = seed
-            .to_le_bytes()
-            .into_iter()
-            .chain(replication.to_le_bytes())
-            .chain(name);
-        let hash = bytes.fold(OFFSET, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(PRIME)
-        });
+        let (seed, replication) = (seed.to_le_bytes(), replication.to_le_bytes());
+        let mut hash = OFFSET;
+        for part in [&seed[..], &replication, name.as_bytes(), digits] {
+            for &byte in part {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(PRIME);
+            }
+        }
         Self(Xoshiro256PlusPlus::seed_from_u64(hash))
     }
 
@@ -63,8 +62,7 @@ impl Stream {
             digits[first] += (left % 10) as u8;
             left /= 10;
         }
-        let digits = digits[first..].iter().copied();
-        Self::of(self.0.clone().next_u64(), 0, name.bytes().chain(digits))
+        Self::of(self.0.clone().next_u64(), 0, name, &digits[first..])
     }
 
     /// A span uniform on [low, high), to the picosecond; `low` when they are equal.

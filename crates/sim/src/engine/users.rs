@@ -257,11 +257,13 @@ impl Engine<'_> {
         connection.serve(self.now);
         connection.maybe_close();
         // Mostly only one side has something to send.
-        let due = [Side::Server, Side::Client].map(|side| (side, connection.due(side)));
-        for (side, due) in due {
-            if due != Due::Nothing {
-                self.transmit(place, side);
-            }
+        let server_sends = connection.due(Side::Server) != Due::Nothing;
+        let client_sends = connection.due(Side::Client) != Due::Nothing;
+        if server_sends {
+            self.transmit(place, Side::Server);
+        }
+        if client_sends {
+            self.transmit(place, Side::Client);
         }
         self.settle(place, None);
     }
