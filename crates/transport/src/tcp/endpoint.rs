@@ -202,10 +202,9 @@ impl Endpoint {
     /// opened the connection, has nothing outstanding and nothing to send. Otherwise it does nothing.
     #[inline]
     pub fn take_data(&mut self, segment: &Segment, now: Time) -> Taken {
-        let takes = (self.role == Role::Active)
-            & segment.flags.contains(Flags::ACK)
-            & self.receiver.takes_plainly(segment)
-            & self.sender.rests_after(segment);
+        let takes = self.role == Role::Active
+            && self.receiver.takes_plainly(segment)
+            && self.sender.rests_after(segment);
         if !takes {
             return Taken::Not;
         }

@@ -324,11 +324,7 @@ impl Receiver {
     /// perhaps an acknowledgement: then [`take_plainly`](Self::take_plainly) processes the segment.
     #[inline]
     pub(super) fn takes_plainly(&self, segment: &Segment) -> bool {
-        // As `is_plain`, without branches: which segments these are is hard to predict.
-        self.basic
-            & !(self.other_due | self.special | self.has_gap | is_control(segment))
-            & (segment.seq == self.next)
-            & (segment.len > 0)
+        self.basic && !self.other_due && self.is_plain(segment)
     }
 
     /// Processes a segment that it [takes plainly](Self::takes_plainly). Returns whether an acknowledgement is due,

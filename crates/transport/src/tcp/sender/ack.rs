@@ -94,19 +94,13 @@ impl Sender {
             && !segment.flags.contains(Flags::SYN)
     }
 
-    /// Whether a segment with the flag ACK and without SYN [acknowledges nothing](Self::acknowledges_nothing), and this
-    /// sender has nothing to send before and after it: then [`note_window`](Self::note_window) processes the segment.
+    /// Whether a segment [acknowledges nothing](Self::acknowledges_nothing), and this sender has nothing to send before
+    /// and after it: then [`note_window`](Self::note_window) processes the segment.
     #[inline]
-    pub(in crate::tcp) fn rests_after(&self, segment: &Segment) -> bool {
-        let state = self.connection.state as u8 ^ ConnectionState::Established as u8;
-        let others = state | self.phase as u8 | u8::from(self.resend_first);
-        let next = self.board.next();
-        self.basic
-            & self.idle
-            & (others == 0)
-            & (next >= self.stream.end())
-            & (self.board.outstanding() == 0)
-            & (segment.ack == next)
+    pub(in crate::tcp) fn rests_after(&mut self, segment: &Segment) -> bool {
+        self.connection.state == ConnectionState::Established
+            && self.acknowledges_nothing(segment)
+            && self.rests()
     }
 
     /// Processes a segment that tells only the peer's window.
