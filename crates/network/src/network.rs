@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use redtail_core::{Dscp, Rate, Ring, Span, Stream, Time};
+use redtail_core::{Dscp, Rate, Span, Stream, Time};
 use redtail_qdisc::{FlowTable, Plugins, QueueContext};
 use redtail_spec::{LinkParams, Scenario};
 use redtail_traffic::{Access, Direction, FlowKind};
@@ -229,10 +229,7 @@ impl Compiler<'_> {
     }
 
     fn add_line(&mut self, target: Target) -> u32 {
-        self.network.paths.lines.push(Line {
-            packets: Ring::new(),
-            target: Some(target),
-        });
+        self.network.paths.lines.push(Line::new(target));
         self.network.paths.lines.len() as u32 - 1
     }
 

@@ -129,6 +129,13 @@ impl Legs {
         &self.table[route as usize * self.row + leg as usize]
     }
 
+    /// The last leg of a route.
+    #[inline]
+    fn last(&self, route: u32) -> &Leg {
+        // It fills the row.
+        &self.table[(route as usize + 1) * self.row - 1]
+    }
+
     /// The leg that a packet is on.
     #[inline]
     fn of_packet(&self, packet: &SimPacket) -> &Leg {
@@ -150,12 +157,25 @@ pub(crate) struct Line {
     /// Where all of them arrive; `None` if they arrive in several places. It tells what comes next sooner
     /// than a packet's route does.
     pub(crate) target: Option<Target>,
+    /// How long after the arrival of its head the schedule has the event for it. Longer than no time only if nobody
+    /// notices it ([`Paths::allow_late_arrivals`]).
+    pub(crate) slack: Span,
 }
 
 impl Line {
-    /// See [`Paths::take`]; `number` is that of this line.
+    /// A line without packets.
+    pub(crate) fn new(target: Target) -> Self {
+        Self {
+            packets: Ring::new(),
+            target: Some(target),
+            slack: Span::ZERO,
+        }
+    }
+
+    /// See [`Paths::take`]; `number` is that of this line, whose arrivals are in time.
     #[inline]
     pub(crate) fn take(&mut self, number: u32, scheduler: &mut Scheduler) -> &SimPacket {
+        debug_assert!(self.slack == Span::ZERO);
         let next = self.packets.get(1).map(|next| next.stamp);
         scheduler.set_line(number, next);
         self.packets.take_front().expect(HEAD)
@@ -265,9 +285,13 @@ impl Paths {
             pipe.busy_until = at;
             at += leg.after;
         }
-        let line = &mut self.lines[leg.line as usize].packets;
+        let Line {
+            packets: line,
+            slack,
+            ..
+        } = &mut self.lines[leg.line as usize];
         if line.is_empty() {
-            scheduler.set_line(leg.line, Some(at));
+            scheduler.set_line(leg.line, Some(at + *slack));
         }
         debug_assert!(line.back().is_none_or(|last| last.stamp <= at));
         (at, line)
@@ -279,7 +303,9 @@ impl Paths {
     /// When the line is empty; a scheduled line is not.
     #[inline]
     pub fn target(&self, line: u32) -> Target {
-        let Line { packets, target } = &self.lines[line as usize];
+        let Line {
+            packets, target, ..
+        } = &self.lines[line as usize];
         match *target {
             Some(target) => target,
             None => self.legs.of_packet(packets.front().expect(HEAD)).target,
@@ -301,6 +327,63 @@ impl Paths {
     #[inline]
     pub fn take(&mut self, line: u32, scheduler: &mut Scheduler) -> &SimPacket {
         self.lines[line as usize].take(line, scheduler)
+    }
+
+    /// Lets the packets of the flows on `route` reach their receivers late, several at once, where nobody can notice
+    /// it: `at_most` so late, and before a packet that is sent because of it reaches the first link. Such receivers and
+    /// senders are a logical process of conservative simulation, as links are ([`Links::allow_late_ends`]).
+    ///
+    /// All flows on the route, and nobody else, send into its first leg. They do so when one of these packets arrives,
+    /// at once, or at another event, before which [`take_before`](Self::take_before) has been called until there are no
+    /// packets; so it has before their state is read. No such event comes sooner than `at_most` after an arrival that
+    /// makes it necessary.
+    ///
+    /// [`Links::allow_late_ends`]: crate::Links::allow_late_ends
+    pub fn allow_late_arrivals(&mut self, route: u32, at_most: Span) {
+        // A host that holds packets for random times shares the line for them with others.
+        if self.routes[route as usize].jitter.is_none() {
+            let first = self.legs.leg(route, 0);
+            let soonest = first.before + first.after;
+            let last = self.legs.last(route).line;
+            self.lines[last as usize].slack = soonest.min(at_most);
+        }
+    }
+
+    /// The line at the end of `route`, if its packets may reach their receivers late.
+    #[inline]
+    pub fn late_line(&self, route: u32) -> Option<u32> {
+        let line = self.legs.last(route).line;
+        self.is_late(line).then_some(line)
+    }
+
+    /// Whether the packets of `line` may arrive late.
+    #[inline]
+    pub fn is_late(&self, line: u32) -> bool {
+        self.lines[line as usize].slack > Span::ZERO
+    }
+
+    /// The numbers of the lines whose packets may arrive late.
+    pub fn late_lines(&self) -> impl Iterator<Item = u32> {
+        let lines = (0..).zip(&self.lines);
+        lines.filter_map(|(number, line)| (line.slack > Span::ZERO).then_some(number))
+    }
+
+    /// Removes the head of `line` if it arrives before `limit`. After the last one [`schedule`](Self::schedule)
+    /// is called.
+    #[inline]
+    pub fn take_before(&mut self, line: u32, limit: Time) -> Option<&SimPacket> {
+        let packets = &mut self.lines[line as usize].packets;
+        match packets.front() {
+            Some(head) if head.stamp < limit => packets.take_front(),
+            _ => None,
+        }
+    }
+
+    /// Schedules the arrival of the head of `line`.
+    pub fn schedule(&mut self, line: u32, scheduler: &mut Scheduler) {
+        let Line { packets, slack, .. } = &self.lines[line as usize];
+        let next = packets.front().map(|head| head.stamp + *slack);
+        scheduler.set_line(line, next);
     }
 
     /// The packet `ahead` places behind the head of `line`, and where it will arrive.

@@ -13,7 +13,7 @@ mod users;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use redtail_core::{Time, prefetch};
+use redtail_core::{Span, Time, prefetch};
 use redtail_network::{Class, Event, Links, SimPacket, Target, compile};
 use redtail_qdisc::Plugins;
 use redtail_spec::Scenario;
@@ -31,6 +31,9 @@ use crate::packet::Contents;
 use crate::series::Sampler;
 
 pub use run::{RunError, RunOptions, run};
+
+/// The least span: arrivals come before timers at the same time.
+const INSTANT: Span = Span::from_ps(1);
 
 /// Events between two checks of the cancel flag. The work of an event is bounded (by windows,
 /// backlogs and `MOST_UPDATES` of a law) and rarely takes a millisecond.
@@ -182,6 +185,9 @@ impl<'a> Engine<'a> {
             self.links.leave_host(line, self.now);
             return;
         }
+        if paths.is_late(line) {
+            return self.receivers_hear(line, self.now + INSTANT);
+        }
         if self.many_flows {
             self.prefetch_after(line);
         }
@@ -198,15 +204,7 @@ impl<'a> Engine<'a> {
         contents.free(content);
         let ecn = class.ecn();
         match target {
-            Target::Receiver => {
-                let slot = &mut self.ends.flows.receivers[endpoint as usize];
-                if slot.answers_plainly() {
-                    return self.receiver_answers(endpoint, content, ecn);
-                }
-                let segment = contents.segment_on_arrival(content, ecn);
-                slot.hear(segment, self.now, &mut self.ends.flows.moments);
-                self.receiver_transmits(endpoint);
-            }
+            Target::Receiver => self.receiver_hears(endpoint, content, ecn),
             Target::Sender => {
                 let segment = contents.segment_on_arrival(content, ecn);
                 let slot = &mut self.ends.flows.senders[endpoint as usize];
@@ -227,6 +225,35 @@ impl<'a> Engine<'a> {
             Target::Server => self.server_hears(endpoint, content, ecn),
             Target::Link(_) | Target::Departure => unreachable!("handled above"),
         }
+    }
+
+    /// Receivers hear the packets of `line` that arrive before `limit`, each with the time at which it arrives.
+    #[inline(never)]
+    fn receivers_hear(&mut self, line: u32, limit: Time) {
+        let now = self.now;
+        loop {
+            if self.many_flows {
+                self.links.network.paths.prefetch(line, 9);
+                self.prefetch_after(line);
+            }
+            let paths = &mut self.links.network.paths;
+            let Some(&SimPacket {
+                stamp,
+                content,
+                endpoint,
+                class,
+                ..
+            }) = paths.take_before(line, limit)
+            else {
+                break;
+            };
+            self.ends.contents.free(content);
+            self.now = stamp;
+            self.receiver_hears(endpoint, content, class.ecn());
+        }
+        self.now = now;
+        let Links { network, scheduler } = &mut self.links;
+        network.paths.schedule(line, scheduler);
     }
 
     /// Prefetches into the cache the data of the arrivals from `line` after its head: first their entries in

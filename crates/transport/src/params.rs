@@ -226,6 +226,21 @@ const LARGEST_INITIAL_WINDOW: u32 = 1 << 20;
 const LEAST_RTO: Span = Span::from_us(1);
 
 impl TcpParams {
+    /// A time within which no timer expires that an endpoint sets. `None` where a timer may expire at once: with
+    /// pacing, loss detection by time, an application that reads slowly, the adaptive policy of acknowledgements, or
+    /// a retransmission timer that runs from when a segment was sent.
+    pub fn shortest_timer(&self) -> Option<Span> {
+        let may_be_at_once = self.pacing
+            || self.growth.is_model()
+            || self.recovery.detects_by_time()
+            || self.read_rate.is_some()
+            || self.delayed_ack && self.adaptive_acks
+            || self.timer_restart == TimerRestart::Head;
+        let timeout = self.min_rto.min(self.initial_rto).min(self.max_rto);
+        let delayed_ack = self.delayed_ack.then_some(self.delayed_ack_timeout);
+        (!may_be_at_once).then(|| delayed_ack.map_or(timeout, |delay| delay.min(timeout)))
+    }
+
     /// Size on the link of a segment with `len` payload bytes.
     #[inline]
     pub fn wire_size(&self, len: u32) -> Bytes {

@@ -1,7 +1,7 @@
 //! TCP endpoints and UDP sources in the engine.
 
-use super::Engine;
 use super::ends::EngineEnds;
+use super::{Engine, INSTANT};
 use crate::flows::{Rest, Source};
 use crate::packet::{Content, Datagram};
 use redtail_core::{Ecn, prefetch};
@@ -101,6 +101,46 @@ impl Engine<'_> {
         slot.set_timers(deadline, index, &mut self.links.scheduler);
     }
 
+    /// A segment reaches a receiver.
+    #[inline]
+    pub(super) fn receiver_hears(&mut self, index: u32, content: ContentId, ecn: Ecn) {
+        let EngineEnds {
+            contents, flows, ..
+        } = &mut self.ends;
+        let slot = &mut flows.receivers[index as usize];
+        if slot.answers_plainly() {
+            return self.receiver_answers(index, content, ecn);
+        }
+        let segment = contents.segment_on_arrival(content, ecn);
+        slot.hear(segment, self.now, &mut flows.moments);
+        self.receiver_transmits(index);
+    }
+
+    /// Lets packets reach their receivers late, several at once, where nobody can notice it
+    /// ([`Paths::allow_late_arrivals`](redtail_network::Paths::allow_late_arrivals)).
+    pub(super) fn allow_late_arrivals(&mut self) {
+        let flows = &self.ends.flows;
+        for (sender, receiver) in flows.senders.iter().zip(&flows.receivers) {
+            let group = &self.scenario.traffic[flows.group(sender.flow) as usize];
+            let timer = group.tcp().and_then(|tcp| tcp.params.shortest_timer());
+            if let Some(timer) = timer.filter(|timer| *timer > INSTANT)
+                && receiver.at_once
+            {
+                let paths = &mut self.links.network.paths;
+                paths.allow_late_arrivals(sender.route, timer - INSTANT);
+            }
+        }
+    }
+
+    /// The packets of a flow, and of others on its host, that have arrived and may be late reach their receivers.
+    #[inline]
+    fn host_hears(&mut self, index: u32) {
+        let route = self.ends.flows.senders[index as usize].route;
+        if let Some(line) = self.links.network.paths.late_line(route) {
+            self.receivers_hear(line, self.now + INSTANT);
+        }
+    }
+
     /// A segment reaches a receiver that answers plainly, and its acknowledgement the sender.
     #[inline(never)] // one copy of the most frequent path
     pub(super) fn receiver_answers(&mut self, index: u32, content: ContentId, ecn: Ecn) {
@@ -193,6 +233,7 @@ impl Engine<'_> {
         if self.many_flows {
             self.prefetch_for_timer();
         }
+        self.host_hears(index);
         let slot = &mut self.ends.flows.senders[index as usize];
         if slot.alarm.rings(self.now) {
             slot.sender.on_wakeup(self.now);
@@ -209,6 +250,7 @@ impl Engine<'_> {
         if self.many_flows {
             self.prefetch_for_timer();
         }
+        self.host_hears(index);
         let slot = &mut self.ends.flows.receivers[index as usize];
         if slot.alarm.rings(self.now) {
             slot.receiver.on_wakeup(self.now);
@@ -237,6 +279,7 @@ impl Engine<'_> {
             Source::User(user) => self.on_user(user),
             Source::Call(call) => self.on_call_timer(call),
             Source::Tcp(i) => {
+                self.host_hears(i);
                 let stop = self.ends.flows.stop(flow);
                 let slot = &mut self.ends.flows.senders[i as usize];
                 if self.now < stop {

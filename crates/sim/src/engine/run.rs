@@ -86,6 +86,7 @@ fn run_to_end(scenario: &Scenario, options: RunOptions<'_>) -> Result<RunResult,
         engine
             .links
             .allow_late_ends(engine.ends.flows.users.is_empty());
+        engine.allow_late_arrivals();
     }
     let ran = engine.run(options.cancel.unwrap_or(&never), options.progress);
     // An error in writing a file ends the run too, and is then its cause.
