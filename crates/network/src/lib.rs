@@ -34,5 +34,5 @@ pub use link::{End, Ends, Link, LinkPassed};
 pub use links::Links;
 pub use network::{HostRoutes, Network, compile};
 pub use packet::{ContentId, SimPacket, TrafficClass};
-pub use paths::{Address, Paths, Target};
+pub use paths::{Address, LateFlow, Paths, Target};
 pub use scheduler::{Alarm, Class, Event, Lookahead, Scheduler};

@@ -208,7 +208,14 @@ impl Compiler<'_> {
             legs.push(self.leg(from, delay, None, Target::Link(link)));
             (from, delay) = (Some(link), self.delays[link as usize]);
         }
-        legs.push(self.leg(from, delay + way_back, None, ends[1]));
+        let leg = match from {
+            // A line of its own, so that nobody else sends into it (`Paths::allow_late_arrivals`).
+            None if ends[1] == Target::Sender && way_back > Span::ZERO => {
+                self.own_leg(way_back, ends[1])
+            }
+            _ => self.leg(from, delay + way_back, None, ends[1]),
+        };
+        legs.push(leg);
         let back_at_once = back.is_empty() && way_back == Span::ZERO;
         let back = self.add_route(group, access.dscp, None, legs);
         HostRoutes {
@@ -231,6 +238,17 @@ impl Compiler<'_> {
     fn add_line(&mut self, target: Target) -> u32 {
         self.network.paths.lines.push(Line::new(target));
         self.network.paths.lines.len() as u32 - 1
+    }
+
+    /// Creates a leg of this delay with a line that no other leg has.
+    fn own_leg(&mut self, delay: Span, target: Target) -> Leg {
+        Leg {
+            before: delay,
+            pipe: None,
+            after: Span::ZERO,
+            line: self.add_line(target),
+            target,
+        }
     }
 
     /// Creates a leg that begins at the link `from` or at an endpoint, with the line it needs: the output of each pipe

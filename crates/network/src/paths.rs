@@ -207,6 +207,19 @@ pub struct Address {
     pub id: u16,
 }
 
+/// What [`Paths::allow_late_arrivals`] needs to know of a TCP flow.
+#[derive(Clone, Copy, Debug)]
+pub struct LateFlow {
+    /// The route of its data.
+    pub data: u32,
+    /// The route of its acknowledgements.
+    pub back: u32,
+    /// Whether the return path takes no time.
+    pub back_at_once: bool,
+    /// Within this time after an endpoint has set a timer the timer does not expire.
+    pub shortest_timer: Span,
+}
+
 impl Paths {
     /// An endpoint sends a packet of `size` bytes.
     #[inline(always)]
@@ -329,24 +342,50 @@ impl Paths {
         self.lines[line as usize].take(line, scheduler)
     }
 
-    /// Lets the packets of the flows on `route` reach their receivers late, several at once, where nobody can notice
-    /// it: `at_most` so late, and before a packet that is sent because of it reaches the first link. Such receivers and
-    /// senders are a logical process of conservative simulation, as links are ([`Links::allow_late_ends`]).
+    /// Lets the packets of these TCP flows reach their hosts late, several at once, where nobody can notice it. Hosts with
+    /// the lines that lead to them are a logical process of conservative simulation, as links are
+    /// ([`Links::allow_late_ends`]), and the first leg of what they send is its lookahead. All TCP flows are given, because
+    /// several may share a line.
     ///
-    /// All flows on the route, and nobody else, send into its first leg. They do so when one of these packets arrives,
-    /// at once, or at another event, before which [`take_before`](Self::take_before) has been called until there are no
-    /// packets; so it has before their state is read. No such event comes sooner than `at_most` after an arrival that
-    /// makes it necessary.
+    /// Only the endpoints to which a line leads send into this leg. They do so when a packet of the line arrives, or at
+    /// another event. Before such an event, and before their state is read, [`take_before`](Self::take_before) is to be
+    /// called until there are no packets.
     ///
     /// [`Links::allow_late_ends`]: crate::Links::allow_late_ends
-    pub fn allow_late_arrivals(&mut self, route: u32, at_most: Span) {
-        // A host that holds packets for random times shares the line for them with others.
-        if self.routes[route as usize].jitter.is_none() {
-            let first = self.legs.leg(route, 0);
-            let soonest = first.before + first.after;
-            let last = self.legs.last(route).line;
-            self.lines[last as usize].slack = soonest.min(at_most);
+    pub fn allow_late_arrivals(&mut self, flows: impl Iterator<Item = LateFlow>) {
+        let mut slacks = vec![Span::MAX; self.lines.len()];
+        for flow in flows {
+            let soonest = |route: u32| {
+                let leg = self.legs.leg(route, 0);
+                // Hosts that hold packets for random times share the line for them.
+                match self.routes[route as usize].jitter {
+                    None => flow.shortest_timer.min(leg.before + leg.after),
+                    Some(_) => Span::ZERO,
+                }
+            };
+            let mut limit = |route: u32, most: Span| {
+                let slack = &mut slacks[self.legs.last(route).line as usize];
+                *slack = most.min(*slack);
+            };
+            if flow.back_at_once {
+                limit(flow.data, soonest(flow.data));
+            } else {
+                limit(flow.data, soonest(flow.back));
+                limit(flow.back, soonest(flow.data));
+            }
         }
+        for (line, slack) in self.lines.iter_mut().zip(slacks) {
+            let of_tcp = matches!(line.target, Some(Target::Receiver | Target::Sender));
+            if of_tcp && slack < Span::MAX {
+                line.slack = slack;
+            }
+        }
+    }
+
+    /// Where all packets of `line` arrive; `None` if they arrive in several places.
+    #[inline]
+    pub fn lines_target(&self, line: u32) -> Option<Target> {
+        self.lines[line as usize].target
     }
 
     /// The line at the end of `route`, if its packets may reach their receivers late.
@@ -362,10 +401,15 @@ impl Paths {
         self.lines[line as usize].slack > Span::ZERO
     }
 
-    /// The numbers of the lines whose packets may arrive late.
-    pub fn late_lines(&self) -> impl Iterator<Item = u32> {
-        let lines = (0..).zip(&self.lines);
-        lines.filter_map(|(number, line)| (line.slack > Span::ZERO).then_some(number))
+    /// The numbers of the lines whose packets may arrive late: those that lead to receivers first, because what these
+    /// send is in the others.
+    pub fn late_lines(&self) -> Vec<u32> {
+        let late = |target| {
+            let late = move |line: &Line| line.target == Some(target) && line.slack > Span::ZERO;
+            (0..).zip(&self.lines).filter(move |(_, line)| late(line))
+        };
+        let lines = late(Target::Receiver).chain(late(Target::Sender));
+        lines.map(|(number, _)| number).collect()
     }
 
     /// Removes the head of `line` if it arrives before `limit`. After the last one [`schedule`](Self::schedule)

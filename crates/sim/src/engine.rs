@@ -186,7 +186,7 @@ impl<'a> Engine<'a> {
             return;
         }
         if paths.is_late(line) {
-            return self.receivers_hear(line, self.now + INSTANT);
+            return self.hosts_hear(line, self.now + INSTANT);
         }
         if self.many_flows {
             self.prefetch_after(line);
@@ -205,12 +205,7 @@ impl<'a> Engine<'a> {
         let ecn = class.ecn();
         match target {
             Target::Receiver => self.receiver_hears(endpoint, content, ecn),
-            Target::Sender => {
-                let segment = contents.segment_on_arrival(content, ecn);
-                let slot = &mut self.ends.flows.senders[endpoint as usize];
-                slot.hear(segment, self.now, &mut self.ends.flows.moments);
-                self.sender_transmits(endpoint);
-            }
+            Target::Sender => self.sender_hears(endpoint, content, ecn),
             Target::UdpSink => {
                 let slot = &mut self.ends.flows.udp[endpoint as usize];
                 let datagram = contents.datagram(content);
@@ -227,9 +222,9 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Receivers hear the packets of `line` that arrive before `limit`, each with the time at which it arrives.
+    /// TCP endpoints hear the packets of `line` that arrive before `limit`, each with the time at which it arrives.
     #[inline(never)]
-    fn receivers_hear(&mut self, line: u32, limit: Time) {
+    fn hosts_hear(&mut self, line: u32, limit: Time) {
         let now = self.now;
         loop {
             if self.many_flows {
@@ -237,6 +232,7 @@ impl<'a> Engine<'a> {
                 self.prefetch_after(line);
             }
             let paths = &mut self.links.network.paths;
+            let target = paths.lines_target(line);
             let Some(&SimPacket {
                 stamp,
                 content,
@@ -249,7 +245,11 @@ impl<'a> Engine<'a> {
             };
             self.ends.contents.free(content);
             self.now = stamp;
-            self.receiver_hears(endpoint, content, class.ecn());
+            match target {
+                Some(Target::Receiver) => self.receiver_hears(endpoint, content, class.ecn()),
+                Some(Target::Sender) => self.sender_hears(endpoint, content, class.ecn()),
+                _ => unreachable!("only TCP endpoints hear late"),
+            }
         }
         self.now = now;
         let Links { network, scheduler } = &mut self.links;

@@ -4,8 +4,8 @@ use super::ends::EngineEnds;
 use super::{Engine, INSTANT};
 use crate::flows::{Rest, Source};
 use crate::packet::{Content, Datagram};
-use redtail_core::{Ecn, prefetch};
-use redtail_network::{Address, ContentId};
+use redtail_core::{Ecn, Span, prefetch};
+use redtail_network::{Address, ContentId, LateFlow};
 use redtail_network::{Class, Event};
 use redtail_traffic::call::Outgoing;
 
@@ -116,28 +116,53 @@ impl Engine<'_> {
         self.receiver_transmits(index);
     }
 
-    /// Lets packets reach their receivers late, several at once, where nobody can notice it
-    /// ([`Paths::allow_late_arrivals`](redtail_network::Paths::allow_late_arrivals)).
+    /// A segment reaches a sender.
+    #[inline]
+    pub(super) fn sender_hears(&mut self, index: u32, content: ContentId, ecn: Ecn) {
+        let EngineEnds {
+            contents, flows, ..
+        } = &mut self.ends;
+        let segment = contents.segment_on_arrival(content, ecn);
+        let slot = &mut flows.senders[index as usize];
+        slot.hear(segment, self.now, &mut flows.moments);
+        self.sender_transmits(index);
+    }
+
+    /// Lets packets of TCP flows reach their hosts late, several at once, where nobody can notice it.
     pub(super) fn allow_late_arrivals(&mut self) {
         let flows = &self.ends.flows;
-        for (sender, receiver) in flows.senders.iter().zip(&flows.receivers) {
+        let pairs = flows.senders.iter().zip(&flows.receivers);
+        let flows = pairs.map(|(sender, receiver)| {
             let group = &self.scenario.traffic[flows.group(sender.flow) as usize];
             let timer = group.tcp().and_then(|tcp| tcp.params.shortest_timer());
-            if let Some(timer) = timer.filter(|timer| *timer > INSTANT)
-                && receiver.at_once
-            {
-                let paths = &mut self.links.network.paths;
-                paths.allow_late_arrivals(sender.route, timer - INSTANT);
+            LateFlow {
+                data: sender.route,
+                back: receiver.route,
+                back_at_once: receiver.at_once,
+                shortest_timer: timer.unwrap_or(Span::ZERO),
             }
+        });
+        self.links.network.paths.allow_late_arrivals(flows);
+    }
+
+    /// Packets that have arrived and may be late reach the sender of this number, and others on its host.
+    #[inline]
+    fn senders_hear(&mut self, index: u32) {
+        let receiver = &self.ends.flows.receivers[index as usize];
+        if receiver.at_once {
+            return self.receivers_hear(index);
+        }
+        if let Some(line) = self.links.network.paths.late_line(receiver.route) {
+            self.hosts_hear(line, self.now + INSTANT);
         }
     }
 
-    /// The packets of a flow, and of others on its host, that have arrived and may be late reach their receivers.
+    /// Packets that have arrived and may be late reach the receiver of this number, and others on its host.
     #[inline]
-    fn host_hears(&mut self, index: u32) {
+    fn receivers_hear(&mut self, index: u32) {
         let route = self.ends.flows.senders[index as usize].route;
         if let Some(line) = self.links.network.paths.late_line(route) {
-            self.receivers_hear(line, self.now + INSTANT);
+            self.hosts_hear(line, self.now + INSTANT);
         }
     }
 
@@ -233,7 +258,7 @@ impl Engine<'_> {
         if self.many_flows {
             self.prefetch_for_timer();
         }
-        self.host_hears(index);
+        self.senders_hear(index);
         let slot = &mut self.ends.flows.senders[index as usize];
         if slot.alarm.rings(self.now) {
             slot.sender.on_wakeup(self.now);
@@ -250,7 +275,7 @@ impl Engine<'_> {
         if self.many_flows {
             self.prefetch_for_timer();
         }
-        self.host_hears(index);
+        self.receivers_hear(index);
         let slot = &mut self.ends.flows.receivers[index as usize];
         if slot.alarm.rings(self.now) {
             slot.receiver.on_wakeup(self.now);
@@ -279,7 +304,7 @@ impl Engine<'_> {
             Source::User(user) => self.on_user(user),
             Source::Call(call) => self.on_call_timer(call),
             Source::Tcp(i) => {
-                self.host_hears(i);
+                self.senders_hear(i);
                 let stop = self.ends.flows.stop(flow);
                 let slot = &mut self.ends.flows.senders[i as usize];
                 if self.now < stop {

@@ -24,12 +24,11 @@ pub(super) struct Phases {
 }
 
 impl Engine<'_> {
-    /// Links carry out what they had to do before now, and receivers hear what has reached them before now.
+    /// Links carry out what they had to do before now, and hosts hear what has reached them before now.
     fn catch_up(&mut self) {
         self.links.catch_up_all(self.now, &mut self.ends);
-        let late: Vec<u32> = self.links.network.paths.late_lines().collect();
-        for line in late {
-            self.receivers_hear(line, self.now);
+        for line in self.links.network.paths.late_lines() {
+            self.hosts_hear(line, self.now);
         }
     }
 

@@ -98,8 +98,8 @@ fn a_packet_needs_one_event_less_where_it_is_allowed() {
     let shaper = format!(
         "kind = \"tbf\"\nrate = \"2 Mbit/s\"\nburst = \"10 kB\"\n[bottleneck.queue.queue]\n{TAIL_DROP}"
     );
-    let fewer = same_with_a_capture(&dumbbell(&shaper, "", ""), "bottleneck");
-    assert_eq!(fewer, 0.0);
+    let text = dumbbell(&shaper, "", "").replace("\"sack\"", "\"linux\"");
+    assert_eq!(same_with_a_capture(&text, "bottleneck"), 0.0);
 }
 
 #[test]
