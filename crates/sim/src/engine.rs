@@ -66,6 +66,8 @@ struct Engine<'a> {
     sampler: Option<Sampler>,
     /// Whether there are more endpoints than the cache holds.
     many_flows: bool,
+    /// Whether packets may reach hosts late.
+    late_arrivals: bool,
     /// Connections on which a user's program has acted.
     touched: Vec<u32>,
     /// Segments from clients that the present event has sent and whose path takes no time.
@@ -106,6 +108,7 @@ impl<'a> Engine<'a> {
             end: Time::ZERO + scenario.duration,
             links,
             many_flows: many_endpoints(&flows),
+            late_arrivals: false,
             ends: EngineEnds {
                 contents: Contents::default(),
                 dropped: vec![[0; 2]; flows.count()],
@@ -185,7 +188,7 @@ impl<'a> Engine<'a> {
             self.links.leave_host(line, self.now);
             return;
         }
-        if paths.is_late(line) {
+        if self.late_arrivals && paths.is_late(line) {
             return self.hosts_hear(line, self.now + INSTANT);
         }
         if self.many_flows {

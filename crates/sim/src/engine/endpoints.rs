@@ -142,12 +142,17 @@ impl Engine<'_> {
                 shortest_timer: timer.unwrap_or(Span::ZERO),
             }
         });
-        self.links.network.paths.allow_late_arrivals(flows);
+        let paths = &mut self.links.network.paths;
+        paths.allow_late_arrivals(flows);
+        self.late_arrivals = !paths.late_lines().is_empty();
     }
 
     /// Packets that have arrived and may be late reach the sender of this number, and others on its host.
     #[inline]
     fn senders_hear(&mut self, index: u32) {
+        if !self.late_arrivals {
+            return;
+        }
         let receiver = &self.ends.flows.receivers[index as usize];
         if receiver.at_once {
             return self.receivers_hear(index);
@@ -160,6 +165,9 @@ impl Engine<'_> {
     /// Packets that have arrived and may be late reach the receiver of this number, and others on its host.
     #[inline]
     fn receivers_hear(&mut self, index: u32) {
+        if !self.late_arrivals {
+            return;
+        }
         let route = self.ends.flows.senders[index as usize].route;
         if let Some(line) = self.links.network.paths.late_line(route) {
             self.hosts_hear(line, self.now + INSTANT);
