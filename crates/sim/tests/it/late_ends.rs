@@ -1,4 +1,5 @@
-//! Links carry out the ends of their transmissions late (`Links::allow_late_ends`), except in runs with a capture.
+//! Links carry out the ends of their transmissions late (`Links::allow_late_ends`), and packets reach the hosts of TCP
+//! flows late (`Paths::allow_late_arrivals`), except in runs with a capture.
 //! So a run and the same run with a capture must have the same result, whatever is at its links.
 
 use std::io;
@@ -199,5 +200,94 @@ access_delay = ["1 ms", "30 ms"]
         );
         let fewer = same_with_a_capture(&text, "bottleneck");
         assert_eq!(fewer > 0.0, is_late, "{queue} {loss}: {fewer}");
+    }
+}
+
+/// Hosts far from a lossy link, whose timers of all kinds expire while packets are late. `more` has further lines for
+/// both groups.
+fn far_hosts(more: &str) -> String {
+    format!(
+        r#"
+duration = "12 s"
+warmup = "2 s"
+phases = ["5 s"]
+[series]
+interval = "30 ms"
+[bottleneck]
+rate = "1 Mbit/s"
+delay = "20 ms"
+random_loss = 0.03
+queue = {{ kind = "tail-drop", limit = "6 packets" }}
+[[traffic]]
+name = "delayed"
+kind = "bulk"
+flows = 5
+tcp = {{ preset = "newreno", delayed_ack = true, delayed_ack_timeout = "100 ms", min_rto = "200 ms" }}
+access_delay = ["150 ms", "30 ms", "250 ms"]
+start = "uniform 0..3 s"
+stop = "9 s"
+{more}
+[[traffic]]
+name = "sack"
+kind = "bulk"
+flows = 4
+tcp = {{ preset = "sack", min_rto = "50 ms" }}
+access_delay = ["150 ms", "400 ms"]
+start = "uniform 0..3 s"
+{more}
+"#
+    )
+}
+
+#[test]
+fn hosts_hear_late_what_they_may() {
+    for (more, least) in [
+        // The return path takes no time, a constant time, the same for all hosts, and is part of another line.
+        ("", 0.3),
+        ("return_delay = [\"60 ms\", \"10 ms\", \"1 ms\"]", 0.3),
+        ("return_delay = \"90 ms\"", 0.3),
+        ("return_delay = \"90 ms\"\nhost_jitter = \"5 ms\"", 0.2),
+    ] {
+        let fewer = same_with_a_capture(&far_hosts(more), "bottleneck");
+        assert!(fewer > least, "{more}: only {fewer} of the events are gone");
+    }
+    let returning = format!(
+        "[bottleneck.return]\nrate = \"50 kbit/s\"\ndelay = \"30 ms\"\n[bottleneck.return.queue]\n{TAIL_DROP}\n"
+    );
+    let text = far_hosts("return_delay = \"7 ms\"").replacen(
+        "[[traffic]]",
+        &format!("{returning}[[traffic]]"),
+        1,
+    );
+    same_with_a_capture(&text, "return");
+}
+
+#[test]
+fn hosts_with_timers_that_expire_at_once_hear_in_time() {
+    let linux = "tcp = { preset = \"linux\" }\naccess_delay = \"50 ms\"\nreturn_delay = \"50 ms\"";
+    let slow = "tcp = { preset = \"sack\", read_rate = \"100 kbit/s\" }\naccess_delay = \"50 ms\"";
+    let paced = "tcp = { preset = \"newreno\", pacing = true }\naccess_delay = \"50 ms\"";
+    for group in [linux, slow, paced] {
+        let text = format!(
+            r#"
+duration = "5 s"
+warmup = "0 s"
+[bottleneck]
+rate = "1 Mbit/s"
+delay = "20 ms"
+[bottleneck.queue]
+kind = "tbf"
+rate = "900 kbit/s"
+burst = "10 kB"
+[bottleneck.queue.queue]
+{TAIL_DROP}
+[[traffic]]
+name = "bulk"
+kind = "bulk"
+flows = 2
+{group}
+"#
+        );
+        assert_eq!(same_with_a_capture(&text, "bottleneck"), 0.0, "{group}");
     }
 }
