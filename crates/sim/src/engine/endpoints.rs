@@ -102,7 +102,7 @@ impl Engine<'_> {
     }
 
     /// A segment reaches a receiver.
-    #[inline]
+    #[inline(always)] // into the two that call it for each packet
     pub(super) fn receiver_hears(&mut self, index: u32, content: ContentId, ecn: Ecn) {
         let EngineEnds {
             contents, flows, ..
