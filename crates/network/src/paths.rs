@@ -355,13 +355,10 @@ impl Paths {
     pub fn allow_late_arrivals(&mut self, flows: impl Iterator<Item = LateFlow>) {
         let mut slacks = vec![Span::MAX; self.lines.len()];
         for flow in flows {
+            // No time where hosts hold packets for random times: that is the first leg, in a line for all of them.
             let soonest = |route: u32| {
                 let leg = self.legs.leg(route, 0);
-                // Hosts that hold packets for random times share the line for them.
-                match self.routes[route as usize].jitter {
-                    None => flow.shortest_timer.min(leg.before + leg.after),
-                    Some(_) => Span::ZERO,
-                }
+                flow.shortest_timer.min(leg.before + leg.after)
             };
             let mut limit = |route: u32, most: Span| {
                 let slack = &mut slacks[self.legs.last(route).line as usize];
@@ -401,15 +398,11 @@ impl Paths {
         self.lines[line as usize].slack > Span::ZERO
     }
 
-    /// The numbers of the lines whose packets may arrive late: those that lead to receivers first, because what these
-    /// send is in the others.
+    /// The numbers of the lines whose packets may arrive late.
     pub fn late_lines(&self) -> Vec<u32> {
-        let late = |target| {
-            let late = move |line: &Line| line.target == Some(target) && line.slack > Span::ZERO;
-            (0..).zip(&self.lines).filter(move |(_, line)| late(line))
-        };
-        let lines = late(Target::Receiver).chain(late(Target::Sender));
-        lines.map(|(number, _)| number).collect()
+        let lines = (0..).zip(&self.lines);
+        let late = lines.filter(|(_, line)| line.slack > Span::ZERO);
+        late.map(|(number, _)| number).collect()
     }
 
     /// Removes the head of `line` if it arrives before `limit`. After the last one [`schedule`](Self::schedule)

@@ -212,7 +212,7 @@ duration = "12 s"
 warmup = "2 s"
 phases = ["5 s"]
 [series]
-interval = "30 ms"
+interval = "310 ms"
 [bottleneck]
 rate = "1 Mbit/s"
 delay = "20 ms"
@@ -241,15 +241,15 @@ start = "uniform 0..3 s"
 
 #[test]
 fn hosts_hear_late_what_they_may() {
-    for (more, least) in [
+    for more in [
         // The return path takes no time, a constant time, the same for all hosts, and is part of another line.
-        ("", 0.3),
-        ("return_delay = [\"60 ms\", \"10 ms\", \"1 ms\"]", 0.3),
-        ("return_delay = \"90 ms\"", 0.3),
-        ("return_delay = \"90 ms\"\nhost_jitter = \"5 ms\"", 0.2),
+        "",
+        "return_delay = [\"60 ms\", \"10 ms\", \"1 ms\"]",
+        "return_delay = \"90 ms\"",
+        "return_delay = \"90 ms\"\nhost_jitter = \"5 ms\"",
     ] {
         let fewer = same_with_a_capture(&far_hosts(more), "bottleneck");
-        assert!(fewer > least, "{more}: only {fewer} of the events are gone");
+        assert!(fewer > 0.2, "{more}: only {fewer} of the events are gone");
     }
     let returning = format!(
         "[bottleneck.return]\nrate = \"50 kbit/s\"\ndelay = \"30 ms\"\n[bottleneck.return.queue]\n{TAIL_DROP}\n"
