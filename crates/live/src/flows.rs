@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use redtail_core::{FlowId, Span, Time};
 use redtail_network::FlowNumbers;
-use redtail_network::network::HostRoutes;
+use redtail_network::HostRoutes;
 use redtail_qdisc::{FlowTable, TcpHeader};
 use redtail_spec::Scenario;
 

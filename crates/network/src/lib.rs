@@ -30,9 +30,9 @@ pub mod transmitter;
 
 pub use answers::Answers;
 pub use flow_numbers::FlowNumbers;
-pub use link::{End, Ends, Link, LinkPassed};
+pub use link::{End, Ends, INSTANT, Link, LinkPassed};
 pub use links::Links;
-pub use network::{HostRoutes, Network, compile};
+pub use network::{Network, compile};
 pub use packet::{ContentId, SimPacket, TrafficClass};
-pub use paths::{Address, LateFlow, Paths, Target};
+pub use paths::{Address, HostRoutes, Paths, Target};
 pub use scheduler::{Alarm, Class, Event, Lookahead, Scheduler};

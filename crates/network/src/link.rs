@@ -10,8 +10,8 @@ use crate::scheduler::{Class, Event, Scheduler};
 use crate::statistics::{Measured, PacketOwner};
 use crate::transmitter::Transmitter;
 
-/// The least span: the ends of transmissions come before other events at the same time.
-pub(crate) const INSTANT: Span = Span::from_ps(1);
+/// The least span. What is late is carried out before this span after the present: before other events at the same time.
+pub const INSTANT: Span = Span::from_ps(1);
 
 /// Packets that passed a link, over the whole run.
 #[derive(Clone, Copy, Debug, Default)]

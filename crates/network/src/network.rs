@@ -10,7 +10,7 @@ use redtail_traffic::{Access, Direction, FlowKind};
 
 use crate::capacity::Capacity;
 use crate::link::{Link, LinkBooks, Wire};
-use crate::paths::{Jitter, Leg, Legs, Line, Paths, Pipe, Route, Target};
+use crate::paths::{HostRoutes, Jitter, Leg, Legs, Line, Paths, Pipe, Route, Target};
 use crate::transmitter::Transmitter;
 
 /// The compiled network with everything in flight.
@@ -22,17 +22,6 @@ pub struct Network {
     pub paths: Paths,
     /// The flows that cross it, as queues may know them.
     pub flows: Arc<FlowTable>,
-}
-
-/// The routes of the flows on one host of a group.
-#[derive(Clone, Copy, Debug)]
-pub struct HostRoutes {
-    /// For data.
-    pub data: u32,
-    /// For acknowledgements.
-    pub back: u32,
-    /// Whether the return path takes no time, because it has neither delay nor link.
-    pub back_at_once: bool,
 }
 
 /// Compiles the network, and for each group the routes of each of its hosts.

@@ -207,17 +207,15 @@ pub struct Address {
     pub id: u16,
 }
 
-/// What [`Paths::allow_late_arrivals`] needs to know of a TCP flow.
+/// The routes of the flows on one host of a group.
 #[derive(Clone, Copy, Debug)]
-pub struct LateFlow {
-    /// The route of its data.
+pub struct HostRoutes {
+    /// For data.
     pub data: u32,
-    /// The route of its acknowledgements.
+    /// For acknowledgements.
     pub back: u32,
-    /// Whether the return path takes no time.
+    /// Whether the return path takes no time, because it has neither delay nor link.
     pub back_at_once: bool,
-    /// Within this time after an endpoint has set a timer the timer does not expire.
-    pub shortest_timer: Span,
 }
 
 impl Paths {
@@ -313,7 +311,7 @@ impl Paths {
     /// Where the head of `line` arrives.
     ///
     /// # Panics
-    /// When the line is empty; a scheduled line is not.
+    /// When the line is empty and leads to several places; a scheduled line is not empty.
     #[inline]
     pub fn target(&self, line: u32) -> Target {
         let Line {
@@ -342,33 +340,33 @@ impl Paths {
         self.lines[line as usize].take(line, scheduler)
     }
 
-    /// Lets the packets of these TCP flows reach their hosts late, several at once, where nobody can notice it. Hosts with
-    /// the lines that lead to them are a logical process of conservative simulation, as links are
-    /// ([`Links::allow_late_ends`]), and the first leg of what they send is its lookahead. All TCP flows are given, because
-    /// several may share a line.
+    /// Lets packets of TCP flows reach their hosts late, several at once, where nobody can notice it. Hosts with the
+    /// lines that lead to them are a logical process of conservative simulation, as links are
+    /// ([`Links::allow_late_ends`]), and the first leg of what they send is its lookahead. All hosts are given, because
+    /// several may share a line, each with a time within which no timer expires that an endpoint on it sets.
     ///
     /// Only the endpoints to which a line leads send into this leg. They do so when a packet of the line arrives, or at
     /// another event. Before such an event, and before their state is read, [`take_before`](Self::take_before) is to be
     /// called until there are no packets.
     ///
     /// [`Links::allow_late_ends`]: crate::Links::allow_late_ends
-    pub fn allow_late_arrivals(&mut self, flows: impl Iterator<Item = LateFlow>) {
+    pub fn allow_late_arrivals(&mut self, hosts: impl Iterator<Item = (HostRoutes, Span)>) {
         let mut slacks = vec![Span::MAX; self.lines.len()];
-        for flow in flows {
+        for (host, shortest_timer) in hosts {
             // No time where hosts hold packets for random times: that is the first leg, in a line for all of them.
             let soonest = |route: u32| {
                 let leg = self.legs.leg(route, 0);
-                flow.shortest_timer.min(leg.before + leg.after)
+                shortest_timer.min(leg.before + leg.after)
             };
             let mut limit = |route: u32, most: Span| {
                 let slack = &mut slacks[self.legs.last(route).line as usize];
                 *slack = most.min(*slack);
             };
-            if flow.back_at_once {
-                limit(flow.data, soonest(flow.data));
+            if host.back_at_once {
+                limit(host.data, soonest(host.data));
             } else {
-                limit(flow.data, soonest(flow.back));
-                limit(flow.back, soonest(flow.data));
+                limit(host.data, soonest(host.back));
+                limit(host.back, soonest(host.data));
             }
         }
         for (line, slack) in self.lines.iter_mut().zip(slacks) {
@@ -379,13 +377,7 @@ impl Paths {
         }
     }
 
-    /// Where all packets of `line` arrive; `None` if they arrive in several places.
-    #[inline]
-    pub fn lines_target(&self, line: u32) -> Option<Target> {
-        self.lines[line as usize].target
-    }
-
-    /// The line at the end of `route`, if its packets may reach their receivers late.
+    /// The line at the end of `route`, if its packets may arrive late.
     #[inline]
     pub fn late_line(&self, route: u32) -> Option<u32> {
         let line = self.legs.last(route).line;

@@ -13,9 +13,8 @@ use redtail_traffic::{Done, Exchange, Exchanges, Order, TrafficParams};
 use redtail_transport::{Due, Endpoint, Flags, Segment, SenderCounters, Taken, TcpParams};
 
 use crate::packet::Passed;
-use redtail_network::Address;
-use redtail_network::network::HostRoutes;
 use redtail_network::scheduler::Alarm;
+use redtail_network::{Address, HostRoutes};
 
 /// A side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

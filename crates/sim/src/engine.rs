@@ -13,8 +13,8 @@ mod users;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use redtail_core::{Span, Time, prefetch};
-use redtail_network::{Class, Event, Links, SimPacket, Target, compile};
+use redtail_core::{Time, prefetch};
+use redtail_network::{Class, Event, HostRoutes, INSTANT, Links, SimPacket, Target, compile};
 use redtail_qdisc::Plugins;
 use redtail_spec::Scenario;
 use redtail_traffic::Traces;
@@ -31,9 +31,6 @@ use crate::packet::Contents;
 use crate::series::Sampler;
 
 pub use run::{RunError, RunOptions, run};
-
-/// The least span: arrivals come before timers at the same time.
-const INSTANT: Span = Span::from_ps(1);
 
 /// Events between two checks of the cancel flag. The work of an event is bounded (by windows,
 /// backlogs and `MOST_UPDATES` of a law) and rarely takes a millisecond.
@@ -64,6 +61,8 @@ struct Engine<'a> {
     links: Links,
     ends: EngineEnds<'a>,
     sampler: Option<Sampler>,
+    /// The routes of the hosts of each group.
+    hosts: Vec<Vec<HostRoutes>>,
     /// Whether there are more endpoints than the cache holds.
     many_flows: bool,
     /// Whether packets may reach hosts late.
@@ -84,11 +83,11 @@ struct Engine<'a> {
 
 impl<'a> Engine<'a> {
     fn new(scenario: &'a Scenario, plugins: &Plugins, traces: &Traces) -> Self {
-        let (network, routes) = compile(scenario, plugins);
+        let (network, hosts) = compile(scenario, plugins);
         let back_routes = network.paths.back_routes();
         let mut links = Links::new(network, Time::ZERO + scenario.duration);
         let scheduler = &mut links.scheduler;
-        let mut flows = Flows::new(scenario, &routes, traces, scheduler);
+        let mut flows = Flows::new(scenario, &hosts, traces, scheduler);
         flows.back_routes = back_routes;
         let measure_from = Time::ZERO + scenario.warmup;
         scheduler.add(Event::new(measure_from, Class::Measure, 0));
@@ -118,6 +117,7 @@ impl<'a> Engine<'a> {
                 flows,
             },
             sampler,
+            hosts,
             touched: Vec::new(),
             at_once: Vec::new(),
             done_before: Vec::new(),
@@ -229,13 +229,13 @@ impl<'a> Engine<'a> {
     #[inline(never)]
     fn hosts_hear(&mut self, line: u32, limit: Time) {
         let now = self.now;
+        let target = self.links.network.paths.target(line);
         loop {
             if self.many_flows {
                 self.links.network.paths.prefetch(line, 9);
                 self.prefetch_after(line);
             }
             let paths = &mut self.links.network.paths;
-            let target = paths.lines_target(line);
             let Some(&SimPacket {
                 stamp,
                 content,
@@ -249,8 +249,8 @@ impl<'a> Engine<'a> {
             self.ends.contents.free(content);
             self.now = stamp;
             match target {
-                Some(Target::Receiver) => self.receiver_hears(endpoint, content, class.ecn()),
-                Some(Target::Sender) => self.sender_hears(endpoint, content, class.ecn()),
+                Target::Receiver => self.receiver_hears(endpoint, content, class.ecn()),
+                Target::Sender => self.sender_hears(endpoint, content, class.ecn()),
                 _ => unreachable!("only TCP endpoints hear late"),
             }
         }

@@ -40,6 +40,8 @@ use redtail_core::{Span, Stream, Time, schemars, serde};
 
 pub use self::laws::Growth;
 
+use crate::tcp::copy_fields;
+
 use self::laws::{Law, law};
 use self::model::{LostSegment, Model, RateSample};
 use self::models::{AnyModel, model};
@@ -274,18 +276,7 @@ pub struct Controller {
 impl Controller {
     /// Becomes a copy of `fresh`.
     pub(crate) fn renew(&mut self, fresh: &Self) {
-        let Self {
-            mss,
-            halving,
-            byte_counting,
-            window,
-            slow_start,
-            law,
-        } = self;
-        (*mss, *halving) = (fresh.mss, fresh.halving);
-        (*byte_counting, *window) = (fresh.byte_counting, fresh.window);
-        slow_start.renew(&fresh.slow_start);
-        law.renew(&fresh.law);
+        copy_fields!(self, fresh; slow_start, law; ; mss, halving, byte_counting, window);
     }
 }
 

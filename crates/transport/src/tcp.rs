@@ -12,6 +12,8 @@ macro_rules! copy_fields {
     };
 }
 
+pub(crate) use copy_fields;
+
 /// Makes what is perhaps in a box a copy of `fresh`, in its place. Most connections have it neither before nor after,
 /// and then nothing is done.
 #[inline(always)]

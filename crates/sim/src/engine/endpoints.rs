@@ -1,11 +1,11 @@
 //! TCP endpoints and UDP sources in the engine.
 
+use super::Engine;
 use super::ends::EngineEnds;
-use super::{Engine, INSTANT};
 use crate::flows::{Rest, Source};
 use crate::packet::{Content, Datagram};
 use redtail_core::{Ecn, Span, prefetch};
-use redtail_network::{Address, ContentId, LateFlow};
+use redtail_network::{Address, ContentId, INSTANT};
 use redtail_network::{Class, Event};
 use redtail_traffic::call::Outgoing;
 
@@ -130,20 +130,14 @@ impl Engine<'_> {
 
     /// Lets packets of TCP flows reach their hosts late, several at once, where nobody can notice it.
     pub(super) fn allow_late_arrivals(&mut self) {
-        let flows = &self.ends.flows;
-        let pairs = flows.senders.iter().zip(&flows.receivers);
-        let flows = pairs.map(|(sender, receiver)| {
-            let group = &self.scenario.traffic[flows.group(sender.flow) as usize];
+        let hosts = self.scenario.traffic.iter().zip(&self.hosts);
+        let hosts = hosts.flat_map(|(group, hosts)| {
             let timer = group.tcp().and_then(|tcp| tcp.params.shortest_timer());
-            LateFlow {
-                data: sender.route,
-                back: receiver.route,
-                back_at_once: receiver.at_once,
-                shortest_timer: timer.unwrap_or(Span::ZERO),
-            }
+            let timer = timer.unwrap_or(Span::ZERO);
+            hosts.iter().map(move |&host| (host, timer))
         });
         let paths = &mut self.links.network.paths;
-        paths.allow_late_arrivals(flows);
+        paths.allow_late_arrivals(hosts);
         self.late_arrivals = !paths.late_lines().is_empty();
     }
 

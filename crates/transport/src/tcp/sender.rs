@@ -423,14 +423,7 @@ impl Sender {
     /// When the next timer expires, unless it is restarted before.
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
-        let timeout = self.timer.expires();
-        match self.optional.timers() {
-            None => timeout,
-            Some(timers) => {
-                let probe = timers.probe.at.map(|at| at.expires(self.timer.wheel()));
-                earlier(earlier(timeout, timers.judge_at), probe)
-            }
-        }
+        self.first_timer_before(Time::MAX)
     }
 
     /// As [`next_timer`](Self::next_timer); `None` also if that is certain to be at `alarm` or later.

@@ -21,8 +21,8 @@ pub(super) fn us_since(echo: u32, now: Time) -> (u64, u64) {
 /// The latest time at or before `now` at which the clock showed `echo`.
 #[inline]
 pub(super) fn shown_at(echo: u32, now: Time) -> Time {
-    let ago = Span::from_us(u64::from(timestamp(now).wrapping_sub(echo)));
-    Time::from_ps(now.as_ps().saturating_sub(ago.as_ps()))
+    let (_, ago) = us_since(echo, now);
+    Time::from_ps(now.as_ps().saturating_sub(Span::from_us(ago).as_ps()))
 }
 
 /// Whether timestamp `a` is earlier than `b`, modulo 2^32.

@@ -53,13 +53,6 @@ pub(super) struct ProbeExpiry {
 }
 
 impl ProbeExpiry {
-    /// When the probe is due, by the clock `wheel`.
-    pub fn expires(&self, wheel: TimerWheel) -> Time {
-        let probe = wheel.expiry(self.probe);
-        self.timeout
-            .map_or(probe, |timeout| wheel.expiry(timeout).min(probe))
-    }
-
     /// When the probe is due, by the clock `wheel`; `None` if that is certain to be at `alarm` or later.
     pub fn expires_before(&self, wheel: TimerWheel, alarm: Time) -> Option<Time> {
         let timeout = self.timeout.and_then(|at| wheel.expiry_before(at, alarm));
