@@ -112,12 +112,37 @@ pub struct Link {
     pub(crate) slack: Span,
     /// When the schedule has an event for it: at most `slack` after `free_at`; [`Time::MAX`] if there is none.
     pub(crate) due: Time,
+    /// The lines that lead to it, in the order of their numbers, if it hears of arrivals as late as of ends; otherwise
+    /// empty.
+    pub(crate) inputs: Vec<Input>,
     /// The earliest wakeup scheduled for the queue; [`Time::MAX`] if there is none.
     pub(crate) wakeup: Time,
     /// Random losses after the transmitter; `None` if there are none.
     pub wire: Option<Box<Wire>>,
     /// Its counters.
     pub books: LinkBooks,
+}
+
+/// A line whose packets reach a link late.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Input {
+    /// Number of the line.
+    pub(crate) line: u32,
+    /// While the link hears: when the head of the line arrives; [`Time::MAX`] if the line is empty.
+    head: Time,
+    /// While the link hears: whether packets have left the line.
+    is_changed: bool,
+}
+
+impl Input {
+    /// That of `line`.
+    pub(crate) fn new(line: u32) -> Self {
+        Self {
+            line,
+            head: Time::MAX,
+            is_changed: false,
+        }
+    }
 }
 
 /// Loses each packet with the same probability, independently of others.
@@ -235,9 +260,63 @@ impl Link {
 /// A link at work. What it needs of the rest of the network are arguments, so that a link is looked up once for all that
 /// an event does there.
 impl Link {
-    /// A packet reaches its queue: the head of `line`.
+    /// A packet reaches its queue in time: the head of `line`.
     #[inline(always)]
     pub(crate) fn offer<E: Ends>(
+        &mut self,
+        line: u32,
+        now: Time,
+        paths: &mut Paths,
+        scheduler: &mut Scheduler,
+        ends: &mut E,
+    ) {
+        paths.schedule_next(line, scheduler);
+        self.admit(line, now, paths, scheduler, ends);
+    }
+
+    /// Hears, each with its own time, of the packets that reach its queue before `limit`, and of the ends of transmissions
+    /// before the last of them.
+    #[inline(never)] // a loop of its own, which mostly goes round often
+    pub(crate) fn hear<E: Ends>(
+        &mut self,
+        limit: Time,
+        paths: &mut Paths,
+        scheduler: &mut Scheduler,
+        ends: &mut E,
+    ) {
+        for input in &mut self.inputs {
+            input.head = paths.arrival(input.line);
+        }
+        loop {
+            // Of packets that arrive at the same time, that of the first line is the first.
+            let mut first = (Time::MAX, 0);
+            for (nth, input) in self.inputs.iter().enumerate() {
+                first = std::hint::select_unpredictable(
+                    input.head < first.0,
+                    (input.head, nth),
+                    first,
+                );
+            }
+            let (at, nth) = first;
+            if at >= limit {
+                break;
+            }
+            let line = self.inputs[nth].line;
+            self.admit(line, at, paths, scheduler, ends);
+            let input = &mut self.inputs[nth];
+            input.head = paths.arrival(line);
+            input.is_changed = true;
+        }
+        for input in &mut self.inputs {
+            if std::mem::take(&mut input.is_changed) {
+                paths.schedule(input.line, scheduler);
+            }
+        }
+    }
+
+    /// The head of `line` leaves it and reaches the queue.
+    #[inline(always)]
+    fn admit<E: Ends>(
         &mut self,
         line: u32,
         now: Time,
@@ -249,7 +328,7 @@ impl Link {
             self.catch_up(now + INSTANT, paths, scheduler, ends);
         }
         // It is copied once, by the queue: from the line, where all of it was written long ago.
-        let packet = paths.lines[line as usize].take(line, scheduler);
+        let packet = paths.lines[line as usize].take();
         ends.pass(self.number, End::In, packet, now);
         let group = paths.routes[packet.route as usize].group as usize;
         let flow = packet.flow;

@@ -3,7 +3,7 @@
 use redtail_core::{Ecn, Span, Time};
 use redtail_qdisc::{LateDequeue, QueueDiscipline};
 
-use crate::link::{Ends, INSTANT};
+use crate::link::{Ends, INSTANT, Input};
 use crate::lookahead::shortest_legs;
 use crate::network::Network;
 use crate::packet::ContentId;
@@ -64,13 +64,18 @@ impl Links {
             if late && !link.has_trace() && shortest < Span::MAX {
                 link.slack = shortest;
             }
+            if late_drops && link.slack > Span::ZERO {
+                let lines = self.network.paths.let_late(link.number, link.slack);
+                link.inputs = lines.into_iter().map(Input::new).collect();
+            }
         }
     }
 
-    /// Carries out the ends of transmissions before `now` that are late.
+    /// Lets links hear of the arrivals before `now` that are late, and carry out the ends of transmissions.
     pub fn catch_up_all<E: Ends>(&mut self, now: Time, ends: &mut E) {
         let Network { links, paths, .. } = &mut self.network;
         for link in links.iter_mut().filter(|link| link.slack > Span::ZERO) {
+            link.hear(now, paths, &mut self.scheduler, ends);
             link.catch_up(now, paths, &mut self.scheduler, ends);
         }
     }
@@ -166,6 +171,13 @@ impl Links {
         links[index as usize].offer(line, now, paths, &mut self.scheduler, ends);
     }
 
+    /// Packets that have arrived and may be late reach the queue of the link of this number.
+    #[inline]
+    pub fn hear<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) {
+        let Network { links, paths, .. } = &mut self.network;
+        links[index as usize].hear(now, paths, &mut self.scheduler, ends);
+    }
+
     /// A link has finished transmissions: one now, or others before.
     #[inline]
     pub fn on_link_free<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) {
@@ -174,6 +186,7 @@ impl Links {
         if link.has_trace() {
             link.on_opportunity(now, paths, scheduler, ends);
         } else {
+            link.hear(now, paths, scheduler, ends);
             link.catch_up(now + INSTANT, paths, scheduler, ends);
         }
         link.due = link.latest_end();

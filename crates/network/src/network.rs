@@ -141,6 +141,7 @@ impl Compiler<'_> {
             free_at: Time::MAX,
             slack: Span::ZERO,
             due: Time::MAX,
+            inputs: Vec::new(),
             wakeup: Time::MAX,
             wire,
             books: LinkBooks::new(self.scenario.traffic.len()),

@@ -7,6 +7,8 @@
 //! scheduled. Packets that hosts hold for a random time are in a separate line, in the order in
 //! which they leave.
 
+use std::collections::BTreeSet;
+
 use redtail_core::{Dscp, Ecn, Ring, Span, Stream, Time, prefetch};
 
 use crate::packet::{ContentId, SimPacket, TrafficClass};
@@ -15,6 +17,9 @@ use crate::transmitter::Transmitter;
 
 /// What the engine can rely on: the schedule has only lines with packets.
 const HEAD: &str = "a scheduled line has a head";
+
+/// The most lines that lead to a link that hears of arrivals late: it looks for the first of them one by one.
+const MOST_LATE_LINES: usize = 16;
 
 /// A transmitter that never drops and needs no events.
 #[derive(Clone, Debug)]
@@ -172,12 +177,9 @@ impl Line {
         }
     }
 
-    /// See [`Paths::take`]; `number` is that of this line, whose arrivals are in time.
+    /// Removes its head, and returns it where it is.
     #[inline]
-    pub(crate) fn take(&mut self, number: u32, scheduler: &mut Scheduler) -> &SimPacket {
-        debug_assert!(self.slack == Span::ZERO);
-        let next = self.packets.get(1).map(|next| next.stamp);
-        scheduler.set_line(number, next);
+    pub(crate) fn take(&mut self) -> &SimPacket {
         self.packets.take_front().expect(HEAD)
     }
 }
@@ -337,7 +339,23 @@ impl Paths {
     /// When the line is empty.
     #[inline]
     pub fn take(&mut self, line: u32, scheduler: &mut Scheduler) -> &SimPacket {
-        self.lines[line as usize].take(line, scheduler)
+        self.schedule_next(line, scheduler);
+        self.lines[line as usize].take()
+    }
+
+    /// Schedules the packet behind the head of `line`, whose arrivals are in time.
+    #[inline]
+    pub(crate) fn schedule_next(&self, line: u32, scheduler: &mut Scheduler) {
+        let Line { packets, slack, .. } = &self.lines[line as usize];
+        debug_assert!(*slack == Span::ZERO);
+        scheduler.set_line(line, packets.get(1).map(|next| next.stamp));
+    }
+
+    /// When the head of `line` arrives; [`Time::MAX`] if the line is empty.
+    #[inline]
+    pub(crate) fn arrival(&self, line: u32) -> Time {
+        let head = self.lines[line as usize].packets.front();
+        head.map_or(Time::MAX, |head| head.stamp)
     }
 
     /// Lets packets of TCP flows reach their hosts late, several at once, where nobody can notice it. Hosts with the
@@ -377,6 +395,27 @@ impl Paths {
         }
     }
 
+    /// Lets packets reach the link of this number late by up to `slack`, where they may. Returns the lines that lead there, in
+    /// the order of their numbers; none if packets have to arrive in time.
+    pub(crate) fn let_late(&mut self, link: u32, slack: Span) -> Vec<u32> {
+        let target = Target::Link(link);
+        let legs = self.legs.iter().flatten();
+        let lead_there: Vec<Leg> = legs.filter(|leg| leg.target == target).copied().collect();
+        let lines: BTreeSet<u32> = lead_there.iter().map(|leg| leg.line).collect();
+        let may_be_late = |leg: &Leg| {
+            // What is sent at one instant and arrives at the same one comes after all that arrives then otherwise.
+            let takes_time = leg.pipe.is_some() || leg.before + leg.after > Span::ZERO;
+            takes_time && self.lines[leg.line as usize].target == Some(target)
+        };
+        if lines.len() > MOST_LATE_LINES || !lead_there.iter().all(may_be_late) {
+            return Vec::new();
+        }
+        for &line in &lines {
+            self.lines[line as usize].slack = slack;
+        }
+        lines.into_iter().collect()
+    }
+
     /// The line at the end of `route`, if its packets may arrive late.
     #[inline]
     pub fn late_line(&self, route: u32) -> Option<u32> {
@@ -390,10 +429,13 @@ impl Paths {
         self.lines[line as usize].slack > Span::ZERO
     }
 
-    /// The numbers of the lines whose packets may arrive late.
+    /// The numbers of the lines whose packets may reach hosts late.
     pub fn late_lines(&self) -> Vec<u32> {
         let lines = (0..).zip(&self.lines);
-        let late = lines.filter(|(_, line)| line.slack > Span::ZERO);
+        let is_late = |line: &Line| {
+            line.slack > Span::ZERO && !matches!(line.target, Some(Target::Link(_)))
+        };
+        let late = lines.filter(|(_, line)| is_late(line));
         late.map(|(number, _)| number).collect()
     }
 

@@ -181,7 +181,11 @@ impl<'a> Engine<'a> {
             paths.prefetch(line, 9);
         }
         if let Target::Link(link) = target {
-            self.links.offer(line, link, self.now, &mut self.ends);
+            if paths.is_late(line) {
+                self.links.hear(link, self.now, &mut self.ends);
+            } else {
+                self.links.offer(line, link, self.now, &mut self.ends);
+            }
             return;
         }
         if target == Target::Departure {

@@ -1,5 +1,5 @@
-//! Links carry out the ends of their transmissions late (`Links::allow_late_ends`), and packets reach the hosts of TCP
-//! flows late (`Paths::allow_late_arrivals`), except in runs with a capture.
+//! Links hear of packets and carry out the ends of their transmissions late (`Links::allow_late_ends`), and packets reach
+//! the hosts of TCP flows late (`Paths::allow_late_arrivals`), except in runs with a capture.
 //! So a run and the same run with a capture must have the same result, whatever is at its links.
 
 use std::io;
@@ -167,6 +167,46 @@ access_delay = "10 ms"
 fn links_in_a_row_agree() {
     let fewer = same_with_a_capture(CHAIN, "hop1");
     assert!(fewer > 0.1, "only {fewer} of the events are gone");
+}
+
+/// `groups` traffic groups that send one packet each at the same instants, in turn of four sizes, through a queue that is
+/// mostly full: which packets it drops depends on the order in which they arrive.
+fn at_the_same_instants(groups: usize) -> String {
+    let group = |number: usize| {
+        format!(
+            "[[traffic]]\nname = \"cbr{number}\"\nkind = \"cbr\"\nrate = \"{rate} kbit/s\"\npacket = \"{size} B\"\n\
+             access_delay = \"10 ms\"\naccess_rate = \"{access} Mbit/s\"\n",
+            rate = 100 * (1 + number % 4),
+            size = 250 * (1 + number % 4),
+            access = 10 * (1 + number % 4),
+        )
+    };
+    let groups: String = (0..groups).map(group).collect();
+    format!(
+        r#"
+duration = "6 s"
+warmup = "1 s"
+phases = ["3 s"]
+[series]
+interval = "20 ms"
+[bottleneck]
+rate = "1 Mbit/s"
+delay = "40 ms"
+queue = {{ kind = "tail-drop", limit = "7 packets" }}
+{groups}
+"#
+    )
+}
+
+#[test]
+fn packets_of_several_lines_reach_a_link_late_in_their_order() {
+    for groups in [2, 5, 16] {
+        let fewer = same_with_a_capture(&at_the_same_instants(groups), "bottleneck");
+        assert!(fewer > 0.2, "{groups}: only {fewer} of the events are gone");
+    }
+    // So many lines are not searched: only ends of transmissions are late.
+    let text = at_the_same_instants(17);
+    same_with_a_capture(&text, "bottleneck");
 }
 
 #[test]
