@@ -21,6 +21,9 @@ const HEAD: &str = "a scheduled line has a head";
 /// The most lines that lead to a link that hears of arrivals late: it looks for the first of them one by one.
 const MOST_LATE_LINES: usize = 16;
 
+/// How late packets reach the ends of UDP flows at most: no result depends on it, but the packets are kept so long.
+const UDP_SLACK: Span = Span::from_ms(50);
+
 /// A transmitter that never drops and needs no events.
 #[derive(Clone, Debug)]
 pub(crate) struct Pipe {
@@ -358,7 +361,8 @@ impl Paths {
         head.map_or(Time::MAX, |head| head.stamp)
     }
 
-    /// Lets packets of TCP flows reach their hosts late, several at once, where nobody can notice it. Hosts with the
+    /// Lets packets of TCP and UDP flows reach their hosts late, several at once, where nobody can notice it. The end of a UDP
+    /// flow only counts them. TCP hosts with the
     /// lines that lead to them are a logical process of conservative simulation, as links are
     /// ([`Links::allow_late_ends`]), and the first leg of what they send is its lookahead. All hosts are given, because
     /// several may share a line, each with a time within which no timer expires that an endpoint on it sets.
@@ -388,9 +392,10 @@ impl Paths {
             }
         }
         for (line, slack) in self.lines.iter_mut().zip(slacks) {
-            let of_tcp = matches!(line.target, Some(Target::Receiver | Target::Sender));
-            if of_tcp && slack < Span::MAX {
-                line.slack = slack;
+            match line.target {
+                Some(Target::Receiver | Target::Sender) if slack < Span::MAX => line.slack = slack,
+                Some(Target::UdpSink) => line.slack = UDP_SLACK,
+                _ => {}
             }
         }
     }

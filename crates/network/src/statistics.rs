@@ -64,15 +64,15 @@ impl TimeWeighted {
 pub struct Delays {
     /// In nanoseconds; `None` before the first.
     histogram: Option<Box<ThreeDigits>>,
-    /// In picoseconds.
-    sum: f64,
+    /// In picoseconds. A whole number, so that it does not depend on the order of the times.
+    sum: u128,
 }
 
 impl Delays {
     /// Records a time.
     #[inline]
     pub fn record(&mut self, took: Span) {
-        self.sum += took.as_ps_f64();
+        self.sum += u128::from(took.as_ps());
         let histogram = self.histogram.get_or_insert_default();
         histogram.record(took.as_ps() / 1000);
     }
@@ -90,7 +90,7 @@ impl Delays {
     /// Mean in seconds.
     pub fn mean(&self) -> Option<f64> {
         let count = self.histogram.as_ref()?.len();
-        Some(self.sum * 1e-12 / count as f64)
+        Some(self.sum as f64 * 1e-12 / count as f64)
     }
 
     /// The histogram, which counts nanoseconds; `None` before the first time.

@@ -213,14 +213,7 @@ impl<'a> Engine<'a> {
         match target {
             Target::Receiver => self.receiver_hears(endpoint, content, ecn),
             Target::Sender => self.sender_hears(endpoint, content, ecn),
-            Target::UdpSink => {
-                let slot = &mut self.ends.flows.udp[endpoint as usize];
-                let datagram = contents.datagram(content);
-                let took = slot.hear(datagram, size, self.now, self.ends.measure_from);
-                if let Some(took) = took {
-                    self.ends.flows.delays[slot.group as usize].record(took);
-                }
-            }
+            Target::UdpSink => self.udp_sink_hears(endpoint, size, content),
             Target::Caller => self.call_hears(0, endpoint, size, content, ecn),
             Target::Callee => self.call_hears(1, endpoint, size, content, ecn),
             Target::Client => self.client_hears(endpoint, content, ecn),
@@ -229,7 +222,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// TCP endpoints hear the packets of `line` that arrive before `limit`, each with the time at which it arrives.
+    /// Endpoints of TCP and UDP flows hear the packets of `line` that arrive before `limit`, each with the time at which it arrives.
     #[inline(never)]
     fn hosts_hear(&mut self, line: u32, limit: Time) {
         let now = self.now;
@@ -244,6 +237,7 @@ impl<'a> Engine<'a> {
                 stamp,
                 content,
                 endpoint,
+                size,
                 class,
                 ..
             }) = paths.take_before(line, limit)
@@ -255,7 +249,8 @@ impl<'a> Engine<'a> {
             match target {
                 Target::Receiver => self.receiver_hears(endpoint, content, class.ecn()),
                 Target::Sender => self.sender_hears(endpoint, content, class.ecn()),
-                _ => unreachable!("only TCP endpoints hear late"),
+                Target::UdpSink => self.udp_sink_hears(endpoint, size, content),
+                _ => unreachable!("only endpoints of TCP and UDP flows hear late"),
             }
         }
         self.now = now;

@@ -128,7 +128,24 @@ impl Engine<'_> {
         self.sender_transmits(index);
     }
 
-    /// Lets packets of TCP flows reach their hosts late, several at once, where nobody can notice it.
+    /// A datagram reaches the end of its flow.
+    #[inline]
+    pub(super) fn udp_sink_hears(&mut self, index: u32, size: u32, content: ContentId) {
+        let EngineEnds {
+            contents,
+            flows,
+            measure_from,
+            ..
+        } = &mut self.ends;
+        let slot = &mut flows.udp[index as usize];
+        let datagram = contents.datagram(content);
+        let took = slot.hear(datagram, size, self.now, *measure_from);
+        if let Some(took) = took {
+            flows.delays[slot.group as usize].record(took);
+        }
+    }
+
+    /// Lets packets of TCP and UDP flows reach their hosts late, several at once, where nobody can notice it.
     pub(super) fn allow_late_arrivals(&mut self) {
         let hosts = self.scenario.traffic.iter().zip(&self.hosts);
         let hosts = hosts.flat_map(|(group, hosts)| {
