@@ -270,6 +270,9 @@ impl Link {
         scheduler: &mut Scheduler,
         ends: &mut E,
     ) {
+        if self.free_at <= now {
+            self.catch_up(now + INSTANT, paths, scheduler, ends);
+        }
         paths.schedule_next(line, scheduler);
         self.admit(line, now, paths, scheduler, ends);
     }
@@ -302,6 +305,7 @@ impl Link {
                 break;
             }
             let line = self.inputs[nth].line;
+            self.end_transmissions(at + INSTANT, paths, scheduler, ends);
             self.admit(line, at, paths, scheduler, ends);
             let input = &mut self.inputs[nth];
             input.head = paths.arrival(line);
@@ -314,7 +318,7 @@ impl Link {
         }
     }
 
-    /// The head of `line` leaves it and reaches the queue.
+    /// The head of `line` leaves it and reaches the queue. The ends of transmissions until now have been carried out.
     #[inline(always)]
     fn admit<E: Ends>(
         &mut self,
@@ -324,9 +328,6 @@ impl Link {
         scheduler: &mut Scheduler,
         ends: &mut E,
     ) {
-        if self.free_at <= now {
-            self.catch_up(now + INSTANT, paths, scheduler, ends);
-        }
         // It is copied once, by the queue: from the line, where all of it was written long ago.
         let packet = paths.lines[line as usize].take();
         ends.pass(self.number, End::In, packet, now);
@@ -354,7 +355,20 @@ impl Link {
     }
 
     /// Carries out the ends of transmissions before `limit`, each with the time at which it was due.
+    #[inline(never)]
     pub(crate) fn catch_up<E: Ends>(
+        &mut self,
+        limit: Time,
+        paths: &mut Paths,
+        scheduler: &mut Scheduler,
+        ends: &mut E,
+    ) {
+        self.end_transmissions(limit, paths, scheduler, ends);
+    }
+
+    /// As [`catch_up`](Self::catch_up), in the function that calls it.
+    #[inline(always)]
+    fn end_transmissions<E: Ends>(
         &mut self,
         limit: Time,
         paths: &mut Paths,
