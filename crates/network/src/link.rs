@@ -277,12 +277,12 @@ impl Link {
         self.admit(line, now, paths, scheduler, ends);
     }
 
-    /// Hears, each with its own time, of the packets that reach its queue before `limit`, and of the ends of transmissions
-    /// before the last of them.
+    /// Hears, each with its own time, of the packets that reach its queue before `limit`, or at `limit` from a line before
+    /// `line`, and of the ends of transmissions before the last of them.
     #[inline(never)] // a loop of its own, which mostly goes round often
     pub(crate) fn hear<E: Ends>(
         &mut self,
-        limit: Time,
+        (limit, line): (Time, u32),
         paths: &mut Paths,
         scheduler: &mut Scheduler,
         ends: &mut E,
@@ -301,7 +301,7 @@ impl Link {
                 );
             }
             let (at, nth) = first;
-            if at >= limit {
+            if at >= limit && (at > limit || self.inputs[nth].line >= line) {
                 break;
             }
             let line = self.inputs[nth].line;

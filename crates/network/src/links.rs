@@ -9,7 +9,7 @@ use crate::network::Network;
 use crate::packet::ContentId;
 use crate::paths::Address;
 use crate::result::QueueSeries;
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Class, Event, Scheduler};
 use crate::statistics::{LinkStatistics, Measured};
 
 /// A network with its events and what is measured at its links.
@@ -75,8 +75,23 @@ impl Links {
     pub fn catch_up_all<E: Ends>(&mut self, now: Time, ends: &mut E) {
         let Network { links, paths, .. } = &mut self.network;
         for link in links.iter_mut().filter(|link| link.slack > Span::ZERO) {
-            link.hear(now, paths, &mut self.scheduler, ends);
+            link.hear((now, 0), paths, &mut self.scheduler, ends);
             link.catch_up(now, paths, &mut self.scheduler, ends);
+        }
+    }
+
+    /// Lets links hear of the arrivals that come before `event`, and carry out the ends of transmissions that do.
+    pub fn catch_up_before<E: Ends>(&mut self, event: Event, ends: &mut E) {
+        let now = event.at();
+        let line = match event.class() {
+            Class::Measure | Class::Sample | Class::LinkFree => 0,
+            Class::Arrival => event.index(),
+            _ => u32::MAX,
+        };
+        let Network { links, paths, .. } = &mut self.network;
+        for link in links.iter_mut().filter(|link| link.slack > Span::ZERO) {
+            link.hear((now, line), paths, &mut self.scheduler, ends);
+            link.catch_up(now + INSTANT, paths, &mut self.scheduler, ends);
         }
     }
 
@@ -175,7 +190,7 @@ impl Links {
     #[inline]
     pub fn hear<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) {
         let Network { links, paths, .. } = &mut self.network;
-        links[index as usize].hear(now, paths, &mut self.scheduler, ends);
+        links[index as usize].hear((now, 0), paths, &mut self.scheduler, ends);
     }
 
     /// A link has finished transmissions: one now, or others before.
@@ -186,7 +201,7 @@ impl Links {
         if link.has_trace() {
             link.on_opportunity(now, paths, scheduler, ends);
         } else {
-            link.hear(now, paths, scheduler, ends);
+            link.hear((now, 0), paths, scheduler, ends);
             link.catch_up(now + INSTANT, paths, scheduler, ends);
         }
         link.due = link.latest_end();

@@ -80,6 +80,8 @@ pub struct Connection {
     opened_at: Time,
     /// Its packets that queues have marked in the measurement period.
     pub marked: u64,
+    /// Whether it counts as one that [lingers](Connections::linger).
+    lingers: bool,
     /// What it had done when the measurement began; `None` if it was opened later.
     before: Option<Box<Progress>>,
 }
@@ -137,6 +139,7 @@ impl Connection {
             syn: None,
             opened_at: Time::ZERO,
             marked: 0,
+            lingers: false,
             before: None,
         }
     }
@@ -152,6 +155,7 @@ impl Connection {
         self.dropped = [0; 2];
         self.syn = None;
         self.marked = 0;
+        self.lingers = false;
         self.before = None;
     }
 
@@ -474,6 +478,8 @@ pub struct Connections {
     groups: Vec<Option<Group>>,
     /// Places of connections that were over when one of their packets, perhaps the last, was lost.
     possibly_gone: Vec<u32>,
+    /// The number of connections that are over and have packets in the network.
+    lingering: u32,
     /// Packets lost, of all connections.
     pub dropped: u64,
     opened: u64,
@@ -642,12 +648,33 @@ impl Connections {
         self.possibly_gone.pop()
     }
 
+    /// Whether a loss may be the end of a connection: of one that is over and has packets in the network.
+    #[inline]
+    pub fn linger(&self) -> bool {
+        self.lingering > 0
+    }
+
+    /// Whether the connection at a place is over and has packets in the network, as far as is known. From then on it
+    /// counts as one that [lingers](Self::linger).
+    pub fn lingers(&mut self, place: u32) -> bool {
+        let Some(connection) = self.places[place as usize].as_deref_mut() else {
+            return false;
+        };
+        let lingers = connection.is_over() && connection.in_flight() > 0;
+        if lingers && !connection.lingers {
+            connection.lingers = true;
+            self.lingering += 1;
+        }
+        lingers
+    }
+
     /// Removes the connection at a place if it is over and has no packet in the network. Returns
     /// its user and host.
     #[inline]
     pub fn take_if_gone(&mut self, place: u32, now: Time) -> Option<Opening> {
         let slot = &mut self.places[place as usize];
         let connection = slot.take_if(|it| it.is_over() && it.in_flight() == 0)?;
+        self.lingering -= u32::from(connection.lingers);
         self.free.push(place);
         let group = self.groups[connection.at.group as usize].as_mut();
         let group = group.expect("its users have connections");

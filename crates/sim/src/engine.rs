@@ -57,6 +57,8 @@ struct Cancelled;
 struct Engine<'a> {
     scenario: &'a Scenario,
     now: Time,
+    /// The present event.
+    event: Event,
     end: Time,
     links: Links,
     ends: EngineEnds<'a>,
@@ -104,6 +106,7 @@ impl<'a> Engine<'a> {
         Self {
             scenario,
             now: Time::ZERO,
+            event: Event::new(Time::ZERO, Class::Measure, 0),
             end: Time::ZERO + scenario.duration,
             links,
             many_flows: many_endpoints(&flows),
@@ -135,6 +138,7 @@ impl<'a> Engine<'a> {
             }
             debug_assert!(event.at() >= self.now, "time went back");
             self.now = event.at();
+            self.event = event;
             self.events += 1;
             if self.events.is_multiple_of(CANCEL_INTERVAL) {
                 if self.is_stopped(cancel) {

@@ -82,10 +82,7 @@ fn run_to_end(scenario: &Scenario, options: RunOptions<'_>) -> Result<RunResult,
         let recorder = Recorder::new(capture, scenario, &engine.links.network, &engine.ends.flows)?;
         engine.ends.recorder = Some(Box::new(recorder));
     } else {
-        // A user may open a new connection when the last packet of an old one is lost.
-        engine
-            .links
-            .allow_late_ends(engine.ends.flows.users.is_empty());
+        engine.links.allow_late_ends(true);
         engine.allow_late_arrivals();
     }
     let ran = engine.run(options.cancel.unwrap_or(&never), options.progress);

@@ -152,6 +152,10 @@ impl Engine<'_> {
     /// Takes a user's program out, to run it.
     #[inline(never)] // one copy of it, as of the next
     fn take_user(&mut self, user: u32) -> Box<User> {
+        if self.ends.flows.connections.linger() {
+            // What it opens may get the place and the number of a connection whose last packet has been lost.
+            self.links.catch_up_before(self.event, &mut self.ends);
+        }
         while let Some(place) = self.ends.flows.connections.next_possibly_gone() {
             self.maybe_gone(place);
         }
@@ -353,6 +357,9 @@ impl Engine<'_> {
     /// Removes a connection if it is over.
     #[inline]
     fn maybe_gone(&mut self, place: u32) {
+        if self.ends.flows.connections.lingers(place) {
+            self.links.catch_up_before(self.event, &mut self.ends);
+        }
         if let Some(gone) = self.ends.flows.connections.take_if_gone(place, self.now) {
             self.ends.flows.numbers.give_back(gone.flow);
             let slot = &mut self.ends.flows.users[gone.user as usize];
