@@ -294,11 +294,8 @@ impl Link {
             // Of packets that arrive at the same time, that of the first line is the first.
             let mut first = (Time::MAX, 0);
             for (nth, input) in self.inputs.iter().enumerate() {
-                first = std::hint::select_unpredictable(
-                    input.head < first.0,
-                    (input.head, nth),
-                    first,
-                );
+                first =
+                    std::hint::select_unpredictable(input.head < first.0, (input.head, nth), first);
             }
             let (at, nth) = first;
             if at >= limit && (at > limit || self.inputs[nth].line >= line) {

@@ -1,7 +1,7 @@
 //! All links of a network at work, with its schedule.
 
 use redtail_core::{Ecn, Span, Time};
-use redtail_qdisc::{LateDequeue, QueueDiscipline};
+use redtail_qdisc::QueueDiscipline;
 
 use crate::link::{Ends, INSTANT, Input};
 use crate::lookahead::shortest_legs;
@@ -45,27 +45,26 @@ impl Links {
         paths.send(&packet, now, &mut self.scheduler);
     }
 
-    /// Lets links carry out the ends of their transmissions late, several at once, where nobody can notice it
-    /// but through the drops that `late_drops` allows: nobody looks at what happens at the ends of links ([`Ends::pass`]),
-    /// and before the links and their counters are read, [`Links::catch_up_all`] is called.
+    /// Lets links hear of packets and carry out the ends of their transmissions late, several at once, where nobody can
+    /// notice it but through losses: nobody looks at what happens at the ends of links ([`Ends::pass`]), before the links and their
+    /// counters are read, [`Links::catch_up_all`] is called, and before something depends on what has been lost,
+    /// [`Links::catch_up_before`].
     ///
     /// Such a link and the lines behind it are a logical process of conservative simulation, and the delay of
     /// these lines is its lookahead (K. M. Chandy and J. Misra, "Distributed simulation", IEEE Transactions on Software
     /// Engineering 5(5), 1979).
-    pub fn allow_late_ends(&mut self, late_drops: bool) {
+    pub fn allow_late_links(&mut self) {
         let shortest = shortest_legs(&self.network);
         for (link, shortest) in self.network.links.iter_mut().zip(shortest) {
-            let late = match link.queue.late_dequeue() {
-                LateDequeue::Unnoticed => late_drops || link.wire.is_none(),
-                LateDequeue::LateDrops => late_drops,
-                LateDequeue::Harmful => false,
-            };
             // No route goes on from a link that nothing crosses.
-            if late && !link.has_trace() && shortest < Span::MAX {
+            let has_next = shortest < Span::MAX;
+            if has_next
+                && shortest > Span::ZERO
+                && !link.has_trace()
+                && !link.queue.asks_to_be_woken()
+            {
                 link.slack = shortest;
-            }
-            if late_drops && link.slack > Span::ZERO {
-                let lines = self.network.paths.let_late(link.number, link.slack);
+                let lines = self.network.paths.let_late(link.number, shortest);
                 link.inputs = lines.into_iter().map(Input::new).collect();
             }
         }

@@ -364,14 +364,14 @@ impl Paths {
     /// Lets packets of TCP and UDP flows reach their hosts late, several at once, where nobody can notice it. The end of a UDP
     /// flow only counts them. TCP hosts with the
     /// lines that lead to them are a logical process of conservative simulation, as links are
-    /// ([`Links::allow_late_ends`]), and the first leg of what they send is its lookahead. All hosts are given, because
+    /// ([`Links::allow_late_links`]), and the first leg of what they send is its lookahead. All hosts are given, because
     /// several may share a line, each with a time within which no timer expires that an endpoint on it sets.
     ///
     /// Only the endpoints to which a line leads send into this leg. They do so when a packet of the line arrives, or at
     /// another event. Before such an event, and before their state is read, [`take_before`](Self::take_before) is to be
     /// called until there are no packets.
     ///
-    /// [`Links::allow_late_ends`]: crate::Links::allow_late_ends
+    /// [`Links::allow_late_links`]: crate::Links::allow_late_links
     pub fn allow_late_arrivals(&mut self, hosts: impl Iterator<Item = (HostRoutes, Span)>) {
         let mut slacks = vec![Span::MAX; self.lines.len()];
         for (host, shortest_timer) in hosts {
@@ -437,9 +437,8 @@ impl Paths {
     /// The numbers of the lines whose packets may reach hosts late.
     pub fn late_lines(&self) -> Vec<u32> {
         let lines = (0..).zip(&self.lines);
-        let is_late = |line: &Line| {
-            line.slack > Span::ZERO && !matches!(line.target, Some(Target::Link(_)))
-        };
+        let is_late =
+            |line: &Line| line.slack > Span::ZERO && !matches!(line.target, Some(Target::Link(_)));
         let late = lines.filter(|(_, line)| is_late(line));
         late.map(|(number, _)| number).collect()
     }

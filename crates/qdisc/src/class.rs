@@ -11,7 +11,7 @@ use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Rate, Time, 
 
 use crate::classify::{Classifier, OneOrMore, RuleParams, check_rules, check_rules_at};
 use crate::{
-    AnyQueue, Backlog, DropReason, FigureNames, InnerVisitor, LateDequeue, LinkFacts, QueueContext,
+    AnyQueue, Backlog, DropReason, FigureNames, InnerVisitor, LinkFacts, QueueContext,
     QueueDiscipline, QueueParams, Report, Sink, TcpHeader,
 };
 
@@ -450,10 +450,9 @@ impl<P: Packet> Leaf<P> {
     }
 }
 
-/// What a late call of `dequeue` does to others if it takes a packet of any of these classes.
-pub fn late_dequeue<'a, P: Packet + 'a>(leaves: impl Iterator<Item = &'a Leaf<P>>) -> LateDequeue {
-    let worst = leaves.map(|leaf| leaf.queue.late_dequeue()).max();
-    worst.unwrap_or(LateDequeue::Unnoticed)
+/// Whether the queue of any of these classes ever asks to be woken.
+pub fn ask_to_be_woken<'a, P: Packet + 'a>(mut leaves: impl Iterator<Item = &'a Leaf<P>>) -> bool {
+    leaves.any(|leaf| leaf.queue.asks_to_be_woken())
 }
 
 /// The backlog of all these classes.

@@ -82,18 +82,6 @@ pub struct Outlook {
     pub wakeup: Time,
 }
 
-/// What others can notice when `dequeue` is called late, with the time at which it was due as `now`, but before
-/// any other call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LateDequeue {
-    /// Nothing: it only gives packets, and may mark them.
-    Unnoticed,
-    /// Drops of packets that waited become known late.
-    LateDrops,
-    /// It may ask to be woken before the time of the call.
-    Harmful,
-}
-
 /// A control law's state, for time series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Internals {
@@ -121,10 +109,10 @@ pub trait QueueDiscipline<P: Packet> {
     /// Called at the time `next_wakeup` gave.
     fn on_wakeup(&mut self, _now: Time) {}
 
-    /// Returns what a late call of `dequeue` does to others. A queue that ever asks to be woken has to say
-    /// [`LateDequeue::Harmful`].
-    fn late_dequeue(&self) -> LateDequeue {
-        LateDequeue::LateDrops
+    /// Whether the queue ever asks to be woken. One that does is called in time. Other calls may come late: each with the time at
+    /// which it was due as `now`, and in the order of these times.
+    fn asks_to_be_woken(&self) -> bool {
+        false
     }
 
     /// Returns the packet that `dequeue` will return next, independently of later arrivals and of the time
@@ -455,8 +443,8 @@ macro_rules! disciplines {
             fn on_wakeup(&mut self, now: Time) {
                 match self { $(Self::$variant(queue) => queue.on_wakeup(now),)+ }
             }
-            fn late_dequeue(&self) -> LateDequeue {
-                match self { $(Self::$variant(queue) => queue.late_dequeue(),)+ }
+            fn asks_to_be_woken(&self) -> bool {
+                match self { $(Self::$variant(queue) => queue.asks_to_be_woken(),)+ }
             }
             fn front(&self) -> Option<&P> {
                 match self { $(Self::$variant(queue) => queue.front(),)+ }

@@ -9,8 +9,7 @@ use super::{
     PluginQueue, raise,
 };
 use crate::{
-    Backlog, DropReason, FlowTable, Internals, LateDequeue, Limit, QueueContext, QueueDiscipline,
-    Report, Sink,
+    Backlog, DropReason, FlowTable, Internals, Limit, QueueContext, QueueDiscipline, Report, Sink,
 };
 use std::sync::Arc;
 
@@ -298,8 +297,8 @@ impl<P: Packet> QueueDiscipline<P> for Plugin<P> {
         inner.ask_wakeup(now);
     }
 
-    fn late_dequeue(&self) -> LateDequeue {
-        LateDequeue::Harmful
+    fn asks_to_be_woken(&self) -> bool {
+        true
     }
 
     fn backlog(&self) -> Backlog {

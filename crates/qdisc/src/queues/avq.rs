@@ -29,8 +29,8 @@ use crate::gauge::{self, Gauge};
 use crate::refuse;
 use crate::signal::mark_or_drop;
 use crate::{
-    Backlog, DropReason, Internals, LateDequeue, Limit, LinkFacts, QueueContext, QueueDiscipline,
-    QueueKind, Sink,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
+    Sink,
 };
 
 params! {
@@ -175,10 +175,6 @@ impl<P: Packet> QueueDiscipline<P> for Avq<P> {
     #[inline]
     fn dequeue(&mut self, _now: Time, _sink: &mut impl Sink<P>) -> Option<P> {
         self.fifo.pop()
-    }
-
-    fn late_dequeue(&self) -> LateDequeue {
-        LateDequeue::Unnoticed
     }
 
     #[inline]

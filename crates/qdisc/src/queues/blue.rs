@@ -27,8 +27,8 @@ use crate::gauge;
 use crate::refuse;
 use crate::signal::mark_or_drop;
 use crate::{
-    Backlog, DropReason, Internals, LateDequeue, Limit, LinkFacts, QueueContext, QueueDiscipline,
-    QueueKind, Sink,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
+    Sink,
 };
 
 params! {
@@ -180,10 +180,6 @@ impl<P: Packet> QueueDiscipline<P> for Blue<P> {
             self.on_idle(now);
         }
         packet
-    }
-
-    fn late_dequeue(&self) -> LateDequeue {
-        LateDequeue::Unnoticed
     }
 
     #[inline]

@@ -50,8 +50,8 @@ use crate::fq::{FlowHash, Greatest, Lists, TimeAverage};
 use crate::laws::ack_filter;
 use crate::laws::cobalt::{CobaltConfig, CobaltLaw, FirstGap};
 use crate::{
-    Backlog, DropReason, FigureNames, Internals, LateDequeue, Limit, LinkFacts, QueueContext,
-    QueueDiscipline, QueueKind, Report, Sink,
+    Backlog, DropReason, FigureNames, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline,
+    QueueKind, Report, Sink,
 };
 
 params! {
@@ -1005,11 +1005,8 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
         self.wake = self.wake.filter(|&wake| wake > now);
     }
 
-    fn late_dequeue(&self) -> LateDequeue {
-        match self.rate {
-            Some(_) => LateDequeue::Harmful,
-            None => LateDequeue::LateDrops,
-        }
+    fn asks_to_be_woken(&self) -> bool {
+        self.rate.is_some()
     }
 
     #[inline]

@@ -27,8 +27,8 @@ use crate::laws::token_bucket::{TokenBucket, cost};
 use crate::refuse;
 use crate::signal::Ticks;
 use crate::{
-    Backlog, DropReason, Internals, LateDequeue, Limit, LinkFacts, QueueContext, QueueDiscipline,
-    QueueKind, Sink,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
+    Sink,
 };
 
 params! {
@@ -264,8 +264,8 @@ impl<P: Packet> QueueDiscipline<P> for DocsisPie<P> {
         self.wake = self.wake.filter(|&wake| wake > now);
     }
 
-    fn late_dequeue(&self) -> LateDequeue {
-        LateDequeue::Harmful
+    fn asks_to_be_woken(&self) -> bool {
+        true
     }
 
     #[inline]

@@ -51,8 +51,8 @@ use crate::fifo::Fifo;
 use crate::figures::{BY_FLOW, FLOWS_ACTIVE};
 use crate::fq::{FlowHash, Lists, TimeAverage};
 use crate::{
-    Backlog, DropReason, FlowTable, LateDequeue, Limit, LinkFacts, QueueContext, QueueDiscipline,
-    QueueKind, Report, Sink,
+    Backlog, DropReason, FlowTable, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
+    Report, Sink,
 };
 
 params! {
@@ -356,8 +356,8 @@ impl<P: Packet> QueueDiscipline<P> for Fq<P> {
         self.wake = self.wake.filter(|&wake| wake > now);
     }
 
-    fn late_dequeue(&self) -> LateDequeue {
-        LateDequeue::Harmful
+    fn asks_to_be_woken(&self) -> bool {
+        true
     }
 
     #[inline]

@@ -18,8 +18,8 @@ use crate::fq::{FlowHash, FlowQueues, Measure};
 use crate::laws::pie::{Decay, Delay, Flavour, PieConfig, PieDecision, PieLaw};
 use crate::signal::{MOST_UPDATES, mark_or_drop};
 use crate::{
-    Backlog, DropReason, FlowTable, Internals, LateDequeue, Limit, LinkFacts, QueueContext,
-    QueueDiscipline, QueueKind, Report, Sink, refuse,
+    Backlog, DropReason, FlowTable, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline,
+    QueueKind, Report, Sink, refuse,
 };
 use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Span, Stream, Time, params};
 
@@ -231,10 +231,6 @@ impl<P: Packet> QueueDiscipline<P> for FqPie<P> {
         }
         self.sojourn = Span::ZERO;
         None
-    }
-
-    fn late_dequeue(&self) -> LateDequeue {
-        LateDequeue::Unnoticed
     }
 
     #[inline]

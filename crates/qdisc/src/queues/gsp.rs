@@ -30,8 +30,8 @@ use crate::gauge;
 use crate::refuse;
 use crate::signal::mark_or_drop;
 use crate::{
-    Backlog, DropReason, Internals, LateDequeue, Limit, LinkFacts, QueueContext, QueueDiscipline,
-    QueueKind, Sink,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
+    Sink,
 };
 
 params! {
@@ -219,10 +219,6 @@ impl<P: Packet> QueueDiscipline<P> for Gsp<P> {
     fn dequeue(&mut self, now: Time, _sink: &mut impl Sink<P>) -> Option<P> {
         self.catch_up(now);
         self.fifo.pop()
-    }
-
-    fn late_dequeue(&self) -> LateDequeue {
-        LateDequeue::Unnoticed
     }
 
     #[inline]

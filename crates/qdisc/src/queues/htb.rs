@@ -37,8 +37,8 @@ use crate::classify::{Classifier, OneOrMore, RuleParams};
 use crate::laws::token_bucket::TokenBucket;
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, FigureNames, InnerVisitor, LateDequeue, Limit, LinkFacts, QueueContext,
-    QueueDiscipline, QueueKind, QueueParams, Report, Sink,
+    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
+    QueueParams, Report, Sink,
 };
 
 params! {
@@ -829,8 +829,8 @@ impl<P: Packet> QueueDiscipline<P> for Htb<P> {
         self.leaves.iter_mut().for_each(|leaf| leaf.on_wakeup(now));
     }
 
-    fn late_dequeue(&self) -> LateDequeue {
-        LateDequeue::Harmful
+    fn asks_to_be_woken(&self) -> bool {
+        true
     }
 
     fn backlog(&self) -> Backlog {

@@ -29,8 +29,8 @@ use redtail_core::{Metric, Packet, ParamError, Time, params};
 use crate::class::{self, Leaf};
 use crate::queues::tail_drop::TailDropParams;
 use crate::{
-    Backlog, FigureNames, LateDequeue, Limit, QueueContext, QueueDiscipline, QueueKind,
-    QueueParams, Report, Sink,
+    Backlog, FigureNames, Limit, QueueContext, QueueDiscipline, QueueKind, QueueParams, Report,
+    Sink,
 };
 
 params! {
@@ -103,8 +103,8 @@ impl<P: Packet> QueueDiscipline<P> for PfifoFast<P> {
         waiting.next()?.dequeue(now, sink)
     }
 
-    fn late_dequeue(&self) -> LateDequeue {
-        class::late_dequeue(self.bands.iter())
+    fn asks_to_be_woken(&self) -> bool {
+        class::ask_to_be_woken(self.bands.iter())
     }
 
     fn backlog(&self) -> Backlog {

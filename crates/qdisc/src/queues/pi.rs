@@ -21,8 +21,8 @@ use crate::laws::pi::{self, Path, PiConfig, PiLaw};
 use crate::refuse;
 use crate::signal::{Ticks, mark_or_drop};
 use crate::{
-    Backlog, DropReason, Internals, LateDequeue, Limit, LinkFacts, QueueContext, QueueDiscipline,
-    QueueKind, Sink,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
+    Sink,
 };
 
 params! {
@@ -286,10 +286,6 @@ impl<P: Packet> QueueDiscipline<P> for Pi<P> {
     fn dequeue(&mut self, now: Time, _sink: &mut impl Sink<P>) -> Option<P> {
         self.catch_up(now);
         self.fifo.pop()
-    }
-
-    fn late_dequeue(&self) -> LateDequeue {
-        LateDequeue::Unnoticed
     }
 
     #[inline]

@@ -13,8 +13,8 @@ use crate::laws::pie::{Decay, Delay, Flavour, PieConfig, PieDecision, PieLaw};
 use crate::refuse;
 use crate::signal::{Ticks, mark_or_drop};
 use crate::{
-    Backlog, DropReason, Internals, LateDequeue, Limit, LinkFacts, QueueContext, QueueDiscipline,
-    QueueKind, Sink,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
+    Sink,
 };
 
 params! {
@@ -222,10 +222,6 @@ impl<P: Packet> QueueDiscipline<P> for Pie<P> {
         let backlog = self.fifo.backlog().bytes;
         self.law.on_departure(packet.size(), sojourn, backlog, now);
         Some(packet)
-    }
-
-    fn late_dequeue(&self) -> LateDequeue {
-        LateDequeue::Unnoticed
     }
 
     #[inline]

@@ -9,8 +9,8 @@ use crate::class::{self, Leaf, LeafParams};
 use crate::classify::{Classifier, OneOrMore, RuleParams};
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, FigureNames, InnerVisitor, LateDequeue, Limit, LinkFacts, QueueContext,
-    QueueDiscipline, QueueKind, QueueParams, Report, Sink,
+    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
+    QueueParams, Report, Sink,
 };
 
 params! {
@@ -133,8 +133,8 @@ impl<P: Packet> QueueDiscipline<P> for Prio<P> {
         self.bands.iter_mut().for_each(|band| band.on_wakeup(now));
     }
 
-    fn late_dequeue(&self) -> LateDequeue {
-        class::late_dequeue(self.bands.iter())
+    fn asks_to_be_woken(&self) -> bool {
+        class::ask_to_be_woken(self.bands.iter())
     }
 
     fn backlog(&self) -> Backlog {

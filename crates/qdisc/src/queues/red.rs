@@ -20,8 +20,8 @@ use crate::laws::red::adapt::{Adaptation, Fixed};
 use crate::laws::red::ziegler::{NoTuning, Situation, Tuning, tune};
 use crate::laws::red::{Arrival, Flavour, RedConfig, RedDecision, RedLaw, Spacing};
 use crate::{
-    Backlog, DropReason, Internals, LateDequeue, Limit, LinkFacts, QueueContext, QueueDiscipline,
-    QueueKind, Report, Sink,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
+    Report, Sink,
 };
 
 shared_keys! { $
@@ -586,10 +586,6 @@ impl<P: Packet, A: Adaptation> QueueDiscipline<P> for Red<P, A> {
             self.idle_since.get_or_insert(now);
         }
         packet
-    }
-
-    fn late_dequeue(&self) -> LateDequeue {
-        LateDequeue::Unnoticed
     }
 
     fn front(&self) -> Option<&P> {

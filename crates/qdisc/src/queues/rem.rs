@@ -28,8 +28,8 @@ use crate::gauge::{self, Gauge};
 use crate::refuse;
 use crate::signal::Ticks;
 use crate::{
-    Backlog, DropReason, Internals, LateDequeue, Limit, LinkFacts, QueueContext, QueueDiscipline,
-    QueueKind, Sink,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
+    Sink,
 };
 
 params! {
@@ -174,10 +174,6 @@ impl<P: Packet> QueueDiscipline<P> for Rem<P> {
             sink.marked(&packet, now);
         }
         Some(packet)
-    }
-
-    fn late_dequeue(&self) -> LateDequeue {
-        LateDequeue::Unnoticed
     }
 
     #[inline]

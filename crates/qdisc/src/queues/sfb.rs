@@ -39,8 +39,8 @@ use crate::fifo::Fifo;
 use crate::fq::FlowHash;
 use crate::signal::mark_or_drop;
 use crate::{
-    Backlog, DropReason, FlowTable, Internals, LateDequeue, Limit, LinkFacts, QueueContext,
-    QueueDiscipline, QueueKind, Report, Sink,
+    Backlog, DropReason, FlowTable, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline,
+    QueueKind, Report, Sink,
 };
 
 params! {
@@ -370,10 +370,6 @@ impl<P: Packet> QueueDiscipline<P> for Sfb<P> {
             }
         }
         Some(packet)
-    }
-
-    fn late_dequeue(&self) -> LateDequeue {
-        LateDequeue::Unnoticed
     }
 
     #[inline]

@@ -26,8 +26,8 @@ use redtail_core::{Packet, ParamError, ParamWarning, Stream, Time, params};
 use crate::fifo::Fifo;
 use crate::refuse;
 use crate::{
-    Backlog, DropReason, FlowTable, Internals, LateDequeue, Limit, LinkFacts, QueueContext,
-    QueueDiscipline, QueueKind, Sink,
+    Backlog, DropReason, FlowTable, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline,
+    QueueKind, Sink,
 };
 
 params! {
@@ -182,10 +182,6 @@ impl<P: Packet> QueueDiscipline<P> for Sred<P> {
     #[inline]
     fn dequeue(&mut self, _now: Time, _sink: &mut impl Sink<P>) -> Option<P> {
         self.fifo.pop()
-    }
-
-    fn late_dequeue(&self) -> LateDequeue {
-        LateDequeue::Unnoticed
     }
 
     #[inline]

@@ -14,8 +14,7 @@ use crate::fifo::Fifo;
 use crate::gauge;
 use crate::refuse;
 use crate::{
-    Backlog, DropReason, LateDequeue, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
-    Sink,
+    Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind, Sink,
 };
 
 params! {
@@ -114,10 +113,6 @@ impl<P: Packet> QueueDiscipline<P> for Step<P> {
             sink.marked(&packet, now);
         }
         Some(packet)
-    }
-
-    fn late_dequeue(&self) -> LateDequeue {
-        LateDequeue::Unnoticed
     }
 
     #[inline]

@@ -6,9 +6,7 @@
 use redtail_core::{Packet, ParamError, Time, params};
 
 use crate::fifo::Fifo;
-use crate::{
-    Backlog, DropReason, LateDequeue, Limit, QueueContext, QueueDiscipline, QueueKind, Sink,
-};
+use crate::{Backlog, DropReason, Limit, QueueContext, QueueDiscipline, QueueKind, Sink};
 
 params! {
     /// First-in first-out; an arrival that does not fit is dropped.
@@ -61,10 +59,6 @@ impl<P: Packet> QueueDiscipline<P> for TailDrop<P> {
     #[inline]
     fn dequeue(&mut self, _now: Time, _sink: &mut impl Sink<P>) -> Option<P> {
         self.fifo.pop()
-    }
-
-    fn late_dequeue(&self) -> LateDequeue {
-        LateDequeue::Unnoticed
     }
 
     fn front(&self) -> Option<&P> {

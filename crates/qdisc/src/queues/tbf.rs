@@ -19,7 +19,7 @@ use crate::class::{Leaf, facts_at};
 use crate::laws::token_bucket::{TokenBucket, cost};
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, DropReason, FigureNames, InnerVisitor, LateDequeue, Limit, LinkFacts, QueueContext,
+    Backlog, DropReason, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext,
     QueueDiscipline, QueueKind, QueueParams, Report, Sink,
 };
 
@@ -207,8 +207,8 @@ impl<P: Packet> QueueDiscipline<P> for Tbf<P> {
         self.queue.on_wakeup(now);
     }
 
-    fn late_dequeue(&self) -> LateDequeue {
-        LateDequeue::Harmful
+    fn asks_to_be_woken(&self) -> bool {
+        true
     }
 
     fn backlog(&self) -> Backlog {

@@ -31,8 +31,8 @@ use crate::class::{self, Leaf, LeafParams};
 use crate::classify::{Classifier, OneOrMore, RuleParams};
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, FigureNames, InnerVisitor, LateDequeue, Limit, LinkFacts, QueueContext,
-    QueueDiscipline, QueueKind, QueueParams, Report, Sink,
+    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
+    QueueParams, Report, Sink,
 };
 
 params! {
@@ -282,8 +282,8 @@ impl<P: Packet> QueueDiscipline<P> for Wfq<P> {
         each.for_each(|class| class.leaf.on_wakeup(now));
     }
 
-    fn late_dequeue(&self) -> LateDequeue {
-        class::late_dequeue(self.classes.iter().map(|class| &class.leaf))
+    fn asks_to_be_woken(&self) -> bool {
+        class::ask_to_be_woken(self.classes.iter().map(|class| &class.leaf))
     }
 
     fn backlog(&self) -> Backlog {

@@ -33,10 +33,7 @@ use crate::queues::red::{
     AboveMaxTh, Gentle, carry_out, check_mean_packet, check_unit_interval, gentle_end, red_keys,
     threshold_at,
 };
-use crate::{
-    Backlog, Internals, LateDequeue, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
-    Sink,
-};
+use crate::{Backlog, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind, Sink};
 
 params! {
     /// RED with thresholds for each drop precedence.
@@ -391,10 +388,6 @@ impl<P: Packet> QueueDiscipline<P> for Wred<P> {
         backlog.packets -= 1;
         backlog.bytes -= packet.size().as_u64();
         Some(packet)
-    }
-
-    fn late_dequeue(&self) -> LateDequeue {
-        LateDequeue::Unnoticed
     }
 
     #[inline]

@@ -51,8 +51,7 @@ use redtail_qdisc::queues::tbf::TbfParams;
 use redtail_qdisc::queues::wfq::{WfqClassParams, WfqParams};
 use redtail_qdisc::queues::wred::{Average, ProfileParams, WredParams};
 use redtail_qdisc::{
-    AnyQueue, Backlog, DropReason, Internals, LateDequeue, Limit, LinkFacts, QueueDiscipline,
-    QueueParams,
+    AnyQueue, Backlog, DropReason, Internals, Limit, LinkFacts, QueueDiscipline, QueueParams,
 };
 
 const SEVEN_PACKETS: Limit = Limit::packets(7);
@@ -953,10 +952,6 @@ impl Examination {
             front.is_none() || packet == front,
             "another packet than was certain"
         );
-        assert!(
-            self.queue.late_dequeue() != LateDequeue::Unnoticed || heard.dropped.is_empty(),
-            "dequeue dropped, which it says it never does"
-        );
         self.settle(heard);
         let Some(packet) = packet else {
             assert!(
@@ -1026,7 +1021,7 @@ impl Examination {
             assert!(limit.bytes.is_none_or(|most| backlog.bytes <= most));
         }
         assert!(
-            self.queue.late_dequeue() == LateDequeue::Harmful || self.queue.next_wakeup().is_none(),
+            self.queue.asks_to_be_woken() || self.queue.next_wakeup().is_none(),
             "asks to be woken, which it says it never does"
         );
         if let Some(probability) = self.queue.internals().probability {
