@@ -100,7 +100,9 @@ fn a_packet_needs_fewer_events_where_it_is_allowed() {
         "kind = \"tbf\"\nrate = \"2 Mbit/s\"\nburst = \"10 kB\"\n[bottleneck.queue.queue]\n{TAIL_DROP}"
     );
     let text = dumbbell(&shaper, "", "").replace("\"sack\"", "\"linux\"");
-    let (text, _) = text.split_once("[[traffic]]\nname = \"step\"").expect("UDP");
+    let (text, _) = text
+        .split_once("[[traffic]]\nname = \"step\"")
+        .expect("UDP");
     assert_eq!(same_with_a_capture(text, "bottleneck"), 0.0);
 }
 
@@ -258,6 +260,43 @@ packet = "500 B"
                     "{queue} {loss}: only {fewer} of the events are gone"
                 );
             }
+        }
+    }
+}
+
+#[test]
+fn connections_end_in_time_when_their_last_packet_is_lost() {
+    // The queue delays packets by longer than the first retransmission timeout, so repeated segments are still in the network when
+    // their connection is over, and some of them are lost.
+    for queue in ["tail-drop", "sfq", "fq-codel"] {
+        for way_back in ["0 ms", "40 ms"] {
+            let text = format!(
+                r#"
+duration = "80 s"
+warmup = "5 s"
+[bottleneck]
+rate = "2 Mbit/s"
+delay = "50 ms"
+random_loss = 0.3
+queue = {{ kind = "{queue}", limit = "900 packets" }}
+[[traffic]]
+name = "web"
+kind = "web"
+model = "http1"
+users = 600
+document = "700 B"
+object = "700 B"
+think = "exponential mean 300 ms"
+objects = "uniform 0..4"
+access_delay = ["1 ms", "30 ms"]
+return_delay = "{way_back}"
+"#
+            );
+            let fewer = same_with_a_capture(&text, "bottleneck");
+            assert!(
+                fewer > 0.3,
+                "{queue} {way_back}: only {fewer} of the events are gone"
+            );
         }
     }
 }
