@@ -277,8 +277,8 @@ impl Link {
         self.admit(line, now, paths, scheduler, ends);
     }
 
-    /// Hears, each with its own time, of the packets that reach its queue before `limit`, or at `limit` from a line before
-    /// `line`, and of the ends of transmissions before the last of them.
+    /// Packets reach its queue, each at its own time: those that arrive before `limit`, or at `limit` from a line before
+    /// `line`. The ends of transmissions until the last of them are carried out.
     #[inline(never)] // a loop of its own, which mostly goes round often
     pub(crate) fn hear<E: Ends>(
         &mut self,

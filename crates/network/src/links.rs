@@ -46,9 +46,8 @@ impl Links {
     }
 
     /// Lets links hear of packets and carry out the ends of their transmissions late, several at once, where nobody can
-    /// notice it but through losses: nobody looks at what happens at the ends of links ([`Ends::pass`]), before the links and their
-    /// counters are read, [`Links::catch_up_all`] is called, and before something depends on what has been lost,
-    /// [`Links::catch_up_before`].
+    /// notice it: nobody looks at what happens at the ends of links ([`Ends::pass`]), and before links and their counters
+    /// are read, or something depends on what has been lost, [`Links::catch_up_before`] is called.
     ///
     /// Such a link and the lines behind it are a logical process of conservative simulation, and the delay of
     /// these lines is its lookahead (K. M. Chandy and J. Misra, "Distributed simulation", IEEE Transactions on Software
@@ -70,27 +69,18 @@ impl Links {
         }
     }
 
-    /// Lets links hear of the arrivals before `now` that are late, and carry out the ends of transmissions.
-    pub fn catch_up_all<E: Ends>(&mut self, now: Time, ends: &mut E) {
-        let Network { links, paths, .. } = &mut self.network;
-        for link in links.iter_mut().filter(|link| link.slack > Span::ZERO) {
-            link.hear((now, 0), paths, &mut self.scheduler, ends);
-            link.catch_up(now, paths, &mut self.scheduler, ends);
-        }
-    }
-
-    /// Lets links hear of the arrivals that come before `event`, and carry out the ends of transmissions that do.
+    /// Lets links hear of the late arrivals that come before `event`, and carry out the ends of transmissions that do.
     pub fn catch_up_before<E: Ends>(&mut self, event: Event, ends: &mut E) {
         let now = event.at();
-        let line = match event.class() {
-            Class::Measure | Class::Sample | Class::LinkFree => 0,
-            Class::Arrival => event.index(),
-            _ => u32::MAX,
+        let (line, limit) = match event.class() {
+            Class::Measure | Class::Sample | Class::LinkFree => (0, now),
+            Class::Arrival => (event.index(), now + INSTANT),
+            _ => (u32::MAX, now + INSTANT),
         };
         let Network { links, paths, .. } = &mut self.network;
         for link in links.iter_mut().filter(|link| link.slack > Span::ZERO) {
             link.hear((now, line), paths, &mut self.scheduler, ends);
-            link.catch_up(now + INSTANT, paths, &mut self.scheduler, ends);
+            link.catch_up(limit, paths, &mut self.scheduler, ends);
         }
     }
 

@@ -166,7 +166,7 @@ pub(crate) struct Line {
     /// than a packet's route does.
     pub(crate) target: Option<Target>,
     /// How long after the arrival of its head the schedule has the event for it. Longer than no time only if nobody
-    /// notices it ([`Paths::allow_late_arrivals`]).
+    /// notices it ([`Paths::allow_late_arrivals`], [`Paths::let_late`]).
     pub(crate) slack: Span,
 }
 
@@ -361,11 +361,11 @@ impl Paths {
         head.map_or(Time::MAX, |head| head.stamp)
     }
 
-    /// Lets packets of TCP and UDP flows reach their hosts late, several at once, where nobody can notice it. The end of a UDP
-    /// flow only counts them. TCP hosts with the
-    /// lines that lead to them are a logical process of conservative simulation, as links are
-    /// ([`Links::allow_late_links`]), and the first leg of what they send is its lookahead. All hosts are given, because
-    /// several may share a line, each with a time within which no timer expires that an endpoint on it sets.
+    /// Lets packets of TCP and UDP flows reach their hosts late, several at once, where nobody can notice it. The end of
+    /// a UDP flow only counts them. TCP hosts with the lines that lead to them are a logical process of conservative
+    /// simulation, as links are ([`Links::allow_late_links`]), and the first leg of what they send is its lookahead. All
+    /// hosts are given, because several may share a line, each with a time within which no timer expires that an endpoint
+    /// on it sets.
     ///
     /// Only the endpoints to which a line leads send into this leg. They do so when a packet of the line arrives, or at
     /// another event. Before such an event, and before their state is read, [`take_before`](Self::take_before) is to be
@@ -400,8 +400,8 @@ impl Paths {
         }
     }
 
-    /// Lets packets reach the link of this number late by up to `slack`, where they may. Returns the lines that lead there, in
-    /// the order of their numbers; none if packets have to arrive in time.
+    /// Lets packets reach the link of this number late by up to `slack`, where they may. Returns the lines that lead
+    /// there, in the order of their numbers; none if packets have to arrive in time.
     pub(crate) fn let_late(&mut self, link: u32, slack: Span) -> Vec<u32> {
         let target = Target::Link(link);
         let legs = self.legs.iter().flatten();

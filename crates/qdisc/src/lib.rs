@@ -109,8 +109,8 @@ pub trait QueueDiscipline<P: Packet> {
     /// Called at the time `next_wakeup` gave.
     fn on_wakeup(&mut self, _now: Time) {}
 
-    /// Whether the queue ever asks to be woken. One that does is called in time. Other calls may come late: each with the time at
-    /// which it was due as `now`, and in the order of these times.
+    /// Whether the queue ever asks to be woken. One that does is called in time. Calls of others may come late: each with
+    /// the time at which it was due as `now`, and in the order of these times.
     fn asks_to_be_woken(&self) -> bool {
         false
     }

@@ -80,7 +80,7 @@ pub struct Connection {
     opened_at: Time,
     /// Its packets that queues have marked in the measurement period.
     pub marked: u64,
-    /// Whether it counts as one that [lingers](Connections::linger).
+    /// Whether it [counts as lingering](Connections::note_lingering).
     lingers: bool,
     /// What it had done when the measurement began; `None` if it was opened later.
     before: Option<Box<Progress>>,
@@ -478,7 +478,7 @@ pub struct Connections {
     groups: Vec<Option<Group>>,
     /// Places of connections that were over when one of their packets, perhaps the last, was lost.
     possibly_gone: Vec<u32>,
-    /// The number of connections that are over and have packets in the network.
+    /// How many connections [linger](Self::note_lingering).
     lingering: u32,
     /// Packets lost, of all connections.
     pub dropped: u64,
@@ -648,15 +648,15 @@ impl Connections {
         self.possibly_gone.pop()
     }
 
-    /// Whether a loss may be the end of a connection: of one that is over and has packets in the network.
+    /// Whether a loss may be the end of a connection: whether any [lingers](Self::note_lingering).
     #[inline]
-    pub fn linger(&self) -> bool {
+    pub fn any_lingers(&self) -> bool {
         self.lingering > 0
     }
 
-    /// Whether the connection at a place is over and has packets in the network, as far as is known. From then on it
-    /// counts as one that [lingers](Self::linger).
-    pub fn lingers(&mut self, place: u32) -> bool {
+    /// Returns whether the connection at a place lingers: it is over and has packets in the network, as far as is known. It
+    /// then counts as lingering until it is removed.
+    pub fn note_lingering(&mut self, place: u32) -> bool {
         let Some(connection) = self.places[place as usize].as_deref_mut() else {
             return false;
         };

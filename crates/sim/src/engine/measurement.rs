@@ -26,7 +26,8 @@ pub(super) struct Phases {
 impl Engine<'_> {
     /// Links carry out what they had to do before now, and hosts hear what has reached them before now.
     fn catch_up(&mut self) {
-        self.links.catch_up_all(self.now, &mut self.ends);
+        let first = Event::new(self.now, Class::Measure, 0);
+        self.links.catch_up_before(first, &mut self.ends);
         for line in self.links.network.paths.late_lines() {
             self.hosts_hear(line, self.now);
         }

@@ -152,7 +152,7 @@ impl Engine<'_> {
     /// Takes a user's program out, to run it.
     #[inline(never)] // one copy of it, as of the next
     fn take_user(&mut self, user: u32) -> Box<User> {
-        if self.ends.flows.connections.linger() {
+        if self.ends.flows.connections.any_lingers() {
             // What it opens may get the place and the number of a connection whose last packet has been lost.
             self.links.catch_up_before(self.event, &mut self.ends);
         }
@@ -357,7 +357,8 @@ impl Engine<'_> {
     /// Removes a connection if it is over.
     #[inline]
     fn maybe_gone(&mut self, place: u32) {
-        if self.ends.flows.connections.lingers(place) {
+        if self.ends.flows.connections.note_lingering(place) {
+            // Its last packets may have been lost.
             self.links.catch_up_before(self.event, &mut self.ends);
         }
         if let Some(gone) = self.ends.flows.connections.take_if_gone(place, self.now) {

@@ -1,5 +1,5 @@
-//! Links hear of packets and carry out the ends of their transmissions late (`Links::allow_late_links`), and packets reach
-//! the hosts of TCP flows late (`Paths::allow_late_arrivals`), except in runs with a capture.
+//! Links hear of packets and carry out the ends of their transmissions late (`Links::allow_late_links`), and packets
+//! reach the hosts of TCP and UDP flows late (`Paths::allow_late_arrivals`), except in runs with a capture.
 //! So a run and the same run with a capture must have the same result, whatever is at its links.
 
 use std::io;
@@ -172,8 +172,8 @@ fn links_in_a_row_agree() {
     assert!(fewer > 0.1, "only {fewer} of the events are gone");
 }
 
-/// `groups` traffic groups that send one packet each at the same instants, in turn of four sizes, through a queue that is
-/// mostly full: which packets it drops depends on the order in which they arrive.
+/// `groups` traffic groups that send one packet each at the same instants, in turn of four sizes, through a queue that
+/// is mostly full: which packets it drops depends on the order in which they arrive.
 fn at_the_same_instants(groups: usize) -> String {
     let group = |number: usize| {
         format!(
@@ -214,8 +214,8 @@ fn packets_of_several_lines_reach_a_link_late_in_their_order() {
 
 #[test]
 fn users_hear_of_losses_in_time() {
-    // The number and the place of a user's next connection depend on whether the last packet of an old one has been lost: SFQ
-    // and FQ-CoDel sort packets by these numbers.
+    // The number and the place of a user's next connection depend on whether the last packet of an old one has been
+    // lost: SFQ and FQ-CoDel sort packets by these numbers.
     let queues = [
         "kind = \"tail-drop\", limit = \"10 packets\"",
         "kind = \"codel\", limit = \"100 packets\", target = \"1 ms\"",
@@ -266,8 +266,8 @@ packet = "500 B"
 
 #[test]
 fn connections_end_in_time_when_their_last_packet_is_lost() {
-    // The queue delays packets by longer than the first retransmission timeout, so repeated segments are still in the network when
-    // their connection is over, and some of them are lost.
+    // The queue delays packets by longer than the first retransmission timeout, so repeated segments are still in the
+    // network when their connection is over, and some of them are lost.
     for queue in ["tail-drop", "sfq", "fq-codel"] {
         for way_back in ["0 ms", "40 ms"] {
             let text = format!(
