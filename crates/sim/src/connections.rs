@@ -359,13 +359,17 @@ impl Connection {
     /// connection.
     #[inline]
     pub fn is_to_settle(&mut self, side: Side) -> bool {
-        let mut quiet_until = self.endpoint(side).quiet_until();
+        let endpoint = self.endpoint(side);
+        let is_finished = endpoint.is_finished();
+        let mut quiet_until = endpoint.quiet_until();
         // The alarm is not later than what the server waits for, so this may be asked for either side.
         quiet_until = quiet_until.min(self.exchanges.quiet_until());
         if self.syn.is_some() {
             quiet_until = Time::ZERO;
         }
-        self.alarm.armed().is_none_or(|alarm| quiet_until < alarm) | self.is_over()
+        // The other side is not looked at while this one goes on: it is in other lines of the cache.
+        self.alarm.armed().is_none_or(|alarm| quiet_until < alarm)
+            || is_finished && self.is_over()
     }
 
     /// Whether both sides have closed and nothing is left to do.

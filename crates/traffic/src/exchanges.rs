@@ -81,35 +81,38 @@ impl ServerStream for Endpoint {
 }
 
 /// The exchanges of one connection.
+///
+/// The fields are in the order in which they are stored: first what every segment of the connection asks for.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Exchanges {
+    /// The least end, in the server's stream, of a response that is written and not complete; `u64::MAX` if there is
+    /// none.
+    next_done: u64,
+    /// When the next response will be ready; [`Time::MAX`] if none will.
+    next_ready: Time,
+    /// Bytes of the client's stream that the server's program has processed.
+    seen: u64,
     order: Order,
-    pending: VecDeque<Pending>,
-    /// Bytes written by the client and by the server.
-    asked_bytes: u64,
-    written_bytes: u64,
-    /// Exchanges begun.
-    begun: u32,
     /// Whether the server's program has the connection.
     accepted: bool,
-    /// Number of the exchange to which the latest frame belongs.
-    turn: u32,
+    /// Whether the server's program may have work other than new data of the client (`seen`) and
+    /// ready responses (`next_ready`).
+    has_work: bool,
     /// Whether the server has closed.
     closed: bool,
     /// Whether the client has closed.
     client_closed: bool,
     /// Whether the client has sent its last request.
     last_asked: bool,
-    /// Whether the server's program may have work other than new data of the client (`seen`) and
-    /// ready responses (`next_ready`).
-    has_work: bool,
-    /// Bytes of the client's stream that the server's program has processed.
-    seen: u64,
-    /// When the next response will be ready; [`Time::MAX`] if none will.
-    next_ready: Time,
-    /// The least end, in the server's stream, of a response that is written and not complete; `u64::MAX` if there is
-    /// none.
-    next_done: u64,
+    /// Exchanges begun.
+    begun: u32,
+    /// Number of the exchange to which the latest frame belongs.
+    turn: u32,
+    pending: VecDeque<Pending>,
+    /// Bytes written by the client and by the server.
+    asked_bytes: u64,
+    written_bytes: u64,
 }
 
 impl Exchanges {
