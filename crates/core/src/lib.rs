@@ -22,7 +22,7 @@ pub use param::{ParamError, ParamWarning};
 pub use prefetch::{prefetch, prefetch_start};
 pub use random::Stream;
 pub use ring::Ring;
-pub use units::{Bytes, QueueSize, Rate, Sampling, Span, Time, as_f64, earlier};
+pub use units::{Bytes, QueueSize, Rate, Sampling, Span, Time, as_f64, earlier, nearest_whole};
 
 // Re-exported for `kinded!` and `params!`, so that their users need not name them.
 #[doc(hidden)]

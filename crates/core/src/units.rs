@@ -34,6 +34,16 @@ use text::{BYTES, FREQUENCY, PACKETS, RATE, TIME, Wanted};
 const PS_PER_S: u64 = 1_000_000_000_000;
 const PS_PER_S_F64: f64 = 1e12;
 
+/// The nearest whole number, halves rounded up; clamped to what fits, and 0 for what is no number.
+///
+/// As `number.round() as u64`, which calls a function: `as` clamps and drops the fraction, and the difference is exact,
+/// so this is the same on every machine.
+#[inline]
+pub fn nearest_whole(number: f64) -> u64 {
+    let below = number as u64;
+    below.saturating_add(u64::from(number - below as f64 >= 0.5))
+}
+
 /// A moment: picoseconds since the start of the run. Holds 213 days.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Time(u64);
@@ -200,8 +210,7 @@ impl Span {
     /// The span nearest to `seconds`; clamped to [`Span::ZERO`]..=[`Span::MAX`], zero if NaN.
     #[inline]
     pub fn from_secs_f64(seconds: f64) -> Self {
-        // `as` clamps, and `round` is exact, so this is the same on every machine.
-        Span((seconds * PS_PER_S_F64).round() as u64)
+        Span(nearest_whole(seconds * PS_PER_S_F64))
     }
 
     /// In picoseconds.

@@ -10,7 +10,7 @@
 
 use std::sync::LazyLock;
 
-use redtail_core::{Rate, Span, Time};
+use redtail_core::{Rate, Span, Time, nearest_whole};
 use redtail_spec::Scenario;
 use redtail_traffic::{Done, TrafficParams};
 
@@ -177,8 +177,8 @@ impl Answers {
             + bytes as f64 * 8.0 / rate.as_bps() as f64;
         let slowdown = took.as_secs_f64() / least;
         self.slowdown_sum += slowdown;
-        let counted = (slowdown * SLOWDOWN_UNIT).round() as u64;
-        self.slowdowns.record(counted);
+        self.slowdowns
+            .record(nearest_whole(slowdown * SLOWDOWN_UNIT));
     }
 
     /// A page was completed in the time `took`.

@@ -368,8 +368,7 @@ impl Connection {
             quiet_until = Time::ZERO;
         }
         // The other side is not looked at while this one goes on: it is in other lines of the cache.
-        self.alarm.armed().is_none_or(|alarm| quiet_until < alarm)
-            || is_finished && self.is_over()
+        self.alarm.armed().is_none_or(|alarm| quiet_until < alarm) || is_finished && self.is_over()
     }
 
     /// Whether both sides have closed and nothing is left to do.

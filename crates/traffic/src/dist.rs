@@ -10,6 +10,7 @@
 //! numbers), and a larger uniform number gives a larger value.
 
 mod law;
+mod power;
 #[cfg(test)]
 mod tests;
 
@@ -24,10 +25,11 @@ use redtail_core::serde::de::{
     DeserializeOwned, Deserializer, Error, IntoDeserializer, MapAccess, Visitor,
 };
 use redtail_core::serde::{self, Deserialize, Serialize, Serializer};
-use redtail_core::{Bytes, Span, Stream};
+use redtail_core::{Bytes, Span, Stream, nearest_whole};
 
-use law::integral;
 pub use law::{Anchor, Law};
+use law::{integral, scale_of};
+use power::power;
 
 /// A quantity that can be drawn: a [`Span`], [`Bytes`], or a count (`f64`, no unit).
 ///
@@ -119,7 +121,7 @@ impl Drawn for Bytes {
 
     #[inline]
     fn nearest(number: f64) -> Self {
-        Self::new(number.round() as u64)
+        Self::new(nearest_whole(number))
     }
 }
 
@@ -241,7 +243,9 @@ impl<T: Drawn> Dist<T> {
         let u = stream.uniform();
         match self.law {
             Law::Constant(value) => value,
-            _ => T::nearest(self.exceeded(1.0 - u)),
+            // Not every count is whole.
+            _ if T::COUNT => T::nearest(self.exceeded(1.0 - u)),
+            _ => self.exceeded_to(1.0 - u, T::nearest),
         }
     }
 
@@ -274,10 +278,52 @@ impl<T: Drawn> Dist<T> {
     /// The value exceeded with probability `s` by what is drawn.
     #[inline]
     fn exceeded(&self, s: f64) -> f64 {
+        self.within(self.numbers.exceeded(self.untruncated(s)))
+    }
+
+    /// What [`exceeded`](Self::exceeded) gives, as `round` rounds it. `round` must never give less for more. Then all
+    /// that is between two values which it rounds to the same is rounded to this too, and one that is nearly known is
+    /// known: a Pareto law mostly needs no exact power.
+    #[inline]
+    fn exceeded_to<V: PartialEq>(&self, s: f64, round: impl Fn(f64) -> V) -> V {
+        let s = self.untruncated(s);
+        if let Law::Pareto { by, shape } = self.numbers
+            && let Some(power) = power(s, -1.0 / shape)
+        {
+            let [low, high] = power
+                .ends()
+                .map(|end| round(self.within(scale_of(by) * end)));
+            if low == high {
+                return low;
+            }
+        }
+        round(self.within(self.numbers.exceeded(s)))
+    }
+
+    /// With what probability the law before truncation exceeds the value that is exceeded with probability `s`.
+    #[inline]
+    fn untruncated(&self, s: f64) -> f64 {
         let (from, to) = self.exceeds;
         // Kept below 1: there a law without a least value is at minus infinity.
-        let s = (to + s * (from - to)).min(1.0 - f64::EPSILON / 2.0);
-        self.numbers.exceeded(s).max(self.least).min(self.most)
+        (to + s * (from - to)).min(1.0 - f64::EPSILON / 2.0)
+    }
+
+    /// A value of the law before truncation, kept between the least and the maximum.
+    #[inline]
+    fn within(&self, value: f64) -> f64 {
+        value.max(self.least).min(self.most)
+    }
+}
+
+impl Dist<f64> {
+    /// Draws a whole number of things, rounded up, of which there is at least one.
+    pub fn draw_count(&self, stream: &mut Stream) -> u64 {
+        let whole = |number: f64| number.ceil().max(1.0) as u64;
+        let u = stream.uniform();
+        match self.law {
+            Law::Constant(value) => whole(value),
+            _ => self.exceeded_to(1.0 - u, whole),
+        }
     }
 }
 

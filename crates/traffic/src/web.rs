@@ -348,22 +348,17 @@ pub struct WebUser {
     stream: Stream,
 }
 
-/// Draws a count, rounded up: at least one.
-fn whole(dist: &Dist<f64>, stream: &mut Stream) -> u64 {
-    dist.draw(stream).ceil().max(1.0) as u64
-}
-
 impl WebUser {
     fn begin_page(&mut self, network: &mut impl Network) {
         let now = network.now();
         let mut stream = self.stream.numbered_child("page.", self.begun);
         let browser = &self.browser;
-        let left = whole(&browser.objects, &mut stream);
+        let left = browser.objects.draw_count(&mut stream);
         let persistent = stream.uniform() < browser.persistent;
         match browser.server {
             ServerChoice::Own => {}
             ServerChoice::PerPage | ServerChoice::PerConnection if self.pages_left == 0 => {
-                self.pages_left = whole(&browser.pages_per_server, &mut stream) - 1;
+                self.pages_left = browser.pages_per_server.draw_count(&mut stream) - 1;
                 self.server = draw_host(self.hosts, &mut stream);
             }
             ServerChoice::PerPage | ServerChoice::PerConnection => self.pages_left -= 1,

@@ -428,3 +428,27 @@ fn the_schema_is_a_string_with_pattern_and_unit() {
         r"^\s*[0-9][0-9_]*(\.[0-9][0-9_]*)?([eE][+-]?[0-9]+)?\s*(bit/s|kbit/s|Mbit/s|Gbit/s|Kbit/s|mbit/s|gbit/s|tbit/s|Tbit/s|bit|kbit|Kbit|mbit|Mbit|gbit|Gbit|tbit|Tbit|kibit|Kibit|mibit|Mibit|gibit|Gibit|bits/sec|Kbits/sec|Mbits/sec|Gbits/sec|Kbps|Mbps|Gbps|Tbps)\s*$"
     );
 }
+
+#[test]
+fn the_nearest_whole_number_is_that_of_round() {
+    let edges = [
+        0.0,
+        0.49999999999999994,
+        0.5,
+        1.5,
+        2.5,
+        4503599627370495.5,
+        9007199254740993.0,
+        18446744073709549568.0,
+        18446744073709551616.0,
+        36893488147419103232.0,
+        f64::INFINITY,
+    ];
+    let others = (0..2000).map(|i| 1.37_f64.powi(i % 150) * f64::from(i) / 16.0);
+    for number in edges.into_iter().chain(others) {
+        for number in [number, -number] {
+            assert_eq!(nearest_whole(number), number.round() as u64, "{number}");
+        }
+    }
+    assert_eq!(nearest_whole(f64::NAN), 0);
+}

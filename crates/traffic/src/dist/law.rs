@@ -255,7 +255,7 @@ impl Law<f64> {
 
 /// The scale of a law that was anchored.
 #[inline]
-fn scale_of(by: Anchor<f64>) -> f64 {
+pub(super) fn scale_of(by: Anchor<f64>) -> f64 {
     match by {
         Anchor::Scale(scale) | Anchor::Mean(scale) => scale,
     }
