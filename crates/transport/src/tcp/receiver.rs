@@ -281,6 +281,16 @@ impl Receiver {
         } else if self.is_plain(segment) {
             self.take_plainly(segment, now);
         } else if segment.len > 0 || self.special || is_control(segment) {
+            self.process_otherwise(segment, now);
+        }
+    }
+
+    /// Processes a segment that is not [plain](Self::is_plain), for a basic receiver.
+    #[inline(never)] // so that the function above is short
+    fn process_otherwise(&mut self, segment: &Segment, now: Time) {
+        if self.is_plain_end(segment) {
+            self.take_end(segment, now);
+        } else {
             self.process_segment(segment, now);
         }
     }
@@ -318,6 +328,34 @@ impl Receiver {
             && segment.seq == self.next
             && segment.len > 0
             && !is_control(segment)
+    }
+
+    /// Whether a segment ends the peer's stream in order, and this receiver is half of an endpoint whose application
+    /// reads at once: so close most connections.
+    #[inline]
+    fn is_plain_end(&self, segment: &Segment) -> bool {
+        self.half
+            && !self.special
+            && !self.has_gap
+            && segment.seq == self.next
+            && segment.flags.contains(Flags::FIN)
+            && !segment.flags.contains(Flags::SYN)
+    }
+
+    /// Processes a segment that [ends the stream](Self::is_plain_end), for a basic receiver.
+    #[inline]
+    fn take_end(&mut self, segment: &Segment, now: Time) {
+        let end = segment.seq + u64::from(segment.len) + 1;
+        self.close_at(end);
+        self.next = end;
+        self.ack_due |= self.policy.on_data(now, true);
+    }
+
+    /// The peer's FIN has arrived; the sequence number after it is `end`.
+    #[inline]
+    fn close_at(&mut self, end: u64) {
+        let closing = &mut self.optional.get_or_insert_default().closing;
+        closing.get_or_insert(Closing::new(end, self.half));
     }
 
     /// Whether a segment is [plain](Self::is_plain) and this receiver [basic](Self::is_basic), with nothing to send but
@@ -512,8 +550,7 @@ impl Receiver {
             }
         }
         if fin {
-            let closing = &mut self.optional.get_or_insert_default().closing;
-            closing.get_or_insert(Closing::new(end + 1, self.half));
+            self.close_at(end + 1);
             self.special |= !self.half;
         }
         Some(end + u64::from(fin))
