@@ -469,6 +469,14 @@ struct Group {
     longest_wait: Span,
 }
 
+impl Group {
+    /// The random numbers of the connection that is opened after so many others.
+    #[cold]
+    fn stream(&self, (seed, replication): (u64, u32), opened: u64) -> Stream {
+        Stream::named(seed, replication, &format!("tcp.{}.{opened}", self.name))
+    }
+}
+
 /// The connections of all users.
 #[derive(Debug, Default)]
 pub struct Connections {
@@ -551,9 +559,7 @@ impl Connections {
             None => Box::new(group.template.clone()),
         };
         if group.params.growth.is_model() {
-            let (seed, replication) = self.seed;
-            let name = format!("tcp.{}.{}", group.name, self.opened);
-            connection.draw_from(&Stream::named(seed, replication, &name));
+            connection.draw_from(&group.stream(self.seed, self.opened));
         }
         connection.client.open(&group.params);
         connection.number = self.opened;

@@ -260,7 +260,7 @@ impl Endpoint {
             }
             Role::Passive { since, repeated } => {
                 *repeated += u32::from(since.is_some());
-                self.receiver.on_segment(segment, now);
+                self.receiver.on_syn(segment);
                 if !self.sender.is_established() {
                     let agreed = self.receiver.syn_ack_flags();
                     self.sender.open_passively(segment, agreed);

@@ -145,6 +145,15 @@ impl Receiver {
         self.ecn.syn_ack_flags()
     }
 
+    /// A SYN has arrived.
+    #[inline]
+    pub(super) fn on_syn(&mut self, segment: &Segment) {
+        self.note_timestamp(segment);
+        self.ecn.on_syn(segment);
+        self.syn_ack_due = true;
+        self.other_due = true;
+    }
+
     /// The SYN-ACK to this side's SYN has arrived.
     pub(super) fn on_syn_ack(&mut self, segment: &Segment, now: Time) {
         if let Some(adaptive) = self.policy.adaptive() {
@@ -427,13 +436,10 @@ impl Receiver {
     /// Processes any segment.
     #[inline(never)] // so that the function above is short
     fn process_segment(&mut self, segment: &Segment, now: Time) {
-        self.note_timestamp(segment);
         if segment.flags.contains(Flags::SYN) {
-            self.ecn.on_syn(segment);
-            self.syn_ack_due = true;
-            self.other_due = true;
-            return;
+            return self.on_syn(segment);
         }
+        self.note_timestamp(segment);
         if let Some(adaptive) = self.policy.adaptive() {
             adaptive.on_segment(segment, now);
         }
