@@ -37,7 +37,7 @@ macro_rules! recoveries {
         }
 
         /// Any of the strategies, dispatched statically.
-        #[derive(Clone, Debug)]
+        #[derive(Clone, Copy, Debug)]
         pub(in crate::tcp) enum Recovery {
             $($strategy($strategy),)+
         }

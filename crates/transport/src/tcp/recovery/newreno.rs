@@ -19,7 +19,7 @@ pub(in super::super) enum Style {
 }
 
 /// The state of NewReno, or of Reno, in one recovery episode.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(in super::super) struct NewReno {
     style: Style,
     /// Reno: any new acknowledgement ends recovery.

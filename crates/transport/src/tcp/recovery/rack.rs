@@ -9,7 +9,7 @@ use super::super::scoreboard::Scoreboard;
 use super::{LossRecovery, RecoveryTraits};
 
 /// The strategy. Its state is kept in the scoreboard.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(in super::super) struct RackTlp {
     rules: Rules,
 }

@@ -7,7 +7,7 @@ use super::super::scoreboard::Scoreboard;
 use super::{LossRecovery, RecoveryTraits, Turn};
 
 /// The state of recovery by SACK in one episode.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(in super::super) struct Sack {
     /// The rescue retransmission of NextSeg's rule 4 was sent in this episode.
     rescued: bool,

@@ -14,7 +14,7 @@ use super::super::scoreboard::Scoreboard;
 use super::{LossRecovery, RecoveryTraits, Turn};
 
 /// The state of the recovery of 1996 in one episode.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(in super::super) struct Sack1996 {
     /// In bytes; negative if more acknowledgements arrived than segments were counted.
     pipe: i64,

@@ -9,7 +9,7 @@ use super::newreno::Style;
 use super::{LossRecovery, RecoveryTraits};
 
 /// The strategy; it has no state of its own.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Tahoe {
     style: Style,
 }
