@@ -164,7 +164,7 @@ impl Endpoint {
     }
 
     /// When [`on_wakeup`](Self::on_wakeup) is due.
-    #[inline]
+    #[inline(never)] // one copy of it
     pub fn next_wakeup(&self) -> Option<Time> {
         earlier(self.sender.next_wakeup(), self.receiver.next_wakeup())
     }
