@@ -1,4 +1,4 @@
-//! Powers of probabilities with a bound of their error, in a third of the time that `libm` takes.
+//! Powers of probabilities with a bound of their error, in less than half of the instructions that `libm` takes.
 //!
 //! A draw is rounded to a whole number of picoseconds or bytes. Where the bound tells which one, the exact power is not
 //! needed, and the result is still that of `libm`.
