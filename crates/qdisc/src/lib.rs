@@ -297,10 +297,10 @@ mod apart {
 /// between them. The dispatch is static, because it is called for every packet.
 ///
 /// `arrive` and `depart` choose the discipline once for all questions of a caller about a packet. The
-/// discipline called `inlined` is tested first and becomes part of its caller; the others share a function
+/// disciplines called `inlined` are tested first and become part of the caller; the others share a function
 /// that only jumps to them, so that its frame costs them nothing.
 macro_rules! disciplines {
-    (inlined $inlined:ident; $($(#[$doc:meta])* $kind:literal => $variant:ident($params:ty),)+) => {
+    (inlined $($inlined:ident),+; $($(#[$doc:meta])* $kind:literal => $variant:ident($params:ty),)+) => {
         kinded! {
             /// A queue discipline with its parameters, chosen by `kind`.
             #[schemars(rename = "QueueSpec")]
@@ -394,10 +394,10 @@ macro_rules! disciplines {
             /// Passes `packet` to the queue and returns the state of the queue afterwards.
             #[inline(always)]
             pub fn arrive(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) -> Outlook {
-                if let Self::$inlined(queue) = self {
+                $(if let Self::$inlined(queue) = self {
                     queue.enqueue(packet, now, sink);
                     return outlook(&**queue);
-                }
+                })+
                 self.arrive_apart(packet, now, sink)
             }
 
@@ -410,10 +410,10 @@ macro_rules! disciplines {
                 sink: &mut impl Sink<P>,
                 next: &mut Option<P>,
             ) -> Outlook {
-                if let Self::$inlined(queue) = self {
+                $(if let Self::$inlined(queue) = self {
                     *next = queue.dequeue(now, sink);
                     return outlook(&**queue);
-                }
+                })+
                 self.depart_apart(now, sink, next)
             }
 
@@ -470,7 +470,7 @@ macro_rules! disciplines {
 }
 
 disciplines! {
-    inlined Red;
+    inlined TailDrop, Red;
 
     /// First-in first-out; an arrival that does not fit is dropped.
     "tail-drop" => TailDrop(queues::tail_drop::TailDropParams),
