@@ -32,9 +32,10 @@ impl<P: Packet> Fifo<P> {
     /// Removes and returns the oldest packet.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
-        let packet = self.packets.pop_front()?;
+        // It is looked at where it is, and then copied as a whole.
+        let packet = self.packets.take_front()?;
         self.bytes -= packet.size().as_u64();
-        Some(packet)
+        Some(*packet)
     }
 
     /// The oldest packet.

@@ -11,8 +11,8 @@ use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use redtail_core::serde::de::{self, Visitor};
 use redtail_core::serde::{Deserialize, Deserializer, Serialize, Serializer};
 use redtail_core::{
-    Bytes, Packet, ParamError, ParamWarning, QueueSize, Rate, Span, Stream, Time, params, schemars,
-    serde, shared_keys,
+    Bytes, Packet, ParamError, ParamWarning, QueueSize, Rate, Span, Stream, Time, as_f64, params,
+    schemars, serde, shared_keys,
 };
 
 use crate::fifo::Fifo;
@@ -247,8 +247,8 @@ impl RedSetup {
         Red {
             limit: self.limit,
             measures_bytes: self.measures_bytes,
-            mean_packet: self.byte_mode,
-            mean_packet_time: context.rate.tx_time(self.mean_packet),
+            mean_packet: self.byte_mode.map(|mean| as_f64(mean.as_u64())),
+            mean_packet_time: context.rate.tx_time(self.mean_packet).max(Span::from_ps(1)),
             idle_decay: self.idle_decay,
             ecn: self.ecn,
             above_max_th: self.above_max_th,
@@ -476,13 +476,14 @@ max_th = "120 packets""#
     }
 }
 
-/// Queues, marks or drops an arrival as the law has decided. Returns whether it was queued.
+/// Queues, marks or drops an arrival as the law has decided; `fits` is whether the limit admits it. Returns whether it
+/// was queued.
 #[inline]
 pub(crate) fn carry_out<P: Packet>(
     mut packet: P,
     decision: RedDecision,
-    may_mark: bool,
-    limit: &Limit,
+    may_mark: impl FnOnce() -> bool,
+    fits: bool,
     fifo: &mut Fifo<P>,
     now: Time,
     sink: &mut impl Sink<P>,
@@ -492,17 +493,14 @@ pub(crate) fn carry_out<P: Packet>(
         RedDecision::Early => Some(DropReason::Early),
         RedDecision::Forced => Some(DropReason::Forced),
     };
-    let may_mark = reason.is_some() && may_mark;
-    // Only a packet that is going to be queued is marked: a packet that
-    // meets a full buffer is lost whatever the law thinks of it.
-    if !limit.admits(fifo.backlog(), packet.size()) {
-        let reason = reason.filter(|_| !may_mark).unwrap_or(DropReason::Limit);
-        sink.dropped(packet, reason, now);
-        return false;
-    }
-    if let Some(reason) = reason {
-        if !(may_mark && packet.mark_ce()) {
-            sink.dropped(packet, reason, now);
+    if reason.is_some() || !fits {
+        let may_mark = reason.is_some() && may_mark();
+        // Only a packet that is going to be queued is marked: a packet that
+        // meets a full buffer is lost whatever the law thinks of it.
+        let marks = fits && may_mark && packet.mark_ce();
+        if !marks {
+            let chosen = reason.filter(|_| fits || !may_mark);
+            sink.dropped(packet, chosen.unwrap_or(DropReason::Limit), now);
             return false;
         }
         sink.marked(&packet, now);
@@ -516,8 +514,9 @@ pub(crate) fn carry_out<P: Packet>(
 pub struct Red<P, A = Fixed> {
     limit: Limit,
     measures_bytes: bool,
-    /// Given in byte mode only.
-    mean_packet: Option<Bytes>,
+    /// In bytes; given in byte mode only.
+    mean_packet: Option<f64>,
+    /// Not zero.
     mean_packet_time: Span,
     idle_decay: bool,
     ecn: bool,
@@ -542,20 +541,19 @@ impl<P: Packet, A: Adaptation> QueueDiscipline<P> for Red<P, A> {
     #[inline(always)] // into the engine, see `disciplines!`
     fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
         let backlog = self.fifo.backlog();
-        let mean_packet_time = self.mean_packet_time.as_ps().max(1);
         let arrival = Arrival {
-            backlog: if self.measures_bytes {
+            backlog: as_f64(if self.measures_bytes {
                 backlog.bytes
             } else {
                 backlog.packets
-            } as f64,
+            }),
             idle: self
                 .idle_since
                 .take()
-                .map(|since| (now - since).as_ps() / mean_packet_time),
+                .map(|since| (now - since).as_ps() / self.mean_packet_time.as_ps()),
             relative_size: self
                 .mean_packet
-                .map(|mean| packet.size().as_u64() as f64 / mean.as_u64() as f64),
+                .map(|mean| as_f64(packet.size().as_u64()) / mean),
         };
         self.law.observe(arrival);
         self.adaptation.adapt(&mut self.law, now);
@@ -563,20 +561,13 @@ impl<P: Packet, A: Adaptation> QueueDiscipline<P> for Red<P, A> {
             .law
             .decide(arrival.relative_size, || self.stream.uniform());
         self.adaptation.decided(decision);
-        let may_mark =
-            self.ecn && (self.above_max_th == AboveMaxTh::Mark || self.law.is_below_max_th());
-        if !self.limit.admits(backlog, packet.size()) {
+        let fits = self.limit.admits(backlog, packet.size());
+        if !fits {
             self.law.on_overflow();
         }
-        carry_out(
-            packet,
-            decision,
-            may_mark,
-            &self.limit,
-            &mut self.fifo,
-            now,
-            sink,
-        );
+        let (ecn, above_max_th, law) = (self.ecn, self.above_max_th, &self.law);
+        let may_mark = || ecn && (above_max_th == AboveMaxTh::Mark || law.is_below_max_th());
+        carry_out(packet, decision, may_mark, fits, &mut self.fifo, now, sink);
     }
 
     #[inline]

@@ -369,9 +369,10 @@ impl<P: Packet> QueueDiscipline<P> for Wred<P> {
             .map(|mean| size.as_u64() as f64 / mean.as_u64() as f64);
         let law = &mut self.classes[class].law;
         let decision = law.decide(relative_size, || self.stream.uniform());
-        let may_mark = self.ecn && (self.above_max_th == AboveMaxTh::Mark || law.is_below_max_th());
-        let (limit, fifo) = (&self.limit, &mut self.fifo);
-        if carry_out(packet, decision, may_mark, limit, fifo, now, sink) {
+        let (ecn, above_max_th) = (self.ecn, self.above_max_th);
+        let may_mark = || ecn && (above_max_th == AboveMaxTh::Mark || law.is_below_max_th());
+        let fits = self.limit.admits(self.fifo.backlog(), size);
+        if carry_out(packet, decision, may_mark, fits, &mut self.fifo, now, sink) {
             let backlog = &mut self.classes[class].backlog;
             backlog.packets += 1;
             backlog.bytes += size.as_u64();
