@@ -70,7 +70,7 @@ impl<T: Copy> Ring<T> {
     /// the writes are over.
     #[inline]
     pub fn push_back(&mut self, value: T) -> &mut T {
-        if self.len == self.places.len() {
+        if self.len >= self.places.len() {
             self.grow(value);
         }
         let place = self.place(self.len);
@@ -221,7 +221,7 @@ impl<T: Copy + Default> Ring<T> {
     /// by part, see [`push_back`](Self::push_back).
     #[inline]
     pub fn push_place(&mut self) -> &mut T {
-        if self.len == self.places.len() {
+        if self.len >= self.places.len() {
             self.grow(T::default());
         }
         let place = self.place(self.len);

@@ -164,6 +164,16 @@ impl Time {
         self.0 as f64 / PS_PER_S_F64
     }
 
+    /// The time since `earlier`, which is not later: one instruction less than a difference, where packets pass.
+    ///
+    /// # Panics
+    /// In debug builds if `earlier` is later.
+    #[inline]
+    pub fn since(self, earlier: Time) -> Span {
+        debug_assert!(earlier <= self, "no time passes backwards");
+        Span(self.0.wrapping_sub(earlier.0))
+    }
+
     /// The time since `earlier`; zero if that is later.
     #[inline]
     pub const fn saturating_since(self, earlier: Time) -> Span {

@@ -81,7 +81,11 @@ impl CongestionEvents {
     #[inline]
     pub fn on_arrival(&mut self, flow: u32, now: Time) {
         if now < self.until {
-            self.note(flow, false);
+            // Most flows have been active in the event before.
+            match self.flows.get(flow as usize) {
+                Some(&[active, _]) if active == self.number => {}
+                _ => self.note(flow, false),
+            }
         }
     }
 
@@ -105,6 +109,7 @@ impl CongestionEvents {
         self.note(flow, true);
     }
 
+    #[inline(never)] // a flow is noted once an event, and packets arrive often
     fn note(&mut self, flow: u32, loses: bool) {
         let index = flow as usize;
         if self.flows.len() <= index {

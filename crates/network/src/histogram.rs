@@ -5,26 +5,29 @@
 //! at each queue, and takes a third of the instructions that the crate `hdrhistogram` needs (docs/performance.md). The
 //! tests compare the two.
 
+use std::ops::Range;
+
 /// Three significant digits: a step is at most a thousandth of its values.
 pub type ThreeDigits = Histogram<10>;
 
 /// Two significant digits: a step is at most a hundredth of its values.
 pub type TwoDigits = Histogram<7>;
 
-/// Rows: one for the values below 2^`BITS`, and one for each factor of two above.
+/// Rows: one for the values below 2^(`BITS` + 1), and one for each factor of two above.
 const ROWS: usize = 64;
 
 /// Counts of values.
 #[derive(Clone, Debug)]
 pub struct Histogram<const BITS: u32> {
-    /// Where the counts of each row begin; [`NONE`] for a row without values, which takes no memory.
+    /// Where the counts of each row begin, less the column of its first value, modulo 2^32; [`NONE`] for a row without
+    /// values, which takes no memory.
     starts: [u32; ROWS],
     /// The counts of a row are beside one another, the rows in the order of their first values in time.
     counts: Vec<u64>,
 }
 
-/// No place in the counts.
-const NONE: u32 = u32::MAX;
+/// With any column no place in the counts.
+const NONE: u32 = 1 << 31;
 
 /// Values that are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,48 +50,57 @@ impl<const BITS: u32> Default for Histogram<BITS> {
 }
 
 impl<const BITS: u32> Histogram<BITS> {
-    /// The counts of a row.
+    /// The columns of a row, except the first row, which has as many again before them.
     const COLUMNS: usize = 1 << BITS;
 
     /// The row and the column of a value.
     #[inline]
-    fn place(value: u64) -> (usize, usize) {
+    fn place(value: u64) -> (usize, u32) {
         let first = (2 << BITS) - 1;
-        let shift = u64::BITS - 1 - BITS - (value | first).leading_zeros();
-        let index = ((shift as usize) << BITS) + (value >> shift) as usize;
-        (index >> BITS, index % Self::COLUMNS)
+        let row = u64::BITS - 1 - BITS - (value | first).leading_zeros();
+        (row as usize, (value >> row) as u32)
+    }
+
+    /// The first column of a row.
+    fn first_column(row: usize) -> usize {
+        if row == 0 { 0 } else { Self::COLUMNS }
     }
 
     /// The values of a row and a column.
     fn step(row: usize, column: usize) -> (u64, u64) {
-        let (shift, column) = match row {
-            0 => (0, column),
-            _ => (row - 1, Self::COLUMNS + column),
-        };
-        let lowest = (column as u64) << shift;
-        (lowest, lowest + ((1 << shift) - 1))
+        let lowest = (column as u64) << row;
+        (lowest, lowest + ((1 << row) - 1))
     }
 
     /// Counts a value.
     #[inline]
     pub fn record(&mut self, value: u64) {
         let (row, column) = Self::place(value);
-        let index = self.starts[row % ROWS] as usize + column;
+        let index = self.starts[row % ROWS].wrapping_add(column) as usize;
         match self.counts.get_mut(index) {
             Some(count) => *count += 1,
-            None => self.row(row)[column] += 1,
+            None => self.row(row)[column as usize - Self::first_column(row)] += 1,
         }
     }
 
     /// The counts of a row, which is added if it has none.
     #[cold]
     fn row(&mut self, row: usize) -> &mut [u64] {
+        let first = Self::first_column(row);
         if self.starts[row] == NONE {
-            self.starts[row] = self.counts.len() as u32;
-            self.counts.resize(self.counts.len() + Self::COLUMNS, 0);
+            self.starts[row] = (self.counts.len() as u32).wrapping_sub(first as u32);
+            let columns = 2 * Self::COLUMNS - first;
+            self.counts.resize(self.counts.len() + columns, 0);
         }
-        let start = self.starts[row] as usize;
-        &mut self.counts[start..start + Self::COLUMNS]
+        let places = self.places(row);
+        &mut self.counts[places]
+    }
+
+    /// Where the counts of a row with values are.
+    fn places(&self, row: usize) -> Range<usize> {
+        let first = Self::first_column(row);
+        let start = self.starts[row].wrapping_add(first as u32) as usize;
+        start..start + 2 * Self::COLUMNS - first
     }
 
     /// Adds the counts of `other`.
@@ -111,15 +123,15 @@ impl<const BITS: u32> Histogram<BITS> {
 
     /// The rows with values, the least values first.
     fn rows(&self) -> impl Iterator<Item = (usize, &[u64])> {
-        let known = self.starts.iter().enumerate();
-        let known = known.filter(|&(_, &start)| start != NONE);
-        known.map(|(row, &start)| (row, &self.counts[start as usize..][..Self::COLUMNS]))
+        let known = (0..ROWS).filter(|&row| self.starts[row] != NONE);
+        known.map(|row| (row, &self.counts[self.places(row)]))
     }
 
     /// The steps with values, the least values first.
     pub fn steps(&self) -> impl Iterator<Item = Step> {
         self.rows().flat_map(|(row, counts)| {
-            let counted = counts.iter().enumerate().filter(|&(_, &count)| count > 0);
+            let columns = Self::first_column(row)..;
+            let counted = columns.zip(counts).filter(|&(_, &count)| count > 0);
             counted.map(move |(column, &count)| {
                 let (lowest, highest) = Self::step(row, column);
                 Step {
@@ -147,7 +159,8 @@ impl<const BITS: u32> Histogram<BITS> {
                 passed += count;
                 passed >= rank
             });
-            let (lowest, highest) = Self::step(row, reached.unwrap_or_default());
+            let column = Self::first_column(row) + reached.unwrap_or_default();
+            let (lowest, highest) = Self::step(row, column);
             return if q > 0.0 { highest } else { lowest };
         }
         0

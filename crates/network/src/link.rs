@@ -5,13 +5,47 @@ use redtail_qdisc::{AnyQueue, DropReason, Outlook, QueueDiscipline, Sink, TcpHea
 
 use crate::capacity::{Capacity, Deliveries};
 use crate::packet::{ContentId, SimPacket};
-use crate::paths::{Paths, Route};
+use crate::paths::{MOST_LATE_LINES, Paths, Route};
 use crate::scheduler::{Class, Event, Scheduler};
-use crate::statistics::{Measured, PacketOwner};
+use crate::statistics::{LinkStatistics, Measured, PacketOwner};
 use crate::transmitter::Transmitter;
 
 /// The least span. What is late is carried out before this span after the present: before other events at the same time.
 pub const INSTANT: Span = Span::from_ps(1);
+
+/// While a link hears, it knows the head of each line by one number: when it arrives, and below that, in so many bits, the
+/// place of the line among those that lead to the link.
+const PLACE_BITS: u32 = MOST_LATE_LINES.ilog2();
+
+/// Heads that arrive at this time or later are not told apart. No run with late links takes so long, which is 13 days.
+pub const LATEST_HEAD: Time = Time::from_ps(u64::MAX >> PLACE_BITS);
+
+/// The number for the head of the line at `place` that arrives at this time.
+#[inline]
+fn head(at: Time, place: usize) -> u64 {
+    at.min(LATEST_HEAD).as_ps() << PLACE_BITS | place as u64
+}
+
+/// The first of so many heads. Without a loop, in which the compiler would compare with branches: which line is the first is
+/// hard to predict.
+#[inline(always)]
+fn first_of(heads: &[u64; MOST_LATE_LINES], count: usize) -> u64 {
+    let least = |place: usize| {
+        let pairs = [
+            heads[place].min(heads[place + 1]),
+            heads[place + 2].min(heads[place + 3]),
+        ];
+        pairs[0].min(pairs[1])
+    };
+    let mut first = least(0);
+    if count > 4 {
+        first = first.min(least(4));
+    }
+    if count > 8 {
+        first = first.min(least(8)).min(least(12));
+    }
+    first
+}
 
 /// Packets that passed a link, over the whole run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -114,35 +148,13 @@ pub struct Link {
     pub(crate) due: Time,
     /// The lines that lead to it, in the order of their numbers, if it hears of arrivals as late as of ends; otherwise
     /// empty.
-    pub(crate) inputs: Vec<Input>,
+    pub(crate) inputs: Vec<u32>,
     /// The earliest wakeup scheduled for the queue; [`Time::MAX`] if there is none.
     pub(crate) wakeup: Time,
     /// Random losses after the transmitter; `None` if there are none.
     pub wire: Option<Box<Wire>>,
     /// Its counters.
     pub books: LinkBooks,
-}
-
-/// A line whose packets reach a link late.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Input {
-    /// Number of the line.
-    pub(crate) line: u32,
-    /// While the link hears: when the head of the line arrives; [`Time::MAX`] if the line is empty.
-    head: Time,
-    /// While the link hears: whether packets have left the line.
-    is_changed: bool,
-}
-
-impl Input {
-    /// That of `line`.
-    pub(crate) fn new(line: u32) -> Self {
-        Self {
-            line,
-            head: Time::MAX,
-            is_changed: false,
-        }
-    }
 }
 
 /// Loses each packet with the same probability, independently of others.
@@ -209,7 +221,7 @@ impl Wire {
 /// Receives the drops and marks of a queue during one call.
 struct QueueEvents<'a, E> {
     books: &'a mut LinkBooks,
-    routes: &'a [Route],
+    routes: &'a Vec<Route>,
     ends: &'a mut E,
     /// The packet being offered, unless it has been dropped.
     arriving: Option<ContentId>,
@@ -250,6 +262,13 @@ impl<E: Ends> Sink<SimPacket> for QueueEvents<'_, E> {
 }
 
 impl Link {
+    /// Statistics that begin now.
+    pub(crate) fn statistics(&self, now: Time) -> LinkStatistics {
+        // A queue that others serve, a plug-in, has to be woken.
+        let served_by_others = self.queue.asks_to_be_woken();
+        LinkStatistics::new(now, &self.books.waiting, self.round_trip, served_by_others)
+    }
+
     /// The group of the packet being transmitted, and the start of the transmission.
     pub(crate) fn in_transmission(&self) -> Option<(usize, Time)> {
         self.transmitting.as_ref()?;
@@ -274,7 +293,7 @@ impl Link {
             self.catch_up(now + INSTANT, paths, scheduler, ends);
         }
         paths.schedule_next(line, scheduler);
-        self.admit(line, now, paths, scheduler, ends);
+        self.admit::<true, E>(line, now, paths, scheduler, ends);
     }
 
     /// Packets reach its queue, each at its own time: those that arrive before `limit`, or at `limit` from a line before
@@ -287,37 +306,41 @@ impl Link {
         scheduler: &mut Scheduler,
         ends: &mut E,
     ) {
-        for input in &mut self.inputs {
-            input.head = paths.arrival(input.line);
+        let mut lines = [0; MOST_LATE_LINES];
+        let mut heads = [u64::MAX; MOST_LATE_LINES];
+        for (place, &line) in self.inputs.iter().enumerate() {
+            lines[place] = line;
+            heads[place] = head(paths.lines[line as usize].arrival(), place);
         }
+        let count = self.inputs.len();
+        // Of packets that arrive at the same time, that of the first line is the first.
+        let before = self.inputs.partition_point(|&input| input < line);
+        let stop = (limit.as_ps() << PLACE_BITS) + before as u64;
+        let mut changed = 0_u32;
         loop {
-            // Of packets that arrive at the same time, that of the first line is the first.
-            let mut first = (Time::MAX, 0);
-            for (nth, input) in self.inputs.iter().enumerate() {
-                first =
-                    std::hint::select_unpredictable(input.head < first.0, (input.head, nth), first);
-            }
-            let (at, nth) = first;
-            if at >= limit && (at > limit || self.inputs[nth].line >= line) {
+            let first = first_of(&heads, count);
+            if first >= stop {
                 break;
             }
-            let line = self.inputs[nth].line;
-            self.end_transmissions(at + INSTANT, paths, scheduler, ends);
-            self.admit(line, at, paths, scheduler, ends);
-            let input = &mut self.inputs[nth];
-            input.head = paths.arrival(line);
-            input.is_changed = true;
+            let at = Time::from_ps(first >> PLACE_BITS);
+            let place = first as usize % MOST_LATE_LINES;
+            let line = lines[place];
+            self.end_transmissions::<false, E>(at + INSTANT, paths, scheduler, ends);
+            heads[place] = head(paths.lines[line as usize].next_arrival(), place);
+            changed |= 1 << place;
+            self.admit::<false, E>(line, at, paths, scheduler, ends);
         }
-        for input in &mut self.inputs {
-            if std::mem::take(&mut input.is_changed) {
-                paths.schedule(input.line, scheduler);
+        for (place, &line) in self.inputs.iter().enumerate() {
+            if changed >> place & 1 > 0 {
+                paths.schedule(line, scheduler);
             }
         }
     }
 
     /// The head of `line` leaves it and reaches the queue. The ends of transmissions until now have been carried out.
+    /// `WATCHED` is whether somebody looks at what passes the ends of the link.
     #[inline(always)]
-    fn admit<E: Ends>(
+    fn admit<const WATCHED: bool, E: Ends>(
         &mut self,
         line: u32,
         now: Time,
@@ -327,7 +350,9 @@ impl Link {
     ) {
         // It is copied once, by the queue: from the line, where all of it was written long ago.
         let packet = paths.lines[line as usize].take();
-        ends.pass(self.number, End::In, packet, now);
+        if WATCHED {
+            ends.pass(self.number, End::In, packet, now);
+        }
         let group = paths.routes[packet.route as usize].group as usize;
         let flow = packet.flow;
         let books = &mut self.books;
@@ -360,12 +385,12 @@ impl Link {
         scheduler: &mut Scheduler,
         ends: &mut E,
     ) {
-        self.end_transmissions(limit, paths, scheduler, ends);
+        self.end_transmissions::<true, E>(limit, paths, scheduler, ends);
     }
 
-    /// As [`catch_up`](Self::catch_up), in the function that calls it.
+    /// As [`catch_up`](Self::catch_up), in the function that calls it. `WATCHED` as for [`admit`](Self::admit).
     #[inline(always)]
-    fn end_transmissions<E: Ends>(
+    fn end_transmissions<const WATCHED: bool, E: Ends>(
         &mut self,
         limit: Time,
         paths: &mut Paths,
@@ -374,7 +399,7 @@ impl Link {
     ) {
         while self.free_at < limit {
             let at = self.free_at;
-            self.send_off(at, paths, scheduler, ends);
+            self.send_off::<WATCHED, E>(at, paths, scheduler, ends);
             let wakeup = self.transmit_next(at, paths, ends);
             self.arm_queue(wakeup, at, scheduler);
         }
@@ -382,7 +407,7 @@ impl Link {
 
     /// The packet being transmitted has been sent completely.
     #[inline(always)]
-    fn send_off<E: Ends>(
+    fn send_off<const WATCHED: bool, E: Ends>(
         &mut self,
         now: Time,
         paths: &mut Paths,
@@ -391,7 +416,9 @@ impl Link {
     ) {
         let packet = self.transmitting.as_ref();
         let packet = packet.expect("the link was transmitting");
-        ends.pass(self.number, End::Out, packet, now);
+        if WATCHED {
+            ends.pass(self.number, End::Out, packet, now);
+        }
         let books = &mut self.books;
         books.passed.departed += 1;
         if let Some(statistics) = &mut books.statistics {
@@ -491,7 +518,7 @@ impl Link {
         self.since = now;
         self.group = paths.routes[packet.route as usize].group;
         let group = self.group as usize;
-        let waited = now - packet.stamp;
+        let waited = now.since(packet.stamp);
         let size = packet.size;
         books.waiting[group] -= 1;
         books.passed.waited = books.passed.waited.wrapping_add(waited.as_ps());
@@ -534,7 +561,7 @@ impl Link {
                 statistics.on_delivered(group, carried);
             }
             if done {
-                self.send_off(now, paths, scheduler, ends);
+                self.send_off::<true, E>(now, paths, scheduler, ends);
             }
         }
         let wakeup = self.transmit_next(now, paths, ends);

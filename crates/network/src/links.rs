@@ -3,14 +3,14 @@
 use redtail_core::{Ecn, Span, Time};
 use redtail_qdisc::QueueDiscipline;
 
-use crate::link::{Ends, INSTANT, Input};
+use crate::link::{Ends, INSTANT, LATEST_HEAD};
 use crate::lookahead::shortest_legs;
 use crate::network::Network;
 use crate::packet::ContentId;
 use crate::paths::Address;
 use crate::result::QueueSeries;
 use crate::scheduler::{Class, Event, Scheduler};
-use crate::statistics::{LinkStatistics, Measured};
+use crate::statistics::Measured;
 
 /// A network with its events and what is measured at its links.
 #[derive(Debug)]
@@ -52,7 +52,12 @@ impl Links {
     /// Such a link and the lines behind it are a logical process of conservative simulation, and the delay of
     /// these lines is its lookahead (K. M. Chandy and J. Misra, "Distributed simulation", IEEE Transactions on Software
     /// Engineering 5(5), 1979).
-    pub fn allow_late_links(&mut self) {
+    ///
+    /// The run ends at `end`. Links of a run that takes too long are not late.
+    pub fn allow_late_links(&mut self, end: Time) {
+        if end >= LATEST_HEAD {
+            return;
+        }
         let shortest = shortest_legs(&self.network);
         for (link, shortest) in self.network.links.iter_mut().zip(shortest) {
             // No route goes on from a link that nothing crosses.
@@ -64,7 +69,7 @@ impl Links {
             {
                 link.slack = shortest;
                 let lines = self.network.paths.let_late(link.number, shortest);
-                link.inputs = lines.into_iter().map(Input::new).collect();
+                link.inputs = lines;
             }
         }
     }
@@ -87,7 +92,7 @@ impl Links {
     /// The measurement period begins, with the first of several phases if there are `phases`.
     pub fn start_measuring(&mut self, phases: bool, now: Time) {
         for link in &mut self.network.links {
-            let begin = || LinkStatistics::new(now, &link.books.waiting, link.round_trip);
+            let begin = || link.statistics(now);
             link.books.statistics = Some(Measured {
                 whole: begin(),
                 phase: phases.then(|| Box::new(begin())),
@@ -103,7 +108,7 @@ impl Links {
     /// During the warm-up.
     pub fn start_phase(&mut self, now: Time) {
         for link in &mut self.network.links {
-            let begin = LinkStatistics::new(now, &link.books.waiting, link.round_trip);
+            let begin = link.statistics(now);
             let statistics = link.books.statistics.as_mut().expect("the warm-up is over");
             statistics.phase = Some(Box::new(begin));
         }

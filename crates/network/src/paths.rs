@@ -19,7 +19,7 @@ use crate::transmitter::Transmitter;
 const HEAD: &str = "a scheduled line has a head";
 
 /// The most lines that lead to a link that hears of arrivals late: it looks for the first of them one by one.
-const MOST_LATE_LINES: usize = 16;
+pub(crate) const MOST_LATE_LINES: usize = 16;
 
 /// How late packets reach the ends of UDP flows at most: no result depends on it, but the packets are kept so long.
 const UDP_SLACK: Span = Span::from_ms(50);
@@ -185,6 +185,20 @@ impl Line {
     pub(crate) fn take(&mut self) -> &SimPacket {
         self.packets.take_front().expect(HEAD)
     }
+
+    /// When its head arrives; [`Time::MAX`] if it is empty.
+    #[inline]
+    pub(crate) fn arrival(&self) -> Time {
+        let head = self.packets.front();
+        head.map_or(Time::MAX, |head| head.stamp)
+    }
+
+    /// When the packet behind its head arrives; [`Time::MAX`] if there is none.
+    #[inline]
+    pub(crate) fn next_arrival(&self) -> Time {
+        let next = self.packets.get(1);
+        next.map_or(Time::MAX, |next| next.stamp)
+    }
 }
 
 /// Everything between the links and the hosts, with everything in flight.
@@ -296,7 +310,7 @@ impl Paths {
             let pipe = &mut self.pipes[pipe as usize];
             // Without a branch: whether a host's link is busy is hard to predict.
             let start = at.max(pipe.busy_until);
-            pipe.longest_wait = pipe.longest_wait.max(start - at);
+            pipe.longest_wait = pipe.longest_wait.max(start.since(at));
             at = start + pipe.transmitter.time(size);
             pipe.busy_until = at;
             at += leg.after;
@@ -352,13 +366,6 @@ impl Paths {
         let Line { packets, slack, .. } = &self.lines[line as usize];
         debug_assert!(*slack == Span::ZERO);
         scheduler.set_line(line, packets.get(1).map(|next| next.stamp));
-    }
-
-    /// When the head of `line` arrives; [`Time::MAX`] if the line is empty.
-    #[inline]
-    pub(crate) fn arrival(&self, line: u32) -> Time {
-        let head = self.lines[line as usize].packets.front();
-        head.map_or(Time::MAX, |head| head.stamp)
     }
 
     /// Lets packets of TCP and UDP flows reach their hosts late, several at once, where nobody can notice it. The end of

@@ -2,6 +2,8 @@
 //!
 //! Measurements never change a run: the engine does not read them.
 
+use std::iter;
+
 use redtail_core::{Span, Time, as_f64};
 
 use crate::capacity::Capacity;
@@ -31,7 +33,7 @@ impl TimeWeighted {
     /// Sets the quantity to `value` from `now` on.
     #[inline]
     pub fn set(&mut self, value: f64, now: Time) {
-        let held = (now - self.since).as_ps_f64();
+        let held = now.since(self.since).as_ps_f64();
         let weighted = self.value * held;
         self.area += weighted;
         self.area_of_squares += weighted * self.value;
@@ -267,7 +269,8 @@ impl Tally {
 #[derive(Debug)]
 pub struct LinkStatistics {
     begin: Time,
-    all: Tally,
+    /// `None` if the tally of the only group is that of all.
+    all: Option<Tally>,
     groups: Vec<Tally>,
     congestion: CongestionEvents,
     /// Queueing delay of the packet that left last.
@@ -293,13 +296,15 @@ pub struct LinkSummary {
 
 impl LinkStatistics {
     /// Statistics that begin at `now`, with `waiting[g]` packets of group g in the queue.
-    /// `round_trip` is the mean round trip of the flows at this link, without queueing.
-    pub fn new(now: Time, waiting: &[u64], round_trip: Option<Span>) -> Self {
+    /// `round_trip` is the mean round trip of the flows at this link, without queueing. `counts_all` is whether the
+    /// number of packets in the queue may be another one than that of all groups together, because others serve it.
+    pub fn new(now: Time, waiting: &[u64], round_trip: Option<Span>, counts_all: bool) -> Self {
+        let counts_all = counts_all || waiting.len() != 1;
         Self {
             congestion: CongestionEvents::new(round_trip),
             last_delay: Span::ZERO,
             begin: now,
-            all: Tally::new(now, waiting.iter().sum()),
+            all: counts_all.then(|| Tally::new(now, waiting.iter().sum())),
             groups: waiting
                 .iter()
                 .map(|&count| Tally::new(now, count))
@@ -315,8 +320,13 @@ impl LinkStatistics {
         if admitted {
             tally.end_loss_event();
             tally.waiting.set(tally.waiting.value + 1.0, now);
-            self.all.end_loss_event();
-            self.all.waiting.set(as_f64(packets), now);
+            match &mut self.all {
+                Some(all) => {
+                    all.end_loss_event();
+                    all.waiting.set(as_f64(packets), now);
+                }
+                None => debug_assert!(tally.waiting.value == as_f64(packets)),
+            }
         }
         self.congestion.on_arrival(owner.flow, now);
     }
@@ -324,7 +334,7 @@ impl LinkStatistics {
     fn on_drop(&mut self, owner: PacketOwner, waited: Option<Time>, now: Time) {
         // A packet that arrived before the beginning counts neither as an arrival nor in a rate.
         let counts = waited.is_none_or(|since| since >= self.begin);
-        for tally in [&mut self.groups[owner.group], &mut self.all] {
+        for tally in iter::once(&mut self.groups[owner.group]).chain(&mut self.all) {
             tally.drops += 1;
             tally.lost += u64::from(counts);
             tally.losing += 1;
@@ -347,7 +357,10 @@ impl LinkStatistics {
         let tally = &mut self.groups[group];
         tally.on_delay(delay);
         tally.waiting.set(tally.waiting.value - 1.0, now);
-        self.all.waiting.set(as_f64(packets), now);
+        match &mut self.all {
+            Some(all) => all.waiting.set(as_f64(packets), now),
+            None => debug_assert!(tally.waiting.value == as_f64(packets)),
+        }
         self.last_delay = delay;
     }
 
@@ -362,27 +375,33 @@ impl LinkStatistics {
     ) {
         let since = since.max(self.begin);
         self.groups[group].used += match capacity {
-            None => u128::from((now - since).as_ps()),
+            None => u128::from(now.since(since).as_ps()),
             Some(capacity) => capacity.taken(since, now),
         };
     }
 
     /// Ends the measurement.
-    pub fn finish(mut self, now: Time, capacity: Option<&Capacity>) -> LinkSummary {
+    pub fn finish(self, now: Time, capacity: Option<&Capacity>) -> LinkSummary {
         let period = now - self.begin;
         let capacity = match capacity {
             None => u128::from(period.as_ps()),
             Some(capacity) => capacity.between(self.begin, now),
         };
-        for group in &self.groups {
-            self.all.arrivals += group.arrivals;
-            self.all.marks += group.marks;
-            self.all.used += group.used;
-            self.all.delay_sum += group.delay_sum;
-            self.all.delay_sum_of_squares += group.delay_sum_of_squares;
-            self.all.delays.add(&group.delays);
-        }
-        let (all, loss_events, distributions) = self.all.finish(now, period, capacity);
+        let all = match self.all {
+            Some(mut all) => {
+                for group in &self.groups {
+                    all.arrivals += group.arrivals;
+                    all.marks += group.marks;
+                    all.used += group.used;
+                    all.delay_sum += group.delay_sum;
+                    all.delay_sum_of_squares += group.delay_sum_of_squares;
+                    all.delays.add(&group.delays);
+                }
+                all
+            }
+            None => self.groups[0].clone(),
+        };
+        let (all, loss_events, distributions) = all.finish(now, period, capacity);
         let groups = self.groups.into_iter();
         let groups = groups.map(|tally| tally.finish(now, period, capacity));
         let (groups, group_distributions) = groups
@@ -424,7 +443,7 @@ impl Measured {
     pub fn on_arrival(&mut self, owner: PacketOwner, admitted: bool, packets: u64, now: Time) {
         self.whole.on_arrival(owner, admitted, packets, now);
         if let Some(phase) = &mut self.phase {
-            out_of_line(|| phase.on_arrival(owner, admitted, packets, now));
+            out_of_line(move || phase.on_arrival(owner, admitted, packets, now));
         }
     }
 
@@ -432,7 +451,7 @@ impl Measured {
     pub fn on_drop(&mut self, owner: PacketOwner, waited: Option<Time>, now: Time) {
         self.whole.on_drop(owner, waited, now);
         if let Some(phase) = &mut self.phase {
-            out_of_line(|| phase.on_drop(owner, waited, now));
+            out_of_line(move || phase.on_drop(owner, waited, now));
         }
     }
 
@@ -440,7 +459,7 @@ impl Measured {
     /// Returns whether it counts: whether it arrived in the measurement period.
     pub fn on_mark(&mut self, group: usize, waited: Option<Time>) -> bool {
         if let Some(phase) = &mut self.phase {
-            out_of_line(|| {
+            out_of_line(move || {
                 phase.on_mark(group, waited);
             });
         }
@@ -452,7 +471,7 @@ impl Measured {
     pub fn on_departure(&mut self, group: usize, delay: Span, packets: u64, now: Time) {
         self.whole.on_departure(group, delay, packets, now);
         if let Some(phase) = &mut self.phase {
-            out_of_line(|| phase.on_departure(group, delay, packets, now));
+            out_of_line(move || phase.on_departure(group, delay, packets, now));
         }
     }
 
@@ -467,7 +486,7 @@ impl Measured {
     ) {
         self.whole.on_transmitted(group, since, now, capacity);
         if let Some(phase) = &mut self.phase {
-            out_of_line(|| phase.on_transmitted(group, since, now, capacity));
+            out_of_line(move || phase.on_transmitted(group, since, now, capacity));
         }
     }
 
@@ -475,12 +494,13 @@ impl Measured {
     pub fn on_delivered(&mut self, group: usize, bytes: u64) {
         self.whole.groups[group].used += u128::from(bytes);
         if let Some(phase) = &mut self.phase {
-            out_of_line(|| phase.groups[group].used += u128::from(bytes));
+            out_of_line(move || phase.groups[group].used += u128::from(bytes));
         }
     }
 }
 
-/// Calls `does` out of line: few runs have phases, so their code is kept out of the main path.
+/// Calls `does` out of line: few runs have phases, so their code is kept out of the main path. What it captures is moved
+/// into it, so that the main path does not keep it in memory.
 #[cold]
 #[inline(never)]
 fn out_of_line(does: impl FnOnce()) {
@@ -554,7 +574,7 @@ mod tests {
 
     #[test]
     fn loss_events_are_runs_of_drops_between_admitted_arrivals() {
-        let mut link = LinkStatistics::new(at(0), &[0, 0], None);
+        let mut link = LinkStatistics::new(at(0), &[0, 0], None, true);
         let owner = PacketOwner { group: 0, flow: 0 };
         for dropped in [true, true, false, false, true, false, true] {
             link.on_arrival(owner, !dropped, 0, at(1));

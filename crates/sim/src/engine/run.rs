@@ -82,7 +82,7 @@ fn run_to_end(scenario: &Scenario, options: RunOptions<'_>) -> Result<RunResult,
         let recorder = Recorder::new(capture, scenario, &engine.links.network, &engine.ends.flows)?;
         engine.ends.recorder = Some(Box::new(recorder));
     } else {
-        engine.links.allow_late_links();
+        engine.links.allow_late_links(engine.end);
         engine.allow_late_arrivals();
     }
     let ran = engine.run(options.cancel.unwrap_or(&never), options.progress);
