@@ -57,7 +57,7 @@ impl<const BITS: u32> Histogram<BITS> {
     #[inline]
     fn place(value: u64) -> (usize, u32) {
         let first = (2 << BITS) - 1;
-        let row = u64::BITS - 1 - BITS - (value | first).leading_zeros();
+        let row = (value | first).ilog2() - BITS;
         (row as usize, (value >> row) as u32)
     }
 

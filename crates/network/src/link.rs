@@ -504,14 +504,17 @@ impl Link {
         end: impl FnOnce(&mut Link, u32) -> Time,
     ) -> (Time, Time) {
         let books = &mut self.books;
-        let mut events = QueueEvents {
-            books,
-            routes: &paths.routes,
-            ends: &mut *ends,
-            arriving: None,
-        };
         let next = &mut self.transmitting;
-        let Outlook { packets, wakeup } = self.queue.depart(now, &mut events, next);
+        let Outlook { packets, wakeup } = self.queue.depart(
+            now,
+            || QueueEvents {
+                books: &mut *books,
+                routes: &paths.routes,
+                ends: &mut *ends,
+                arriving: None,
+            },
+            next,
+        );
         let Some(packet) = next else {
             return (Time::MAX, wakeup);
         };

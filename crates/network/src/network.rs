@@ -238,6 +238,7 @@ impl Compiler<'_> {
             after: Span::ZERO,
             line: self.add_line(target),
             target,
+            dscp: Dscp::default(),
         }
     }
 
@@ -272,6 +273,7 @@ impl Compiler<'_> {
             after: pipe.map_or(Span::ZERO, |(_, after)| after),
             line,
             target,
+            dscp: Dscp::default(),
         }
     }
 
@@ -300,15 +302,19 @@ impl Compiler<'_> {
             after: Span::ZERO,
             line,
             target: Target::Departure,
+            dscp: Dscp::default(),
         }
     }
 
-    fn add_route(&mut self, group: u32, dscp: Dscp, jitter: Option<u32>, legs: Vec<Leg>) -> u32 {
-        self.network.paths.routes.push(Route {
-            group,
-            dscp,
-            jitter,
-        });
+    fn add_route(
+        &mut self,
+        group: u32,
+        dscp: Dscp,
+        jitter: Option<u32>,
+        mut legs: Vec<Leg>,
+    ) -> u32 {
+        self.network.paths.routes.push(Route { group, jitter });
+        legs.iter_mut().for_each(|leg| leg.dscp = dscp);
         self.legs.push(legs);
         self.network.paths.routes.len() as u32 - 1
     }

@@ -95,6 +95,9 @@ pub(crate) struct Leg {
     pub(crate) after: Span,
     pub(crate) line: u32,
     pub(crate) target: Target,
+    /// The class that packets of its route ask for, known when the route is. It is here, so that whoever sends looks only
+    /// at the first leg.
+    pub(crate) dscp: Dscp,
 }
 
 /// A path through the network.
@@ -102,8 +105,6 @@ pub(crate) struct Leg {
 pub struct Route {
     /// Index of the traffic group that uses it.
     pub group: u32,
-    /// The class its packets ask for.
-    pub dscp: Dscp,
     /// Index of the random delays of the host that sends its packets.
     pub(crate) jitter: Option<u32>,
 }
@@ -248,7 +249,7 @@ impl Paths {
         now: Time,
         scheduler: &mut Scheduler,
     ) {
-        let &Route { dscp, jitter, .. } = &self.routes[to.route as usize];
+        let leg = *self.legs.leg(to.route, 0);
         let (content, ecn) = content;
         let packet = |stamp| SimPacket {
             stamp,
@@ -258,21 +259,22 @@ impl Paths {
             size,
             route: to.route,
             leg: 0,
-            class: TrafficClass::new(dscp, ecn),
+            class: TrafficClass::new(leg.dscp, ecn),
             id: to.id,
         };
-        if let Some(jitter) = jitter {
-            self.hold(packet(now), jitter, now, scheduler);
+        if leg.target == Target::Departure {
+            self.hold(packet(now), now, scheduler);
             return;
         }
-        let leg = *self.legs.leg(to.route, 0);
         let (at, line) = self.enter(leg, size, now, scheduler);
         *line.push_place() = packet(at);
     }
 
     /// Keeps `packet` in its host for a random time. The first leg of its route is this time.
     #[cold]
-    fn hold(&mut self, mut packet: SimPacket, jitter: u32, now: Time, scheduler: &mut Scheduler) {
+    fn hold(&mut self, mut packet: SimPacket, now: Time, scheduler: &mut Scheduler) {
+        let jitter = self.routes[packet.route as usize].jitter;
+        let jitter = jitter.expect("its host holds packets for random times");
         packet.stamp = self.jitters[jitter as usize].departure(packet.flow, now);
         let line = self.legs.of_packet(&packet).line;
         let held = &mut self.lines[line as usize].packets;

@@ -104,6 +104,15 @@ impl Sink<Probe> for Counts {
     }
 }
 
+impl Sink<Probe> for &mut Counts {
+    fn dropped(&mut self, packet: Probe, reason: DropReason, now: Time) {
+        Counts::dropped(self, packet, reason, now);
+    }
+    fn marked(&mut self, packet: &Probe, now: Time) {
+        Counts::marked(self, packet, now);
+    }
+}
+
 /// The table of a discipline that lets this backlog stand, with the kind as a key: the form that the types
 /// themselves read. `None` for a discipline whose scaled example lets the backlog stand.
 fn configuration(kind: &str, backlog: u64) -> Option<String> {
@@ -232,7 +241,7 @@ impl Served for AnyQueue<Probe> {
 
     #[inline(always)]
     fn depart(&mut self, now: Time, counts: &mut Counts, next: &mut Option<Probe>) -> Outlook {
-        AnyQueue::depart(self, now, counts, next)
+        AnyQueue::depart(self, now, || counts, next)
     }
 }
 

@@ -402,19 +402,20 @@ macro_rules! disciplines {
             }
 
             /// Asks the queue for the next packet to transmit, which it writes to `next`; `None` means that no
-            /// packet may leave now. Returns the state of the queue afterwards.
+            /// packet may leave now. Returns the state of the queue afterwards. `sink` makes the sink, which not
+            /// every discipline uses.
             #[inline(always)]
-            pub fn depart(
+            pub fn depart<S: Sink<P>>(
                 &mut self,
                 now: Time,
-                sink: &mut impl Sink<P>,
+                sink: impl FnOnce() -> S,
                 next: &mut Option<P>,
             ) -> Outlook {
                 $(if let Self::$inlined(queue) = self {
-                    *next = queue.dequeue(now, sink);
+                    *next = queue.dequeue(now, &mut sink());
                     return outlook(&**queue);
                 })+
-                self.depart_apart(now, sink, next)
+                self.depart_apart(now, &mut sink(), next)
             }
 
             #[inline(never)]
