@@ -40,3 +40,20 @@ pub fn prefetch_start<T>(value: &T, bytes: usize) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (value, bytes);
 }
+
+/// As [`prefetch`], but the place behind `values`, to which the next one will be written.
+#[inline]
+pub fn prefetch_behind<T>(values: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let next = values.as_ptr_range().end.cast::<i8>();
+        // SAFETY: a prefetch of any address is allowed and cannot fault.
+        #[allow(unsafe_code)]
+        unsafe {
+            _mm_prefetch(next, _MM_HINT_T0);
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = values;
+}

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use redtail_core::{Span, Time, prefetch};
+use redtail_core::{Span, Time, prefetch, prefetch_behind};
 
 use super::delivery_rate::{RateSampler, SegmentInfo};
 use super::rack::{Delivered, Rack, Rules};
@@ -259,11 +259,12 @@ impl Scoreboard {
         self.next
     }
 
-    /// Prefetches the first and the last record into the cache.
+    /// Prefetches into the cache the first record and the place of the next one.
     #[inline]
     pub fn prefetch(&self) {
         self.records.front().map(prefetch);
-        self.records.back().map(prefetch);
+        let (first, second) = self.records.as_slices();
+        prefetch_behind(if second.is_empty() { first } else { second });
     }
 
     /// Whether exactly one segment is outstanding.
