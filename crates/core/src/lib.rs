@@ -5,6 +5,7 @@
 
 pub mod dscp;
 pub mod kinded;
+mod large_pages;
 pub mod metric;
 pub mod one_or_list;
 pub mod packet;
@@ -16,6 +17,7 @@ pub mod ring;
 pub mod units;
 
 pub use dscp::Dscp;
+pub use large_pages::LargePages;
 pub use metric::Metric;
 pub use packet::{Ecn, FlowId, Packet};
 pub use param::{ParamError, ParamWarning};

@@ -19,7 +19,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyIndexError, PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use redtail_core::{ParamError, Rate, Span};
+use redtail_core::{LargePages, ParamError, Rate, Span};
 use redtail_network::result::{Column, FlowSeries, GroupSeries, QueueSeries};
 use redtail_qdisc::QueueParams;
 use redtail_qdisc::advise::Situated;
@@ -29,6 +29,9 @@ use redtail_sim::{Plugins, RunError, RunOptions, Traces};
 use redtail_spec::{CalibratedUsers, Format, PlanOptions, Scenario, TraceSite};
 use redtail_traffic::{TraceParams, TrafficParams};
 use redtail_transport::Preset;
+
+#[global_allocator]
+static ALLOCATOR: LargePages = LargePages;
 
 create_exception!(
     _native,

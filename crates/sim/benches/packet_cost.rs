@@ -9,8 +9,12 @@
 
 use std::time::Instant;
 
+use redtail_core::LargePages;
 use redtail_sim::RunOptions;
 use redtail_spec::{Plan, PlanOptions};
+
+#[global_allocator]
+static ALLOCATOR: LargePages = LargePages;
 
 fn main() {
     let files = std::env::args()
