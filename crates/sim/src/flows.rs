@@ -68,6 +68,9 @@ pub struct SenderSlot {
     pub header: u16,
     /// Whether it opens with a handshake.
     pub handshake: bool,
+    /// Whether acknowledgements reach it at once, because the return path has neither delay nor link. Its receiver
+    /// knows it too, but may not be in the cache.
+    pub hears_at_once: bool,
     /// The state machine. It comes last, because what is rarely used is at its end.
     pub sender: Sender,
 }
@@ -750,6 +753,7 @@ impl Flows {
             flow,
             header: fresh.header,
             handshake: fresh.handshake,
+            hears_at_once: host.back_at_once,
             sent: 0,
             delivered: 0,
         });

@@ -164,10 +164,10 @@ impl Engine<'_> {
         if !self.late_arrivals {
             return;
         }
-        let receiver = &self.ends.flows.receivers[index as usize];
-        if receiver.at_once {
+        if self.ends.flows.senders[index as usize].hears_at_once {
             return self.receivers_hear(index);
         }
+        let receiver = &self.ends.flows.receivers[index as usize];
         if let Some(line) = self.links.network.paths.late_line(receiver.route) {
             self.hosts_hear(line, self.now + INSTANT);
         }

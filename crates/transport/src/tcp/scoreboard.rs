@@ -147,9 +147,11 @@ pub struct Scoreboard {
     /// The end of the last record. It is stored because it is read often, and the last record of a
     /// large window is rarely in the cache.
     next: u64,
-    pipe: u64,
     /// Bytes known to have been delivered, in order or not, since the start.
     delivered: u64,
+    /// Not beside `next`: a new segment adds to both, and to read them at once has to wait until what was written of them
+    /// one by one has reached the cache.
+    pipe: u64,
     /// The state of RACK, if losses are detected by time.
     rack: Option<Box<Rack>>,
     /// The delivery rate sampler, if a model needs one.
