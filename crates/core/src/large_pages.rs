@@ -42,10 +42,21 @@ unsafe impl GlobalAlloc for LargePages {
 
     #[inline]
     unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: as for `alloc`.
-        let start = unsafe { System.realloc(start, layout, size) };
-        advise(start, size);
-        start
+        if size < LEAST || size < layout.size() {
+            // SAFETY: as for `alloc`.
+            return unsafe { System.realloc(start, layout, size) };
+        }
+        // The system would move the pages as they are, and most of them are small.
+        // SAFETY: the caller ensures that the size is valid for this alignment, and that `layout` is that of what is
+        // at `start`, which is as long as what is copied and does not overlap what is allocated here.
+        unsafe {
+            let larger = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+            if !larger.is_null() {
+                std::ptr::copy_nonoverlapping(start, larger, layout.size());
+                self.dealloc(start, layout);
+            }
+            larger
+        }
     }
 }
 
