@@ -626,3 +626,30 @@ impl Link {
         self.arm_queue(next, now, scheduler);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_head_is_the_earliest_and_of_the_first_line_then() {
+        let last = LATEST_HEAD.as_ps() - 1;
+        for count in 1..=MOST_LATE_LINES {
+            for earliest in 0..count {
+                let mut heads = [u64::MAX; MOST_LATE_LINES];
+                for (place, first) in heads.iter_mut().enumerate().take(count) {
+                    let at = match place {
+                        _ if place < earliest => Time::MAX,
+                        // Those behind it arrive at the same time, or not at all.
+                        _ if place % 3 == earliest % 3 => Time::from_ps(last),
+                        _ => LATEST_HEAD,
+                    };
+                    *first = head(at, place);
+                }
+                let first = first_of(&heads, count);
+                assert_eq!(first >> PLACE_BITS, last);
+                assert_eq!(first as usize % MOST_LATE_LINES, earliest);
+            }
+        }
+    }
+}
