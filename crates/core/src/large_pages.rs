@@ -11,9 +11,12 @@ use std::alloc::{GlobalAlloc, Layout, System};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LargePages;
 
-/// The least allocation for which large pages are asked for, in bytes: two large pages of 2 MiB. Memory that is allocated
-/// as zeros is left as it is, because perhaps only a few of its pages will be written.
-const LEAST: usize = 4 << 20;
+/// A large page, in bytes: that of x86-64, and of AArch64 with pages of 4 KiB.
+const PAGE: usize = 2 << 20;
+
+/// The least allocation for which large pages are asked for, in bytes. Memory that is allocated as zeros is left as it is,
+/// because perhaps only a few of its pages will be written.
+const LEAST: usize = 2 * PAGE;
 
 // SAFETY: all memory is that of `System`, whose contract is the same. Advice does not change it.
 #[allow(unsafe_code)]
@@ -72,8 +75,6 @@ fn advise_large(start: *mut u8, size: usize) {
     #[cfg(target_os = "linux")]
     {
         use rustix::mm::{Advice, madvise};
-        // Whole large pages of 2 MiB: those of x86-64, and of AArch64 with pages of 4 KiB.
-        const PAGE: usize = 2 << 20;
         let before = start.align_offset(PAGE);
         if let Some(whole) = size.checked_sub(before).map(|left| left / PAGE * PAGE) {
             let first = start.wrapping_add(before).cast();

@@ -26,6 +26,11 @@ fn head(at: Time, place: usize) -> u64 {
     at.min(LATEST_HEAD).as_ps() << PLACE_BITS | place as u64
 }
 
+const _: () = assert!(
+    MOST_LATE_LINES == 16,
+    "`first_of` looks at 16 heads, and a head has 4 bits for its place"
+);
+
 /// The first of so many heads. Without a loop, in which the compiler would compare with branches: which line is the first is
 /// hard to predict.
 #[inline(always)]

@@ -18,7 +18,7 @@ use crate::transmitter::Transmitter;
 /// What the engine can rely on: the schedule has only lines with packets.
 const HEAD: &str = "a scheduled line has a head";
 
-/// The most lines that lead to a link that hears of arrivals late: it looks for the first of them one by one.
+/// The most lines that lead to a link that hears of arrivals late: it looks at the head of each of them for each packet.
 pub(crate) const MOST_LATE_LINES: usize = 16;
 
 /// How late packets reach the ends of UDP flows at most: no result depends on it, but the packets are kept so long.
