@@ -41,7 +41,9 @@ def _results(
             place: StoredRun(
                 f"{place}",
                 tmp_path,
-                {name: found[place] for name, found in each.items() if place < len(found)},
+                # What differs from run to run, so that equal values are not those of copies.
+                {name: found[place] for name, found in each.items() if place < len(found)}
+                | {"ftp.ack_wait_max": float(place)},
                 {"bottleneck": []},
                 {},
             )

@@ -52,8 +52,12 @@ def test_verdicts() -> None:
     assert verdict(OLD) == "equal"
     assert verdict(noisy) == "within noise"
     assert verdict(shifted) == "moved"
-    # One and the same shift everywhere has no noise at all, also with few replications.
-    assert verdict([11.0, 11.0], [10.0, 10.0]) == "moved"
+    # One and the same shift everywhere: the sign test needs six of them.
+    assert verdict([value + 1 for value in OLD[:6]], OLD[:6]) == "moved"
+    assert verdict([value + 1 for value in OLD[:5]], OLD[:5]) == "not certain"
+    # Copies of one run are one observation, as one replication is.
+    assert verdict([11.0] * 8, [10.0] * 8) == "not certain"
+    assert verdict([11.0] * 8) == "not certain"
     assert verdict([11.0], [10.0]) == "not certain"
     allowed = Tolerances({"goodput": "20 %"})
     assert verdict(shifted, tolerances=allowed) == "within tolerance"
@@ -62,7 +66,7 @@ def test_verdicts() -> None:
     # A tolerance that is exceeded by noise alone is not exceeded.
     assert verdict(noisy, tolerances=Tolerances({"goodput": "0.001 %"})) == "within noise"
     # A tolerance of another metric, or a default one of `compare --backends`, does not count.
-    assert verdict([10.01, 10.01], [10.0, 10.0], tolerances=Tolerances({"loss": "1 %"})) == "moved"
+    assert verdict(shifted, tolerances=Tolerances({"loss": "50 %"})) == "moved"
 
 
 def test_many_comparisons_do_not_make_noise_a_finding() -> None:

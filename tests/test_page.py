@@ -174,7 +174,7 @@ def test_verdicts(differences: list[list[float]], verdict: str) -> None:
 
     rows = []
     for place, values in enumerate(differences):
-        p = p_zero_mean(values, signs=False)
+        p = p_zero_mean(values)
         rows.append(
             Comparison(
                 metric="queue_delay_mean",
@@ -212,7 +212,7 @@ def test_an_answer_says_how_many_replications_would_decide_without_an_interval()
             p=2 * 0.5**replications,
             p_adjusted=min(1.0, 4 * 2 * 0.5**replications),
             shared=True,
-            refused="all replications are alike",
+            together=4,
         )
         found = answer._of_rows([row], 4)
         assert found is not None
@@ -220,9 +220,49 @@ def test_an_answer_says_how_many_replications_would_decide_without_an_interval()
 
     few = line(5)
     assert few.verdict == "too few replications"
-    assert "8 of them would decide" in few.text and "(−95 %)" in few.text.replace("\u00a0", " ")
+    assert (
+        "about 8 replications like these would decide" in few.text
+        and "(−95 %)" in few.text.replace("\u00a0", " ")
+    )
     assert line(7).verdict == "too few replications"
     assert line(8).verdict == "lower"
+
+
+def test_an_answer_says_that_the_number_of_comparisons_decides() -> None:
+    from redtail.analysis.compare import Comparison
+
+    values = [-5.0, -6.0, -4.1, -7.2, -3.9]
+    row = Comparison(
+        metric="goodput",
+        factor="bottleneck.queue",
+        label="B",
+        baseline="A",
+        others="",
+        differences={number: 1e6 * value for number, value in enumerate(values)},
+        reference=20e6,
+        p=0.0008,
+        p_adjusted=0.0008 * 100,
+        shared=True,
+        together=100,
+    )
+    found = answer._of_rows([row], 100)
+    assert found is not None and found.verdict == "not distinguishable"
+    text = found.text.replace("\u00a0", " ")
+    assert "distinguishable alone, but not among 100 comparisons" in text
+    assert "about 6 replications like these would decide" in text
+
+
+def test_metrics_of_the_answer_begin_with_the_delay_and_name_a_loss_once(tmp_path: Path) -> None:
+    text = EXPERIMENT.partition("[series]")[0]
+    queues = '[{ kind = "tail-drop", limit = "20 packets" }, { kind = "codel" }]'
+    source = redtail.Toml(f'{text}[factors]\n"bottleneck.queue" = {queues}\n')
+    results = redtail.run(source, out=tmp_path)
+    chosen = ["udp_loss", "goodput", "fairness", "queue_delay_mean"]
+    twice = [*chosen, "loss", "loss"]
+    found = model._deciding(results, twice, QUEUE, asked_for=False)
+    assert found[0] == "queue_delay_mean"
+    assert found.count("loss") == 1
+    assert model._deciding(results, twice, QUEUE, asked_for=True) == twice
 
 
 def test_of_many_settings_the_extremes_are_named(tmp_path: Path) -> None:

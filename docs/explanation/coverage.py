@@ -20,7 +20,7 @@ from pathlib import Path
 
 import redtail
 from redtail import metrics as names
-from redtail.analysis.compare import why_no_interval as why_no_difference
+from redtail.analysis.paired import why_no_interval as why_no_difference
 from redtail.analysis.rare import why_no_interval
 from redtail.analysis.results import CaseResult, Results
 from redtail.analysis.stats import Estimate, estimate, paired_difference, t_quantile

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from redtail import _engine, backends, selection
+from redtail import metrics as names
 from redtail._engine import Plan
+from redtail.analysis import copies
 from redtail.analysis.loads import alike
 from redtail.analysis.stopping import table
 from redtail.errors import SpecError
@@ -72,7 +74,8 @@ def check(source: Source, **options: Unpack[PlanOptions]) -> Plan:
     Raises:
         SpecError: the experiment is not valid.
     """
-    return _planned(source, options)
+    plan = _planned(source, options)
+    return replace(plan, warnings=(*plan.warnings, *_copies(plan)))
 
 
 def prepare(
@@ -171,6 +174,24 @@ def _refuse_unknown_metrics(plan: Plan) -> None:
                 file=plan.file,
                 key="replications.until",
             )
+
+
+def _copies(plan: Plan) -> list[str]:
+    """Return a warning about simulated cases that draw nothing, so that replications are copies."""
+    if plan.replications < 2 or backends.chosen(None, [plan]) != "sim":
+        return []
+    copied = [
+        case
+        for number, case in enumerate(plan.cases)
+        if copies.draws_nothing(json.loads(plan.example(number)))
+    ]
+    if not copied:
+        return []
+    return [
+        copies.warning(
+            len(copied), names.counted(len(plan.cases), "case"), copied[0].title, done=False
+        )
+    ]
 
 
 def _same_users(plan: Plan) -> list[str]:

@@ -5,8 +5,7 @@ workload in each replication: the same transfers start at the same times. What o
 less the other, replication by replication, is therefore free of most of the workload's noise.
 
 The differences of a pair are independent from one replication to the next, so their mean carries a
-Student-t interval, and the paired t-test says whether it differs from zero. Where most
-differences are equal there is no interval, and the exact sign test says it. When many pairs are
+Student-t interval. `paired` judges whether it differs from zero. When many pairs are
 asked about, some would look different by chance; Holm's correction keeps the probability of one
 false alarm or more among all of them below 5 %.
 """
@@ -18,13 +17,23 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from redtail import escape
 from redtail import metrics as names
-from redtail.analysis import rare
 from redtail.analysis.digits import shown
-from redtail.analysis.stats import Estimate, difference, estimate, holm, p_zero_mean
+from redtail.analysis.paired import (
+    LEVEL,
+    Correction,
+    Paired,
+    Unjudged,
+    corrected,
+    notes,
+    p_of,
+    why_no_interval,
+    why_unjudged,
+)
+from redtail.analysis.stats import difference, estimate
 from redtail.errors import RedtailError
 from redtail.measured import nearest
 
@@ -35,40 +44,6 @@ if TYPE_CHECKING:
     from redtail.analysis.results import CaseResult, Results
 
 Row = TypeVar("Row")
-
-Correction = Literal["holm", "none"]
-"""How verdicts allow for the number of comparisons."""
-
-LEVEL = 0.05
-"""A difference whose adjusted p-value is at most this is distinguishable.
-
-Source: the 95 % of all intervals here.
-"""
-
-
-class Paired:
-    """Differences of what two things measured, replication by replication.
-
-    Attributes:
-        differences: first less second by replication, where both have a value; SI units.
-        reference: the mean over these replications of the one that differences are shares of.
-        refused: why there is no interval whatever the differences are; None when there may be one.
-    """
-
-    differences: dict[int, float]
-    reference: float
-    refused: str | None
-
-    @property
-    def difference(self) -> Estimate:
-        """The mean difference with its 95 % interval, of this pair taken alone."""
-        found = estimate(self.differences.values(), skewed=False)
-        return found if self.refused is None else found.without_interval(self.refused)
-
-    @property
-    def relative(self) -> Estimate:
-        """The difference as a share of the reference; NaN when that is zero."""
-        return relative_to(self.reference, self.difference)
 
 
 @dataclass(frozen=True)
@@ -83,11 +58,13 @@ class Comparison(Paired):
         others: what the two have in common, in one line.
         differences: first less second by replication, where both have a value; SI units.
         reference: the second's mean over these replications.
-        p: the p-value of the paired t-test, or of the sign test where there is no interval; None
-            with fewer than two differences.
+        p: the p-value of the paired t-test, or of the sign test where most differences are equal;
+            None with fewer than two differences, and where nothing may be judged.
         p_adjusted: the same after the correction.
         shared: whether the two ran the same workload: they differ in queues alone.
         refused: why there is no interval whatever the differences are; None when there may be one.
+        unjudged: why there is no verdict either; None when there may be one.
+        together: how many tests the correction allows for.
     """
 
     metric: str
@@ -101,18 +78,8 @@ class Comparison(Paired):
     p_adjusted: float | None
     shared: bool
     refused: str | None = None
-
-    @property
-    def test(self) -> str | None:
-        """What `p` is of: "student", or "sign" where there is no interval; None without one."""
-        if self.p is None:
-            return None
-        return "sign" if self.difference.ci95 is None else "student"
-
-    @property
-    def distinguishable(self) -> bool | None:
-        """Whether the two differ significantly; None when there are too few replications."""
-        return None if self.p_adjusted is None else self.p_adjusted <= LEVEL
+    unjudged: Unjudged | None = None
+    together: int = 1
 
     def as_json(self) -> dict[str, Any]:
         """Return what `redtail compare --json` prints of it, as Python objects."""
@@ -127,7 +94,9 @@ class Comparison(Paired):
             "p": self.p,
             "test": self.test,
             "p_adjusted": self.p_adjusted,
+            "verdict": self.judged,
             "distinguishable": self.distinguishable,
+            "replications_needed": self.needed,
             "same_workload": self.shared,
         }
 
@@ -193,6 +162,7 @@ class Comparisons(Rows[Comparison]):
             field("test", pa.string(), description="student (paired t-test) or sign"),
             field("p_adjusted", pa.float64(), unit="1", description=f"after {self.correction}"),
             field("distinguishable", pa.bool_()),
+            field("verdict", pa.string(), description="what is said of the difference"),
         ]
         columns = [
             [row.metric for row in self.rows],
@@ -209,6 +179,7 @@ class Comparisons(Rows[Comparison]):
             [row.test for row in self.rows],
             [row.p_adjusted for row in self.rows],
             [row.distinguishable for row in self.rows],
+            [row.judged for row in self.rows],
         ]
         return pa.table(columns, schema=pa.schema(fields))
 
@@ -272,7 +243,7 @@ class Comparisons(Rows[Comparison]):
                 shown(row.relative, 100.0),
                 str(row.difference.n),
                 _shown_p(row.p_adjusted),
-                _verdict(row),
+                row.judged,
             ]
             table.add_row(*(escape.plain(escape.name(cell)) for cell in cells))
         return table
@@ -295,17 +266,13 @@ class Comparisons(Rows[Comparison]):
         return as_html([self.table()])
 
     def _caption(self) -> str:
-        count = names.counted(len(self.rows), "comparison")
-        verdict = (
-            f"verdicts hold for all of the {count} at once (Holm's correction, 5 %)"
-            if self.correction == "holm"
-            else f"verdicts are for each of the {count} alone (no correction, 5 %)"
+        return "\n".join(
+            [
+                "mean ± half-width of the 95 % interval of each difference alone;",
+                *notes(self.rows, self.correction),
+                *self.pairing,
+            ]
         )
-        lines = ["mean ± half-width of the 95 % interval of each difference alone;", verdict]
-        lines += self.pairing
-        if any(row.test == "sign" for row in self.rows):
-            lines.append("±?: no interval can be given; p is that of the exact sign test")
-        return "\n".join(lines)
 
 
 def compare(
@@ -361,14 +328,7 @@ def compare(
                 keys = [key for key in _differing(first, second) if not is_queue(key)]
                 changed.update(dict.fromkeys(keys))
                 drafts.append(_compared(name, factor, held, first, second, shared=not keys))
-    tested = [place for place, row in enumerate(drafts) if row.p is not None]
-    p_values = [p for row in drafts if (p := row.p) is not None]
-    adjusted = holm(p_values) if correction == "holm" else p_values
-    by_place = dict(zip(tested, adjusted, strict=True))
-    rows = tuple(
-        Comparison(**{**vars(row), "p_adjusted": by_place.get(place)})
-        for place, row in enumerate(drafts)
-    )
+    rows = corrected(drafts, correction)
     found = _warnings(results, factor, rows, list(changed))
     return Comparisons(rows, correction, factor, tuple(found), along, held)
 
@@ -388,19 +348,6 @@ def changing_along(cases: Sequence[CaseResult], factor: str) -> tuple[str, ...]:
         if key != factor and several and all(len(each) == 1 for each in settings.values()):
             found.append(key)
     return tuple(found)
-
-
-def relative_to(reference: float, found: Estimate) -> Estimate:
-    """Return a difference as a share of the baseline's mean; NaN when that is zero."""
-    if reference == 0 or math.isnan(reference):
-        return Estimate(math.nan, None, found.n, "the baseline's mean is not above zero")
-    scale = abs(reference)
-    return Estimate(
-        found.mean / scale,
-        None if found.ci95 is None else found.ci95 / scale,
-        found.n,
-        found.no_interval,
-    )
 
 
 def is_queue(key: str) -> bool:
@@ -458,7 +405,7 @@ def _compared(
         if not math.isnan(one - other):
             differences[number] = difference(one, other)
             references.append(other)
-    refused = why_no_interval(metric, first, second, len(differences))
+    unjudged = why_unjudged(metric, first, second)
     return Comparison(
         metric=metric,
         factor=factor,
@@ -469,17 +416,12 @@ def _compared(
         ),
         differences=differences,
         reference=estimate(references).mean,
-        p=p_zero_mean(differences.values(), signs=refused is not None),
+        p=p_of(list(differences.values()), unjudged),
         p_adjusted=None,
         shared=shared,
-        refused=refused,
+        refused=why_no_interval(metric, first, second, len(differences)),
+        unjudged=unjudged,
     )
-
-
-def why_no_interval(metric: str, first: CaseResult, second: CaseResult, n: int) -> str | None:
-    """Return why a difference of two cases has no interval; None when it may have one."""
-    found = (rare.why_no_interval(metric, case.sharing, n, case.values) for case in (first, second))
-    return next((why for why in found if why is not None), None)
 
 
 def _warnings(
@@ -498,7 +440,7 @@ def _warnings(
             "same workload. The intervals hold, but pairing may not narrow them, and a difference "
             "can be the workload's"
         )
-    if any(row.p is None for row in rows):
+    if any(row.p is None and row.unjudged is None for row in rows):
         found.append("fewer than two replications have a difference; there is no interval to judge")
     return found
 
@@ -511,13 +453,3 @@ def _shown_p(p: float | None) -> str:
     if p is None:
         return "–"
     return "<0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def _verdict(row: Comparison) -> str:
-    match row.distinguishable:
-        case None:
-            return "–"
-        case True:
-            return "higher" if row.difference.mean > 0 else "lower"
-        case False:
-            return "not distinguishable"

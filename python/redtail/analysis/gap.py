@@ -20,7 +20,8 @@ less is found outside in at most 2.5 %. Where there is no interval (most
 differences are equal, or `rare` refuses one) the exact sign test decides: inside if each difference
 is within ±a, outside if each is above a or each below -a, from five replications on (the chance
 that all five are on one side of their median is 3 %); otherwise it is not certain. With fewer
-replications and no interval nothing is certain. Each verdict is for its comparison alone.
+replications and no interval nothing is certain, and nothing is where the replications of a backend
+are copies of one run, which are one observation. Each verdict is for its comparison alone.
 
 A tolerance that is a share is one of the first backend's mean. The uncertainty of that mean is left
 out: if it is off by 10 %, so is what the tolerance allows.
@@ -39,8 +40,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from redtail import escape
 from redtail import metrics as names
-from redtail.analysis.compare import Paired, Rows, why_no_interval
+from redtail.analysis.compare import Rows
 from redtail.analysis.digits import shown
+from redtail.analysis.paired import Paired, Unjudged, why_no_interval, why_unjudged
 from redtail.analysis.stats import Estimate, difference, estimate
 from redtail.analysis.tolerances import DEFAULTS, Tolerance, Tolerances
 from redtail.errors import SpecError
@@ -81,6 +83,7 @@ class Gap(Paired):
         missing: which of the two have no value of the metric, each with the reason: "no run" (of
             this case), "not measured" (in any case), or "no value" (in this one).
         refused: why there is no interval whatever the differences are; None when there may be one.
+        unjudged: why there is no verdict either; None when there may be one.
     """
 
     metric: str
@@ -94,6 +97,10 @@ class Gap(Paired):
     tolerance: Tolerance | None
     missing: Mapping[str, str] = field_of(default_factory=dict)
     refused: str | None = None
+    unjudged: Unjudged | None = None
+    p: float | None = None  # a tolerance decides, and no test
+    p_adjusted: float | None = None
+    together: int = 1
 
     @property
     def allowed(self) -> float | None:
@@ -116,6 +123,8 @@ class Gap(Paired):
             return "not measured"
         if self.tolerance is None:
             return "no tolerance"
+        if self.unjudged is not None:
+            return "not certain"
         allowed = self.allowed
         if allowed is None:  # a share of zero: nothing but zero is inside
             allowed = 0.0
@@ -440,6 +449,7 @@ def _gap(
             if math.isnan(mean.mean)
         },
         refused=why_no_interval(name, one, two, len(differences)),
+        unjudged=why_unjudged(name, one, two),
     )
 
 

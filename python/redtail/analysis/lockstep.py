@@ -80,9 +80,10 @@ def _describe_spread(name: str, found: list[list[float]]) -> str:
 def _metrics_to_examine(case: CaseResult) -> tuple[list[str], float] | None:
     """Return the metrics to examine, and a packet's transmission time at the tail drop.
 
-    None unless a few flows share a tail drop that loses packets; None for large campaigns.
+    None unless a few flows share a tail drop that loses packets; None for large campaigns, and for
+    copies of one run, which `copies` warns of.
     """
-    if isinstance(case.runs, CaseRuns) or not case.runs:
+    if isinstance(case.runs, CaseRuns) or not case.runs or case.copies:
         return None
     try:
         text = (case.runs[min(case.runs)].folder / "scenario.json").read_text(encoding="utf-8")

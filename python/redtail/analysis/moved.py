@@ -3,8 +3,9 @@
 Differences are taken replication by replication, new less old, as those of `compare` are: both have
 the same seeds, so what both measure in one replication depends on one workload. A metric of a case
 has *moved* when its mean difference is distinguishable from zero, after Holm's correction over all
-that are compared, and exceeds its tolerance if it has one. Where all differences are one and the
-same value, and that is not zero, there is no noise and no test: the metric has moved.
+that are compared (`paired` has the test), and exceeds its tolerance if it has one. A difference
+that no test can decide, of one replication, of copies of one run or of few replications of one
+sign, is "not certain".
 """
 
 from __future__ import annotations
@@ -18,9 +19,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from redtail import escape
 from redtail import metrics as names
-from redtail.analysis.compare import LEVEL, Correction, Paired, Rows, why_no_interval
+from redtail.analysis.compare import Rows
 from redtail.analysis.digits import shown
-from redtail.analysis.stats import Estimate, difference, estimate, holm, p_zero_mean
+from redtail.analysis.paired import (
+    Correction,
+    Paired,
+    Unjudged,
+    corrected,
+    notes,
+    p_of,
+    why_no_interval,
+    why_unjudged,
+)
+from redtail.analysis.stats import Estimate, difference, estimate
 from redtail.analysis.tolerances import Tolerance, Tolerances
 from redtail.errors import SpecError
 
@@ -32,8 +43,8 @@ if TYPE_CHECKING:
 Verdict = Literal["moved", "within tolerance", "within noise", "equal", "not certain", "missing"]
 """What is said of a metric of a case.
 
-"not certain" is a difference in a single replication, of which the noise is not known; "missing" a
-metric that one of the two has no value of.
+"not certain" is a difference of which the noise is not known: there is one observation, or there
+are too few replications for the test. "missing" is a metric that one of the two has no value of.
 """
 
 
@@ -48,10 +59,12 @@ class Moved(Paired):
         differences: new less old by replication, where both have a value; SI units.
         reference: the old mean over these replications.
         tolerance: how large the difference may be; None without one.
-        p: the p-value of the paired t-test, or of the sign test where there is no interval; None
-            with fewer than two differences.
+        p: the p-value of the paired t-test, or of the sign test where most differences are equal;
+            None with fewer than two differences, and where nothing may be judged.
         p_adjusted: the same after the correction.
         refused: why there is no interval whatever the differences are; None when there may be one.
+        unjudged: why there is no verdict either; None when there may be one.
+        together: how many tests the correction allows for.
     """
 
     metric: str
@@ -63,12 +76,8 @@ class Moved(Paired):
     p: float | None = None
     p_adjusted: float | None = None
     refused: str | None = None
-
-    @property
-    def constant(self) -> bool:
-        """Whether all of several differences are one and the same value other than zero."""
-        values = set(self.differences.values())
-        return len(self.differences) > 1 and len(values) == 1 and values != {0.0}
+    unjudged: Unjudged | None = None
+    together: int = 1
 
     @property
     def verdict(self) -> Verdict:
@@ -81,11 +90,13 @@ class Moved(Paired):
             self.reference
         ):
             return "within tolerance"
-        if self.constant:
-            return "moved"
-        if self.p_adjusted is None:
-            return "not certain"
-        return "moved" if self.p_adjusted <= LEVEL else "within noise"
+        match self.judged:
+            case "higher" | "lower":
+                return "moved"
+            case "not distinguishable":
+                return "within noise"
+            case _:
+                return "not certain"
 
     def as_json(self) -> dict[str, Any]:
         """Return what `redtail diff --json` prints of it, as Python objects."""
@@ -197,15 +208,11 @@ class Diff(Rows[Moved]):
         return table
 
     def _caption(self) -> str:
-        number = sum(row.p is not None for row in self.rows)
-        verdict = (
-            f"verdicts hold for all of the {names.counted(number, 'test')} at once (Holm, 5 %)"
-            if self.correction == "holm"
-            else f"verdicts are for each of the {names.counted(number, 'test')} alone (5 %)"
-        )
-        return (
-            "new less old, paired by replication; mean ± half-width of the 95 % interval;\n"
-            f"{verdict}"
+        return "\n".join(
+            [
+                "new less old, paired by replication; mean ± half-width of the 95 % interval;",
+                *notes(self.rows, self.correction),
+            ]
         )
 
 
@@ -247,14 +254,7 @@ def diff(
         for name in wanted
         if (row := _row(name, first[key], second[key], tolerances)) is not None
     ]
-    tested = [place for place, row in enumerate(drafts) if row.p is not None]
-    p_values = [p for row in drafts if (p := row.p) is not None]
-    adjusted = holm(p_values) if correction == "holm" else p_values
-    by_place = dict(zip(tested, adjusted, strict=True))
-    rows = tuple(
-        Moved(**{**vars(row), "p_adjusted": by_place.get(place)})
-        for place, row in enumerate(drafts)
-    )
+    rows = corrected(drafts, correction)
     return Diff(rows, old, new, tuple(only), tuple(_notes(old, new, rows)), correction)
 
 
@@ -275,10 +275,7 @@ def _row(
     means = (old.metric(name), new.metric(name))
     if all(math.isnan(each.mean) for each in means):
         return None
-    refused = why_no_interval(name, old, new, len(differences))
-    values = list(differences.values())
-    # What is equal everywhere, or differs by one value, needs no test.
-    certain = len(set(values)) == 1
+    unjudged = why_unjudged(name, old, new)
     return Moved(
         metric=name,
         title=old.title,
@@ -286,8 +283,9 @@ def _row(
         differences=differences,
         reference=estimate(references).mean,
         tolerance=None if tolerances is None else tolerances.explicit(name),
-        p=None if certain else p_zero_mean(values, signs=refused is not None),
-        refused=refused,
+        p=p_of(list(differences.values()), unjudged),
+        refused=why_no_interval(name, old, new, len(differences)),
+        unjudged=unjudged,
     )
 
 
@@ -311,8 +309,9 @@ def _notes(old: Results, new: Results, rows: Sequence[Moved]) -> list[str]:
     uncertain = sum(row.verdict == "not certain" for row in rows)
     if uncertain:
         found.append(
-            f"{names.counted(uncertain, 'difference')} in single replications: whether they are "
-            "noise is not known; more replications or --tolerance decide it"
+            f"{names.counted(uncertain, 'difference')} not certain: of one observation, or of too "
+            "few replications to tell it from noise; more replications or --tolerance decide it, "
+            "and --exact asks whether every byte agrees"
         )
     return found
 

@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from redtail import metrics as names
 from redtail import selection
 from redtail.analysis import compare as comparing
-from redtail.analysis import distributions, lockstep
+from redtail.analysis import copies, distributions, lockstep
 from redtail.analysis import flows as flow_tables
-from redtail.analysis.compare import Comparisons, Correction
+from redtail.analysis.compare import Comparisons
 from redtail.analysis.loads import Calibrated, alike
+from redtail.analysis.paired import Correction, why_unjudged
+from redtail.analysis.paired import why_no_interval as why_of_pair
 from redtail.analysis.provenance import Provenance
 from redtail.analysis.rare import why_no_interval
 from redtail.analysis.stats import (
@@ -148,10 +150,19 @@ class CaseResult:
             found = dict.fromkeys(name for run in self.runs.values() for name in run.metrics)
         return {name: self._estimated(name) for name in found}
 
+    @cached_property
+    def copies(self) -> int:
+        """How many replications are copies of one run: all of them, or 0 (`analysis.copies`)."""
+        if isinstance(self.runs, CaseRuns):
+            return copies.of_columns(map(self.runs.column, self.runs.names()))
+        return copies.of_metrics([run.metrics for run in self.runs.values()])
+
     def _estimated(self, name: str) -> Estimate:
         found = estimate(
             self.column(name) if isinstance(self.runs, CaseRuns) else self.values(name)
         )
+        if self.copies:
+            return Estimate(found.mean, None, min(found.n, 1), copies.reason(self.copies))
         why = why_no_interval(name, self.sharing, found.n, self.values)
         return found if why is None else found.without_interval(why)
 
@@ -363,7 +374,15 @@ class Results:
                 f"{worst.metric(name).mean:.3g} times in a run; {name} and {group}.ack_wait_max "
                 "have it case by case"
             )
-        return (*found, *self._same_users(), *lockstep.warnings(self))
+        return (*found, *self._copies(), *self._same_users(), *lockstep.warnings(self))
+
+    def _copies(self) -> list[str]:
+        """Return a warning about cases whose replications are copies of one run, or nothing."""
+        copied = [case for case in self.cases if case.copies]
+        if not copied:
+            return []
+        cases = names.counted(len(self.cases), "case")
+        return [copies.warning(len(copied), cases, copied[0].title)]
 
     def _same_users(self) -> list[str]:
         """Return a warning for each two loads that were found to be the same number of users."""
@@ -924,7 +943,9 @@ class Results:
             first = [by_number[number] for number in shared]
             second = [base_by_number[number] for number in shared]
             difference = paired_difference(first, second)
-            why = comparing.why_no_interval(metric, case, base, difference.n)
+            why = why_of_pair(metric, case, base, difference.n)
+            unjudged = why_unjudged(metric, case, base)
+            why = why if unjudged is None else unjudged.why
             found.append((case, difference if why is None else difference.without_interval(why)))
         return found
 

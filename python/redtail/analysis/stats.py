@@ -55,6 +55,8 @@ class Estimate:
         n: number of replications with a value.
         no_interval: why there is no interval; None when there is one.
         constant: whether there are several values, all of them equal.
+        mostly: the value that more than half of the replications have, where the others have not
+            all of it, so that the mean describes no replication; None otherwise.
     """
 
     mean: float
@@ -62,6 +64,7 @@ class Estimate:
     n: int
     no_interval: str | None = dataclasses.field(default=None, compare=False)
     constant: bool = dataclasses.field(default=False, compare=False, repr=False)
+    mostly: float | None = dataclasses.field(default=None, compare=False, repr=False)
 
     @property
     def low(self) -> float:
@@ -87,14 +90,19 @@ class Estimate:
     def as_json(self) -> dict[str, float | int | str | None]:
         """Return the estimate as JSON has it, where NaN is null.
 
-        `no_interval` is there when `ci95` is null, and says why.
+        `no_interval` is there when `ci95` is null, and says why; `mostly` is there when more than
+        half of the replications have this value and others have not.
         """
         found: dict[str, float | int | str | None] = {
             "mean": None if math.isnan(self.mean) else self.mean,
             "ci95": self.ci95,
             "n": self.n,
         }
-        return found if self.no_interval is None else {**found, "no_interval": self.no_interval}
+        if self.no_interval is not None:
+            found["no_interval"] = self.no_interval
+        if self.mostly is not None:
+            found["mostly"] = self.mostly
+        return found
 
     def without_interval(self, why: str) -> Estimate:
         """Return the estimate without its interval, if it has one."""
@@ -192,6 +200,7 @@ def estimate(
             n,
             f"{which} replications are {'0' if value == 0 else 'equal'}",
             constant=alike == n,
+            mostly=None if alike == n else value,
         )
     off: Any = [value - mean for value in used] if used is ordered else used - mean
     squares = _sum_of_powers(off, 2)
@@ -286,12 +295,12 @@ def paired_difference(
     return estimate(map(difference, first, second), confidence, skewed=False)
 
 
-def p_zero_mean(values: Iterable[float], *, signs: bool = False) -> float | None:
+def p_zero_mean(values: Iterable[float]) -> float | None:
     """Return the p-value of a two-sided test that the mean of `values` is zero.
 
-    Of differences replication by replication this is the paired test. It is Student's. Where there
-    is no interval since most values are equal, or with `signs`, it is the exact sign test: of the
-    values that are not zero, as many are positive as negative. A NaN is left out.
+    Of differences replication by replication this is the paired test. It is Student's. Where more
+    than half of the values are equal, it is the exact sign test: of the values that are not zero,
+    as many are positive as negative. A NaN is left out.
 
     Source: W. J. Dixon, A. M. Mood, "The statistical sign test", Journal of the American
     Statistical Association 41 (1946) 557-566; zeros are left out as they propose.
@@ -311,7 +320,7 @@ def p_zero_mean(values: Iterable[float], *, signs: bool = False) -> float | None
     found = estimate(used, skewed=False)
     if found.n < 2:
         return None
-    if signs or found.ci95 is None:
+    if found.ci95 is None:
         above, below = (sum(sign * value > 0 for value in used) for sign in (1, -1))
         fewer = range(min(above, below) + 1)
         ways = sum(math.comb(above + below, count) for count in fewer)

@@ -96,14 +96,8 @@ def summary_tables(
             room = least - _width(head, texts)
         columns.append((head, "right", texts))
 
-    replications = max((len(case.runs) for case in results.cases), default=0)
     unsure = any("±?" in text for part in parts for _, _, texts in part for text in texts)
-    caption = (
-        f"mean ± half-width of the 95 % interval over {replications} replications; "
-        f"all metrics are in cases.parquet{_UNSURE if unsure else ''}"
-        if replications > 1
-        else "one replication, so no intervals; all metrics are in cases.parquet"
-    )
+    caption = _caption(results, _UNSURE if unsure else "")
     return [
         _table(
             [*labels, *part],
@@ -112,6 +106,35 @@ def summary_tables(
         )
         for part in parts
     ]
+
+
+def _caption(results: Results, unsure: str) -> str:
+    """Return what stands below a table of cases.
+
+    Args:
+        results: what is shown.
+        unsure: what is said of values without an interval; empty without such a value.
+    """
+    replications = max((len(case.runs) for case in results.cases), default=0)
+    copied = sum(case.copies > 0 for case in results.cases)
+    if replications < 2:
+        text = "one replication, so no intervals; all metrics are in cases.parquet"
+    elif copied == len(results.cases):
+        text = (
+            f"one observation, so no intervals: the {replications} replications of each case are "
+            "copies of one run; all metrics are in cases.parquet"
+        )
+    else:
+        text = (
+            f"mean ± half-width of the 95 % interval over {replications} replications; "
+            f"all metrics are in cases.parquet{unsure}"
+        )
+        if copied:
+            text += (
+                f"\nwithout ±: one observation, since the replications of {copied} of "
+                f"{names.counted(len(results.cases), 'case')} are copies of one run"
+            )
+    return text
 
 
 def _table(columns: Sequence[_Column], title: Any, caption: str | None) -> Table:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from redtail import escape
 from redtail import metrics as names
-from redtail.analysis.compare import LEVEL
 from redtail.analysis.digits import shown
+from redtail.analysis.paired import LEVEL, MOST_NEEDED
 
 if TYPE_CHECKING:
     from redtail.analysis.compare import Comparison, Comparisons
@@ -36,8 +36,7 @@ class Line:
 
     Attributes:
         metric: what it is about, in words.
-        verdict: "higher", "lower", "mixed", "not distinguishable", "equal", "too few replications"
-            or empty.
+        verdict: a verdict of `analysis.paired`, "mixed" of several, or empty.
         text: the statement, which begins with the verdict.
     """
 
@@ -124,24 +123,10 @@ def _of_rows(rows: Sequence[Comparison], together: int) -> Line | None:
     signs = {row.difference.mean > 0 for row in different}
     ends = sorted(different or rows, key=lambda row: row.difference.mean)
     ends = [ends[0], ends[-1]] if len(ends) > 1 else ends
+    amounts = " to ".join(_amount(row) for row in ends)
     total = len(rows)
-    if all(all(each == 0 for each in row.differences.values()) for row in rows):
-        verdict, text = "equal", "equal in every replication"
-    elif not different and (alike := sum(map(_of_one_sign, rows))):
-        verdict = "too few replications"
-        amounts = " to ".join(_amount(row) for row in ends)
-        where = "" if total == 1 else f" in {alike} of {total} places"
-        text = (
-            f"{verdict}: {amounts}, with one sign in all replications{where}; "
-            f"{_deciding(together)} of them would decide"
-        )
-    elif not different:
-        judged = all(row.distinguishable is not None for row in rows)
-        verdict = "not distinguishable" if judged else ""
-        amounts = " to ".join(_amount(row) for row in ends)
-        text = f"not distinguishable: {amounts}" if judged else f"{amounts}, no interval"
-        if judged and not any(digit in amounts.partition(" at ")[0] for digit in "123456789"):
-            text = verdict
+    if not different:
+        verdict, text = _undecided(rows, amounts, together)
     elif len(signs) == 1:
         verdict = "higher" if signs.pop() else "lower"
         ends.sort(key=lambda row: abs(row.difference.mean))
@@ -149,7 +134,6 @@ def _of_rows(rows: Sequence[Comparison], together: int) -> Line | None:
         where = "" if len(different) == total else f" in {len(different)} of {total} places"
         text = f"{verdict}{where} by {amounts}"
     else:
-        amounts = " to ".join(_amount(row) for row in ends)
         higher = sum(row.difference.mean > 0 for row in different)
         verdict = "mixed"
         text = (
@@ -159,19 +143,40 @@ def _of_rows(rows: Sequence[Comparison], together: int) -> Line | None:
     return Line(names.title_of(rows[0].metric), verdict, text)
 
 
-def _of_one_sign(row: Comparison) -> bool:
-    """Whether all differences have one sign, which the sign test finds too few."""
-    signs = {difference > 0 for difference in row.differences.values()}
-    return row.test == "sign" and len(signs) == 1 and 0 not in row.differences.values()
+def _undecided(rows: Sequence[Comparison], amounts: str, together: int) -> tuple[str, str]:
+    """Return the verdict and the statement of comparisons of which none is distinguishable.
 
-
-def _deciding(together: int) -> int:
-    """Return with how many differences of one sign the sign test is significant.
-
-    Its p-value is 2^(1-n) with n of them; Holm's correction multiplies it by at most the number of
-    comparisons.
+    Args:
+        rows: the comparisons.
+        amounts: their differences in words.
+        together: the number of all comparisons that were asked for together.
     """
-    return math.ceil(1 + math.log2(together / LEVEL))
+    found = {row.judged for row in rows}
+    if found == {"equal"}:
+        return "equal", "equal in every replication"
+    unjudged = next((row.unjudged for row in rows if row.unjudged is not None), None)
+    if unjudged is not None:
+        return unjudged.verdict, f"{unjudged.verdict}: {amounts}; {escape.name(unjudged.why)}"
+    if found == {"one observation"}:
+        return "", f"{amounts}, no interval"
+    few = sum(row.judged == "too few replications" for row in rows)
+    verdict = "too few replications" if few else "not distinguishable"
+    text = verdict
+    if any(digit in amounts.partition(" at ")[0] for digit in "123456789"):
+        text += f": {amounts}"
+    if few:
+        where = "" if len(rows) == 1 else f" in {few} of {len(rows)} places"
+        text += f", with one sign in all replications{where}"
+    elif together > 1 and any(row.p is not None and row.p <= LEVEL for row in rows):
+        text += f", which would be distinguishable alone, but not among {together} comparisons"
+    needed = [row.needed for row in rows]
+    known = sorted(each for each in needed if each is not None)
+    if known:
+        # Of several places, those that more replications would decide first.
+        text += f"; about {known[0]} replications like these would decide"
+    elif verdict == "not distinguishable":
+        text += f"; {MOST_NEEDED:,} replications like these would not decide"
+    return verdict, text
 
 
 def _amount(row: Comparison, *, size: bool = False) -> str:

@@ -86,8 +86,8 @@ def section(results: Results, number: int, metrics: Sequence[str] = ()) -> Secti
         SpecError: there is no such metric.
     """
     chosen = _chosen(results, metrics)
-    decide = _deciding(chosen, asked_for=bool(metrics or results.report))
     factor = _compared(results)
+    decide = _deciding(results, chosen, factor, asked_for=bool(metrics or results.report))
     held: Comparisons | None = None
     if factor is not None:
         baseline = results.cases[0].labels[factor]
@@ -146,18 +146,42 @@ def _chosen(results: Results, metrics: Sequence[str]) -> list[str]:
     return found or list(results.metric_names[:_DECIDE])
 
 
-def _deciding(chosen: Sequence[str], *, asked_for: bool) -> list[str]:
-    """Return the metrics of the answer, of different quantities rather than of many groups."""
+def _deciding(
+    results: Results, chosen: Sequence[str], factor: str | None, *, asked_for: bool
+) -> list[str]:
+    """Return the metrics of the answer, of different quantities rather than of many groups.
+
+    Where queues are compared, the delay in them is the first. A metric that has the means of
+    another one in all cases is left out: the loss of the only UDP group is the UDP loss of all.
+    """
     if asked_for:
         return list(chosen[:_DECIDE])
+    delay = None
+    if factor is not None and comparing.is_queue(factor):
+        link = factor.split(".")[1] if factor.startswith("chain.") else ""
+        delay = next(
+            (
+                name
+                for name in (f"{link}.queue_delay_mean" if link else "", "queue_delay_mean")
+                if name in results.metric_names
+            ),
+            None,
+        )
     turns: dict[str, int] = {}
     ranked = []
+    seen: set[tuple[float, ...]] = set()
     for place, name in enumerate(chosen):
-        if not selection.is_last(name):
-            turn = turns[names.base(name)] = turns.get(names.base(name), 0) + 1
-            ranked.append((turn, place))
-    kept = {place for _, place in sorted(ranked)[:_DECIDE]}
-    return [name for place, name in enumerate(chosen) if place in kept]
+        if selection.is_last(name) or name == delay:
+            continue
+        values = tuple(case.metric(name).mean for case in results.cases)
+        if values in seen:
+            continue
+        seen.add(values)
+        turn = turns[names.base(name)] = turns.get(names.base(name), 0) + 1
+        ranked.append((turn, place))
+    kept = {place for _, place in sorted(ranked)[: _DECIDE - (delay is not None)]}
+    found = [name for place, name in enumerate(chosen) if place in kept]
+    return found if delay is None else [delay, *found]
 
 
 def _compared(results: Results) -> str | None:

@@ -22,6 +22,7 @@ from typing import Unpack
 
 from redtail import _engine, backends, experiment
 from redtail._engine import Outcome, Plan
+from redtail.analysis import copies
 from redtail.analysis.loads import Calibrated
 from redtail.analysis.provenance import Provenance
 from redtail.analysis.rare import sharing, why_no_interval
@@ -344,6 +345,8 @@ class _Study:
         self._failed: dict[str, tuple[int, int]] = {}
         self.reused = 0
         self.open_cases = list(range(len(plan.cases)))
+        # Cases whose replications are copies of one run, which met no rule.
+        self._closed: list[int] = []
         self._looks = iter([plan.replications] if plan.stop is None else plan.stop.looks())
         self._made = 0
         self._waiting = 0
@@ -378,9 +381,12 @@ class _Study:
             stored = self.stored
             keys = itertools.chain.from_iterable(self.keys)
             _known(rule, (stored.metrics(key) for key in keys if key in stored))
+            still = [case for case in self.open_cases if not self._copied(case)]
+            # More copies would tell nothing.
+            self._closed += [case for case in self.open_cases if case not in still]
             self.open_cases = [
                 case
-                for case in self.open_cases
+                for case in still
                 if not rule.met(functools.partial(self._values, case), self._explain(case))
             ]
         if self.open_cases and self._begin_round():
@@ -506,6 +512,11 @@ class _Study:
         runs = (stored.metrics(key) for key in self.keys[case] if key in stored)
         return [run.get(metric, math.nan) for run in runs]
 
+    def _copied(self, case: int) -> int:
+        """Return how many replications of a case are copies of one run: all, or none."""
+        stored = self.stored
+        return copies.of_metrics([stored.metrics(key) for key in self.keys[case] if key in stored])
+
     @functools.cached_property
     def _sharing(self) -> list[dict[str, float]]:
         """For each case, how many pairs of its flows are expected to share a bucket."""
@@ -558,7 +569,14 @@ class _Study:
             ),
             report=plan.report,
         )
-        self.results.unsure = _too_wide(plan, self.open_cases, self._values, self._explain)
+        self.results.unsure = (
+            *(
+                f"{plan.cases[case].title or 'the case'}: {copies.reason(self._copied(case))}; "
+                f"{copies.REMEDY}"
+                for case in self._closed
+            ),
+            *_too_wide(plan, self.open_cases, self._values, self._explain),
+        )
         self.results.replaced = replaced(self.results, self.code_version)
         self.results.write(self.store)
         self.store.close()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from redtail import metrics as names
+from redtail.analysis.gap import FEWEST_SIGNS
 from redtail.analysis.stats import Estimate
 from redtail.analysis.tolerances import UNITS
 from redtail.errors import SpecError
@@ -82,13 +83,21 @@ class Aim:
     def surely_kept(self, cases: Sequence[CaseResult], over: Over) -> bool:
         """Return whether the whole 95 % interval of what counts is within the limit.
 
-        A value without an interval counts as it is.
+        Without an interval it is when each replication of each case is within it, from
+        `FEWEST_SIGNS` replications on, which are no copies of one run.
         """
-        if over == "worst":
-            ends = [self._far_end(case.metric(self.metric)) for case in cases]
-        else:
-            ends = [self._far_end(self.reached(cases, over))]
-        return all(self.excess(end) <= 0 for end in ends)
+        found = [case.metric(self.metric) for case in cases]
+        if over != "worst":
+            found = [self.reached(cases, over)]
+        if all(each.ci95 is not None for each in found):
+            return all(self.excess(self._far_end(each)) <= 0 for each in found)
+        values = [[v for v in case.values(self.metric) if v == v] for case in cases]
+        return all(
+            len(each) >= FEWEST_SIGNS
+            and not case.copies
+            and all(self.excess(value) <= 0 for value in each)
+            for case, each in zip(cases, values, strict=True)
+        )
 
     def _far_end(self, found: Estimate) -> float:
         half = found.ci95 or 0.0
