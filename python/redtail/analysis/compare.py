@@ -243,7 +243,7 @@ class Comparisons(Rows[Comparison]):
                 shown(row.relative, 100.0),
                 str(row.difference.n),
                 _shown_p(row.p_adjusted),
-                row.judged,
+                row.words,
             ]
             table.add_row(*(escape.plain(escape.name(cell)) for cell in cells))
         return table

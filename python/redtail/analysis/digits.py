@@ -16,7 +16,8 @@ def shown(found: Estimate, scale: float = 1.0) -> str:
     decision, and a very short interval would take the room of other columns.
 
     An interval that the digits cannot show is less than one of the last digit, and never ±0. "±?"
-    stands where several replications have no interval.
+    stands where several replications have no interval, and "±?*" where the mean describes no
+    replication besides: most of them have another value.
 
     >>> from redtail.analysis.stats import Estimate
     >>> shown(Estimate(0.1234567, 0.00123, 10), 1000), shown(Estimate(5.0, None, 1))
@@ -25,6 +26,8 @@ def shown(found: Estimate, scale: float = 1.0) -> str:
     ('2.35 ±0.10', '100.0 ±<0.1')
     >>> shown(Estimate(100.0, None, 10)), shown(Estimate(0.0123, None, 10))
     ('100 ±?', '0.012 ±?')
+    >>> shown(Estimate(12.08, None, 5, mostly=10.27))
+    '12.08 ±?*'
     >>> shown(Estimate(310.7345, 0.09, 10)), shown(Estimate(12345.6, None, 1))
     ('310.7 ±0.1', '12346')
     >>> shown(Estimate(float("nan"), None, 0))
@@ -36,15 +39,23 @@ def shown(found: Estimate, scale: float = 1.0) -> str:
     rounded = float(f"{mean:.3e}")  # 99.9999 is shown with three digits before the point
     most = _decimals(rounded, digits=4)
     if found.ci95 is None:
-        text = f"{mean:.{most}f}"
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-        return f"{text} ±?" if found.n > 1 else text
+        text = _plain(mean, most)
+        if found.n < 2:
+            return text
+        another = found.mostly is not None and _plain(found.mostly * scale, most) != text
+        return f"{text} ±?{'*' if another else ''}"
     half = found.ci95 * scale
     wanted = _decimals(half, digits=2 if _leading(half) < 3 else 1) if half > 0 else most
     decimals = min(wanted, most)
     least = 10**-decimals
     text = f"{half:.{decimals}f}" if half >= least / 2 else f"<{least:.{decimals}f}"
     return f"{mean:.{decimals}f} ±{text}"
+
+
+def _plain(value: float, decimals: int) -> str:
+    """Return a number with at most so many decimals, without zeros at its end."""
+    text = f"{value:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _decimals(value: float, digits: int) -> int:

@@ -141,6 +141,12 @@ class Paired:
         return "not distinguishable"
 
     @property
+    def words(self) -> str:
+        """The verdict as tables show it: of most replications, where rare events are possible."""
+        found = self.judged
+        return f"{found} in most runs" if self.refused and self.distinguishable else found
+
+    @property
     def distinguishable(self) -> bool | None:
         """Whether the two differ significantly; None where there is no verdict."""
         match self.judged:
@@ -161,7 +167,8 @@ class Paired:
         """
         if self.judged not in ("not distinguishable", "too few replications"):
             return None
-        return replications_needed(list(self.differences.values()), self.together)
+        found = replications_needed(list(self.differences.values()), self.together)
+        return found if found is None or found < 100 else 10 * math.ceil(found / 10)
 
 
 def test_of(values: Sequence[float]) -> Literal["student", "sign"]:
@@ -186,7 +193,7 @@ def replications_needed(values: Sequence[float], together: int = 1) -> int | Non
     >>> replications_needed([2.0] * 4), replications_needed([2.0] * 4, together=10)
     (6, 9)
     >>> replications_needed([1.0, -1.0, 2.0, -0.5, 1.5])
-    26
+    21
     """
     level = LEVEL / max(1, together)
     mean = math.fsum(values) / len(values)
@@ -280,10 +287,10 @@ def notes(rows: Sequence[Paired], correction: Correction) -> list[str]:
     ]
     if any(row.test == "sign" and row.judged != "equal" for row in rows):
         found.append("more than half of some differences are equal: p is of the exact sign test")
-    if any(row.refused and row.p is not None for row in rows):
+    if any(row.refused and row.distinguishable for row in rows):
         found.append(
-            "±? with a verdict: rare events are possible, so the verdict is of what most "
-            "replications show, and the size is not sure"
+            "in most runs: the metric depends on rare events, so the size of the mean difference "
+            "is not known"
         )
     undecided = [
         row for row in rows if row.judged in ("not distinguishable", "too few replications")

@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from redtail import escape, selection
 from redtail import metrics as names
 from redtail.analysis.digits import shown
+from redtail.analysis.stats import Estimate
 from redtail.store import runs
 
 if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-    from redtail.analysis.results import Results
+    from redtail.analysis.results import CaseResult, Results
 
 _Column: TypeAlias = tuple[str, Literal["left", "right"], list[str]]
 """The head of a column, its side, and its texts."""
 
 _GAP = 2  # columns of space between two columns
+
+_ODD_SHOWN = 3  # means that describe no run, below a table
 
 _UNSURE = "\n±?: no interval can be given from these replications; cases.parquet says why"
 
@@ -76,6 +79,8 @@ def summary_tables(
     asked_for = bool(metrics or results.report)
     columns: list[_Column] = []
     parts = [columns]
+    # Means that describe no replication: the metric, its case, the estimate.
+    odd: list[tuple[str, CaseResult, Estimate]] = []
     # No gap is needed behind the last column.
     room = least = width + _GAP - 1 - sum(_width(head, texts) for head, _, texts in labels)
     for name in results.select(metrics):
@@ -86,6 +91,11 @@ def summary_tables(
             continue
         about = names.readable(names.describe(name), known)
         texts = [shown(each, about.scale) for each in found]
+        odd += [
+            (name, case, each)
+            for (case, _), each, text in zip(rows, found, texts, strict=True)
+            if text.endswith("*")
+        ]
         head = names.head(name, about)
         room -= _width(head, texts)
         if room < 0 and columns:
@@ -97,7 +107,7 @@ def summary_tables(
         columns.append((head, "right", texts))
 
     unsure = any("±?" in text for part in parts for _, _, texts in part for text in texts)
-    caption = _caption(results, _UNSURE if unsure else "")
+    caption = _caption(results, _UNSURE if unsure else "") + _no_run(odd)
     return [
         _table(
             [*labels, *part],
@@ -135,6 +145,28 @@ def _caption(results: Results, unsure: str) -> str:
                 f"{names.counted(len(results.cases), 'case')} are copies of one run"
             )
     return text
+
+
+def _no_run(odd: Sequence[tuple[str, CaseResult, Estimate]]) -> str:
+    """Return the lines below a table about means that describe no replication.
+
+    Args:
+        odd: the metric, the case and the estimate of each.
+    """
+    lines = []
+    for name, case, found in odd[:_ODD_SHOWN]:
+        about = names.describe(name)
+        values = case.values(name)
+        assert found.mostly is not None
+        count = sum(math.isclose(each, found.mostly, rel_tol=1e-12) for each in values)
+        most = shown(Estimate(found.mostly, None, 1), about.scale)
+        where = f"{escape.name(case.title)}: " if case.title else ""
+        head = " ".join(names.head(name).split())
+        lines.append(f"{where}{head} is {most} in {count} of {len(values)} replications")
+    if not lines:
+        return ""
+    more = f"; and {len(odd) - _ODD_SHOWN} more" if len(odd) > _ODD_SHOWN else ""
+    return f"\n*: a mean that describes no run; {'; '.join(lines)}{more}"
 
 
 def _table(columns: Sequence[_Column], title: Any, caption: str | None) -> Table:

@@ -132,7 +132,8 @@ def _of_rows(rows: Sequence[Comparison], together: int) -> Line | None:
         ends.sort(key=lambda row: abs(row.difference.mean))
         amounts = " to ".join(_amount(row, size=True) for row in ends)
         where = "" if len(different) == total else f" in {len(different)} of {total} places"
-        text = f"{verdict}{where} by {amounts}"
+        most = " in most runs" if any(row.refused for row in different) else ""
+        text = f"{verdict}{most}{where} by {amounts}"
     else:
         higher = sum(row.difference.mean > 0 for row in different)
         verdict = "mixed"

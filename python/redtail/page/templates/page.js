@@ -547,7 +547,7 @@
         both: `Mean ± half-width of the 95 % interval over replications; below it ${from}. `,
         values: "Mean ± half-width of the 95 % interval over replications. ",
         differences: `Mean ± half-width of the 95 % interval: ${from}. `,
-      }[state.show] + "±? stands where no interval can be given. The heads sort.";
+      }[state.show] + "±? stands where no interval can be given, ±?* where the mean describes no run besides: most runs have another value. The heads sort.";
     }
   }
 
