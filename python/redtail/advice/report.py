@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -154,6 +155,11 @@ def overhead(found: Overhead) -> str:
     return text + framing[found.framing]
 
 
+def _shown(found: Estimate, scale: float) -> str:
+    """Return an estimate as text. One line below the table explains all that have no interval."""
+    return shown(dataclasses.replace(found, mostly=None), scale)
+
+
 def _expected(advice: Advice, console: Console) -> Iterator[RenderableType]:
     """Yield what the advised queue does under each load, with fewer columns on a narrow screen."""
     table = _expectations(advice, _COLUMNS)
@@ -176,7 +182,7 @@ def _expectations(advice: Advice, columns: Sequence[tuple[str, str, tuple[str, .
         table.add_column(f"{head.replace(' ', chr(10))}\n{unit}", justify="right", no_wrap=True)
     for row in rows:
         found = [(unit, _worst_known(row, measures)) for _, unit, measures in known]
-        cells = ["" if each is None else shown(each, _SCALES[unit]) for unit, each in found]
+        cells = ["" if each is None else _shown(each, _SCALES[unit]) for unit, each in found]
         name = row.load if row.label == labels[0] else ""
         table.add_row(name, row.label, *cells, end_section=row.label == AS_IT_IS)
     return table
@@ -208,10 +214,10 @@ def _ranking(advice: Advice) -> Iterator[RenderableType]:
     table.add_column("told apart from the first")
     for place, each in enumerate((*advice.ranking, advice.as_it_is), start=1):
         number = str(place) if each.kind is not None else ""
-        cells = [number, each.label, shown(each.value, _SCALES[unit])]
+        cells = [number, each.label, _shown(each.value, _SCALES[unit])]
         if objective is not THROUGHPUT:
-            cells.append(shown(each.lost, 100))
-        difference = "" if each.difference is None else shown(each.difference, _SCALES[unit])
+            cells.append(_shown(each.lost, 100))
+        difference = "" if each.difference is None else _shown(each.difference, _SCALES[unit])
         table.add_row(*cells, difference, _told(each))
     yield table
 
@@ -278,11 +284,11 @@ def _short(advice: Advice) -> str:
 
 def _value(advice: Advice, found: Estimate) -> str:
     unit = _unit(advice)
-    return f"{shown(found, _SCALES[unit])} {unit}"
+    return f"{_shown(found, _SCALES[unit])} {unit}"
 
 
 def _shown_ms(found: Estimate | None) -> str:
-    return "–" if found is None else f"{shown(found, 1e3)} ms"
+    return "–" if found is None else f"{_shown(found, 1e3)} ms"
 
 
 def rate(bps: float) -> str:

@@ -116,7 +116,7 @@ class Paired:
     @property
     def test(self) -> Literal["student", "sign"] | None:
         """What `p` is of: the paired t-test or the sign test; None without a p-value."""
-        return None if self.p is None else test_of(list(self.differences.values()))
+        return None if self.p is None else which_test(list(self.differences.values()))
 
     @property
     def judged(self) -> Verdict:
@@ -171,10 +171,10 @@ class Paired:
         return found if found is None or found < 100 else 10 * math.ceil(found / 10)
 
 
-def test_of(values: Sequence[float]) -> Literal["student", "sign"]:
+def which_test(values: Sequence[float]) -> Literal["student", "sign"]:
     """Return which test judges these differences.
 
-    >>> test_of([1.0, 2.0, 3.0]), test_of([2.0, 2.0, 3.0]), test_of([0.0, 0.0])
+    >>> which_test([1.0, 2.0, 3.0]), which_test([2.0, 2.0, 3.0]), which_test([0.0, 0.0])
     ('student', 'sign', 'sign')
     """
     return "sign" if estimate(values, skewed=False).ci95 is None else "student"
@@ -197,7 +197,7 @@ def replications_needed(values: Sequence[float], together: int = 1) -> int | Non
     """
     level = LEVEL / max(1, together)
     mean = math.fsum(values) / len(values)
-    if test_of(values) == "sign":
+    if which_test(values) == "sign":
         signs = {value > 0 for value in values if value}
         share = sum(value != 0 for value in values) / len(values)
         if len(signs) != 1:
