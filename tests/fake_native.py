@@ -189,6 +189,9 @@ class FakeNative:
     def presets(self):
         return "{}"
 
+    def si_value(self, text):
+        raise SpecError(f"{text!r} is not a quantity")
+
     def code_version(self):
         return self.version_of_code
 

@@ -862,6 +862,13 @@ def time_s(key: str, text: str) -> float:
         return float(native().time_s(key, text))
 
 
+def si_value(text: str) -> tuple[float, str]:
+    """Return what `redtail.quantities.parse` returns."""
+    with _translated():
+        value, unit = native().si_value(text)
+        return float(value), str(unit)
+
+
 def advise(**situation: Any) -> dict[str, Any]:
     """Return parameters for a queue, as `redtail.advice.parameters` describes them.
 

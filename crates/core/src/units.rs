@@ -28,8 +28,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 mod tests;
 mod text;
 
-pub use text::UnitError;
 use text::{BYTES, FREQUENCY, PACKETS, RATE, TIME, Wanted};
+pub use text::{UnitError, si_value};
 
 const PS_PER_S: u64 = 1_000_000_000_000;
 const PS_PER_S_F64: f64 = 1e12;

@@ -764,6 +764,12 @@ fn time_s(key: &str, text: &str) -> PyResult<f64> {
     Ok(quantity::<Span>(key, text)?.as_secs_f64())
 }
 
+/// The value of a quantity of any dimension in its SI unit, and this unit.
+#[pyfunction]
+fn si_value(text: &str) -> PyResult<(f64, &'static str)> {
+    redtail_core::units::si_value(text).map_err(|error| SpecError::new_err(error.to_string()))
+}
+
 /// Parameters for a queue, as JSON text; quantities are texts with units.
 #[pyfunction]
 #[pyo3(signature = (queue, rate, rtt, rtt_max, flows, packet, delayed_acks, udp_rate, udp_packet))]
@@ -850,6 +856,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(rate_bps, module)?)?;
     module.add_function(wrap_pyfunction!(time_s, module)?)?;
+    module.add_function(wrap_pyfunction!(si_value, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;
     module.add_function(wrap_pyfunction!(metrics, module)?)?;
     module.add_function(wrap_pyfunction!(metric_names, module)?)?;

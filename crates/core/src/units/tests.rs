@@ -452,3 +452,34 @@ fn the_nearest_whole_number_is_that_of_round() {
     }
     assert_eq!(nearest_whole(f64::NAN), 0);
 }
+
+#[test]
+fn a_quantity_of_any_dimension_has_its_si_value() {
+    for (text, wanted) in [
+        ("1280 ms", (1.28, "s")),
+        ("1.28 s", (1.28, "s")),
+        ("20 \u{b5}s", (20e-6, "s")),
+        ("2 min", (120.0, "s")),
+        ("1 Gbit/s", (1e9, "bit/s")),
+        ("100 Mbps", (1e8, "bit/s")),
+        ("64 KiB", (65_536.0, "B")),
+        ("1 packet", (1.0, "packets")),
+        ("300 packets", (300.0, "packets")),
+        ("0.5 Hz", (0.5, "Hz")),
+        ("90 %", (0.9, "1")),
+        ("12.5%", (0.125, "1")),
+    ] {
+        assert_eq!(text::si_value(text), Ok(wanted), "{text}");
+    }
+    for text in [
+        "90",
+        "0.9",
+        "1 kb/s",
+        "-1 s",
+        "ms",
+        "20 ms or 5 ms",
+        "CoDel",
+    ] {
+        assert!(text::si_value(text).is_err(), "{text}");
+    }
+}

@@ -42,6 +42,10 @@ pub(super) struct Dimension {
     instead: &'static str,
     /// The base unit in the message about a value that is too fine.
     pub base: &'static str,
+    /// The SI unit, or what is counted; "1" for a share.
+    pub si: &'static str,
+    /// How many base units are one SI unit.
+    pub per_si: u64,
     /// The text for zero.
     pub zero: &'static str,
 }
@@ -80,6 +84,8 @@ pub(super) const TIME: Dimension = Dimension {
     ambiguous: &[],
     instead: "",
     base: "picoseconds",
+    si: "s",
+    per_si: 1_000_000_000_000,
     zero: "0 s",
 };
 
@@ -135,6 +141,8 @@ pub(super) const RATE: Dimension = Dimension {
     ],
     instead: "bit/s, kbit/s, Mbit/s or Gbit/s",
     base: "bit/s",
+    si: "bit/s",
+    per_si: 1,
     zero: "0 bit/s",
 };
 
@@ -179,6 +187,8 @@ pub(super) const BYTES: Dimension = Dimension {
     ],
     instead: "B, kB (1000 B) or KiB (1024 B)",
     base: "bytes",
+    si: "B",
+    per_si: 1,
     zero: "0 B",
 };
 
@@ -191,6 +201,8 @@ pub(super) const PACKETS: Dimension = Dimension {
     ambiguous: &[],
     instead: "",
     base: "packets",
+    si: "packets",
+    per_si: 1,
     zero: "0 packets",
 };
 
@@ -203,10 +215,55 @@ pub(super) const FREQUENCY: Dimension = Dimension {
     ambiguous: &[],
     instead: "",
     base: "mHz",
+    si: "Hz",
+    per_si: 1_000,
     zero: "0 Hz",
 };
 
-pub(super) const DIMENSIONS: [&Dimension; 5] = [&TIME, &RATE, &BYTES, &PACKETS, &FREQUENCY];
+pub(super) const SHARE: Dimension = Dimension {
+    noun: "a share",
+    unit_of: "share",
+    example: "\"90 %\"",
+    printed: &[("%", 10_000_000_000_000)],
+    also_read: &[],
+    ambiguous: &[],
+    instead: "",
+    base: "10^-13 %",
+    si: "1",
+    per_si: 1_000_000_000_000_000,
+    zero: "0 %",
+};
+
+pub(super) const DIMENSIONS: [&Dimension; 6] = [&TIME, &RATE, &BYTES, &PACKETS, &FREQUENCY, &SHARE];
+
+/// What a quantity of any dimension accepts.
+const ANY: Wanted = Wanted {
+    noun: "a quantity",
+    unit_of: "quantity",
+    example: "\"20 ms\", \"10 Mbit/s\", \"64 kB\", \"300 packets\", \"170 Hz\" or \"90 %\"",
+    dimensions: &DIMENSIONS,
+};
+
+/// The value of a quantity of any dimension in its SI unit, and this unit: s, bit/s, B, packets, Hz, or 1 for a
+/// share.
+///
+/// Texts of equal quantities have the same value, because it is rounded once, from a whole number of base units.
+///
+/// ```
+/// use redtail_core::units::si_value;
+///
+/// assert_eq!(si_value("1.28 s"), si_value("1280 ms"));
+/// assert_eq!(si_value("90 %"), Ok((0.9, "1")));
+/// assert!(si_value("0.9").is_err());
+/// ```
+///
+/// # Errors
+/// The text is no number with a unit, or cannot be held exactly.
+pub fn si_value(text: &str) -> Result<(f64, &'static str), UnitError> {
+    let (index, value) = ANY.parse(text)?;
+    let dimension = DIMENSIONS[index];
+    Ok((value as f64 / dimension.per_si as f64, dimension.si))
+}
 
 impl Dimension {
     pub(super) fn units(&self) -> impl Iterator<Item = &Unit> {
