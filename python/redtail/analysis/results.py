@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from redtail import metrics as names
-from redtail import selection
+from redtail import quantities, selection
 from redtail.analysis import compare as comparing
 from redtail.analysis import copies, distributions, lockstep
 from redtail.analysis import flows as flow_tables
@@ -482,7 +482,12 @@ class Results:
             number of the format, and those of each column its unit.
         """
         if rows == "replications":
-            return self._replications() if self._loaded is None else self._loaded
+            known = () if self._loaded is None else self._loaded.column_names
+            # A table of an earlier version has no numbers beside the texts of quantities.
+            complete = all(
+                about.name in known for about in self.case_columns([0] * len(self.cases))[0]
+            )
+            return self._loaded if complete else self._replications()
         if rows != "cases":
             raise ValueError(f"rows = {rows!r}; accepted: 'cases', 'replications'")
         return self._estimates()
@@ -531,7 +536,9 @@ class Results:
         """Return an `xarray.Dataset` with a variable per metric and replication.
 
         Its dimensions are the factors, by the last parts of their keys where these differ, and
-        `replication`; numbers stand as numbers, other settings by their labels. Cases that are
+        `replication`. Numbers stand as numbers, quantities of one dimension as numbers in SI
+        units, with the attribute `units` and with their labels in a second coordinate
+        (`limit` and `limit_label`), other settings by their labels. Cases that are
         no full grid (a list of cases and factors, zipped factors) have one dimension `case`
         with the factors along it. What was not run or is undefined is NaN.
 
@@ -546,10 +553,8 @@ class Results:
             ) from None
         import numpy as np
 
-        settings = {
-            key: list(dict.fromkeys(self._setting(case, key) for case in self.cases))
-            for key in self.factors
-        }
+        along_cases = {key: self._settings(key) for key in self.factors}
+        settings = {key: list(dict.fromkeys(values)) for key, values in along_cases.items()}
         short = {key: key.rpartition(".")[2] for key in self.factors}
         titles = {
             key: short[key] if list(short.values()).count(short[key]) == 1 else key
@@ -569,13 +574,19 @@ class Results:
             # The last factor changes fastest, in the cases as in the array.
             dims = list(titles.values())
             cells = cells.reshape(len(self.metric_names), *shape, len(known))
-            coords |= {titles[key]: values for key, values in settings.items()}
+            placed = {key: (titles[key], values) for key, values in settings.items()}
         else:
             dims = ["case"]
-            coords |= {
-                titles[key]: ("case", [self._setting(case, key) for case in self.cases])
-                for key in self.factors
-            }
+            placed = {key: ("case", values) for key, values in along_cases.items()}
+        for key, (dim, values) in placed.items():
+            in_si = self._in_si(key)
+            coords[titles[key]] = (dim, values, {} if in_si is None else {"units": in_si[1]})
+            if in_si is not None:
+                labels = [case.labels.get(key, "") for case in self.cases]
+                if dim != "case":
+                    label_of = dict(zip(in_si[0], labels, strict=True))
+                    labels = [label_of[value] for value in values]
+                coords[f"{titles[key]}_label"] = (dim, labels)
         variables = {
             name: (
                 [*dims, "replication"],
@@ -587,12 +598,13 @@ class Results:
         about = {"experiment": self.name, "description": self.description}
         return xarray.Dataset(variables, coords, about)
 
-    def _setting(self, case: CaseResult, key: str) -> Any:
-        numeric = all(
-            isinstance(value := each.factors.get(key), int | float) and not isinstance(value, bool)
-            for each in self.cases
-        )
-        return case.factors[key] if numeric else case.labels.get(key, "")
+    def _settings(self, key: str) -> list[Any]:
+        """Return a factor's setting in each case: numbers, in SI units, or else labels."""
+        given = [case.factors.get(key) for case in self.cases]
+        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in given):
+            return given
+        in_si = self._in_si(key)
+        return [case.labels.get(key, "") for case in self.cases] if in_si is None else in_si[0]
 
     def consecutive_losses(self, link: str | None = None) -> pa.Table:
         """Return P(a loss event has more than n losses), with intervals, per case and n.
@@ -1170,13 +1182,16 @@ class Results:
         return table_of(columns, fields, self.provenance.metadata(FORMAT))
 
     def case_columns(self, repeats: Sequence[int]) -> tuple[list[pa.Field], list[Any]]:
-        """Return the columns that identify a case, each case's row repeated as often as asked."""
+        """Return the columns that identify a case, each case's row repeated as often as asked.
+
+        A factor whose settings are quantities has its texts in one column, and in the next one
+        their values in SI units: `bottleneck.queue.limit` and `bottleneck.queue.limit_s`. Where
+        its settings differ in dimension (packets and ms) there are only the texts.
+        """
         import pyarrow as pa
 
         fields = [field("case", pa.uint32())]
-        columns: list[list[Any]] = [[]]
-        for number, times in enumerate(repeats):
-            columns[0] += [number] * times
+        columns: list[list[Any]] = [_repeated(range(len(repeats)), repeats)]
         for key in self.factors:
             settings = [case.factors.get(key) for case in self.cases]
             kind: pa.DataType = pa.string()
@@ -1193,14 +1208,23 @@ class Results:
             else:
                 settings = [case.labels.get(key) for case in self.cases]
             fields.append(field(key, kind))
-            columns.append(
-                [
-                    value
-                    for value, times in zip(settings, repeats, strict=True)
-                    for _ in range(times)
-                ]
-            )
+            columns.append(_repeated(settings, repeats))
+            in_si = self._in_si(key)
+            if in_si is not None:
+                fields.append(
+                    field(
+                        quantities.column(key, in_si[1]),
+                        pa.float64(),
+                        unit=in_si[1],
+                        description=f"{key} as a number",
+                    )
+                )
+                columns.append(_repeated(in_si[0], repeats))
         return fields, columns
+
+    def _in_si(self, key: str) -> tuple[list[float], str] | None:
+        """Return the settings of a factor in SI, and the unit; None if they are no quantities."""
+        return quantities.in_si([case.factors.get(key) for case in self.cases])
 
     def _link(self, link: str | None) -> str:
         if link is None:
@@ -1208,6 +1232,11 @@ class Results:
         if link not in self.links:
             raise RedtailError(f"{link!r} is not a queue; the queues are {', '.join(self.links)}")
         return link
+
+
+def _repeated(values: Sequence[Any], repeats: Sequence[int]) -> list[Any]:
+    """Return a list with each value as often as the number at its place says."""
+    return [value for value, times in zip(values, repeats, strict=True) for _ in range(times)]
 
 
 def load(folder: str | os.PathLike[str]) -> Results:

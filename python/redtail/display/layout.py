@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.ticker import NullFormatter, NullLocator
 
-from redtail import escape
+from redtail import escape, quantities
 from redtail import metrics as names
 from redtail.display import style
 from redtail.scenario import quantity
@@ -22,22 +22,6 @@ if TYPE_CHECKING:
 
 # Keys of the factors that are a load before all others.
 _LOADS = (".flows", ".users", ".load")
-
-# Units that can be put on one axis, by what one of them is in the first of its family.
-_FAMILIES: tuple[dict[str, float], ...] = (
-    {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9},
-    {
-        "ps": 1e-12,
-        "ns": 1e-9,
-        "us": 1e-6,
-        "µs": 1e-6,
-        "ms": 1e-3,
-        "s": 1.0,
-        "min": 60.0,
-        "h": 3600.0,
-    },
-    {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9},
-)
 
 # Most values that are all written at an axis.
 _TICKS = 8
@@ -120,7 +104,7 @@ def find_load(results: Results) -> Load | None:
         values = [case.factors.get(key) for case in results.cases]
         if key == names.CASE_NAME:
             about, values = _behind_names(results)
-        read = _on_one_axis(values)
+        read = quantities.in_one_unit(values)
         if read is None or len(set(read[0])) < 2:
             continue
         numbers, unit = read
@@ -154,26 +138,6 @@ def _behind_names(results: Results) -> tuple[str, list[Any]]:
         if None not in wanted and [quantity(value)[0] for value in values] == wanted:
             return key, values
     return names.CASE_NAME, given
-
-
-def _on_one_axis(values: Sequence[Any]) -> tuple[tuple[float, ...], str] | None:
-    """Return values as numbers in one unit, None if they have none in common."""
-    parsed = [quantity(value) for value in values]
-    numbers = [number for number, _ in parsed if number is not None]
-    units = [unit for _, unit in parsed]
-    if not parsed or len(numbers) < len(parsed):
-        return None
-    if len(set(units)) == 1:
-        return tuple(numbers), units[0]
-    for family in _FAMILIES:
-        if all(unit in family for unit in units):
-            first = family[units[0]]
-            found = [
-                float(f"{number * family[unit] / first:.12g}")
-                for number, unit in zip(numbers, units, strict=True)
-            ]
-            return tuple(found), units[0]
-    return None
 
 
 def _achieved(results: Results, group: str, asked: Sequence[float]) -> tuple[float, ...]:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from redtail import escape
+from redtail import escape, quantities
 from redtail import metrics as names
 from redtail.analysis.distributions import KINDS, Distribution, distribution
 from redtail.errors import StoreError
 from redtail.page.network import link_key
-from redtail.scenario import links, quantity, seconds
+from redtail.scenario import links, seconds
 from redtail.store.segments import LARGE
 
 if TYPE_CHECKING:
@@ -109,14 +109,14 @@ def _drafts(results: Results) -> Iterator[tuple[str, int, str, str, Any, Any]]:
 
     for number in range(min(len(results.cases), _MOST_CASES)):
         first = next(iter(sorted(results.cases[number].runs)), None)
-        for table, quantities in _QUANTITIES.items() if first is not None else ():
+        for table, drawn in _QUANTITIES.items() if first is not None else ():
             try:
                 rows = results.series(table, case=number, replication=first)  # type: ignore[arg-type]
             except StoreError:
                 continue
             for of, where, name, part in _parts(rows, table):
                 times = part["time_s"].to_numpy()
-                for column, title, scale in quantities:
+                for column, title, scale in drawn:
                     if column not in part.column_names:
                         continue
                     values = part[column].to_numpy().astype(np.float64) * scale
@@ -179,8 +179,8 @@ def _limits(results: Results, scenario: dict[str, Any], link: str) -> list[float
     for case in results.cases:
         queue = case.settings.get(key, given)
         limit = queue.get("limit") if isinstance(queue, dict) else None
-        number, unit = quantity(case.settings.get(f"{key}.limit", limit))
-        found.append(number if unit == "packets" else None)
+        read = quantities.in_si([case.settings.get(f"{key}.limit", limit)])
+        found.append(read[0][0] if read is not None and read[1] == "packets" else None)
     return found
 
 

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from redtail import escape, selection
+from redtail import escape, quantities, selection
 from redtail import metrics as names
 from redtail.analysis import compare as comparing
 from redtail.analysis.digits import shown
 from redtail.errors import RedtailError, StoreError
 from redtail.page import answer, curves, network
-from redtail.scenario import links, quantity
+from redtail.scenario import links
 from redtail.store import segments
 from redtail.store.folders import SEGMENTS
 
@@ -289,15 +289,12 @@ def _plane(results: Results, factor: str | None, scenario: dict[str, Any]) -> tu
 
 def _factor(results: Results, key: str) -> dict[str, Any]:
     """Return a factor with the number of each case, if its settings are numbers in one unit."""
-    parsed = [quantity(case.factors.get(key)) for case in results.cases]
-    units = {unit for _, unit in parsed}
-    values = [number for number, _ in parsed if number is not None]
-    numeric = len(values) == len(parsed) and len(units) == 1 and len(set(values)) > 1
-    unit = units.pop() if numeric else ""
+    read = quantities.in_one_unit([case.factors.get(key) for case in results.cases])
+    values, unit = (None, "") if read is None or len(set(read[0])) < 2 else read
     title = names.factor_title(key)
     return {
         "title": f"{title} ({unit})" if unit else title,
-        "values": values if numeric else None,
+        "values": None if values is None else list(values),
     }
 
 
