@@ -83,8 +83,42 @@ class Distribution:
 
     @property
     def group(self) -> str:
-        """The queue and the group that it is of; empty for all packets of the first queue."""
+        """The queue and the group that it is of; empty for all packets of the bottleneck."""
         return prefix(self.name)
+
+    def title(self, links: Sequence[str]) -> str:
+        """Return what it is of, in words: with its groups, and with the queue if there are several.
+
+        Args:
+            links: the names of all queues.
+
+        >>> found = Distribution("hop2.web.queue_delay", KINDS["queue_delay"], (), ())
+        >>> found.title(["hop1", "hop2"])
+        'Queueing delay of web at hop2'
+        >>> found = Distribution("queue_delay", KINDS["queue_delay"], (), ())
+        >>> found.title(["bottleneck", "return"]), found.title(["bottleneck"])
+        ('Queueing delay at the bottleneck', 'Queueing delay')
+        """
+        link = next(
+            (each for each in sorted(links, key=len, reverse=True) if self._is_at(each)), ""
+        )
+        of = self.group.removeprefix(link).lstrip(".")
+        title = self.about.title
+        if of:
+            title = f"{title} of {of.replace('.', ', ')}"
+        if not link and base(self.name) in ("queue_delay", "loss_gap"):
+            link = "bottleneck" if "bottleneck" in links else ""
+        if not link or len(links) < 2:
+            return title
+        place = link.replace(".", " ")
+        if link.endswith("return"):
+            place = f"the {place} link"
+        elif link == "bottleneck":
+            place = "the bottleneck"
+        return f"{title} at {place}"
+
+    def _is_at(self, link: str) -> bool:
+        return f"{self.group}.".startswith(f"{link}.")
 
 
 # For a run: the ends of the bins that are not empty, the beginnings of these, and the counts.

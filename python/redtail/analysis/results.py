@@ -607,16 +607,19 @@ class Results:
         return [case.labels.get(key, "") for case in self.cases] if in_si is None else in_si[0]
 
     def consecutive_losses(self, link: str | None = None) -> pa.Table:
-        """Return P(a loss event has more than n losses), with intervals, per case and n.
+        """Return P(a loss event has more than n losses), with intervals, per case, queue and n.
 
         Args:
-            link: the queue, by default the forward bottleneck.
+            link: the queue; by default all that lose packets, which the column `link` names.
+
+        Raises:
+            RedtailError: there is no such queue.
         """
         import pyarrow as pa
 
-        link = self._link(link)
-        tails = [case.exceedance(link) for case in self.cases]
-        fields, columns = self.case_columns([len(tail) for tail in tails])
+        chosen = self.links if link is None else [self._link(link)]
+        tails = [[(each, case.exceedance(each)) for each in chosen] for case in self.cases]
+        fields, columns = self.case_columns([sum(len(tail) for _, tail in each) for each in tails])
         fields += [
             field("link", pa.string()),
             field("losses_packets", pa.uint32(), unit="packets", description="n"),
@@ -624,13 +627,18 @@ class Results:
             field("ci95", pa.float64(), unit="1", description="half-width of the 95 % interval"),
             field("n", pa.uint32(), description="replications with a loss event"),
         ]
-        flat = [found for tail in tails for found in tail]
+        flat = [
+            (of, n, found)
+            for each in tails
+            for of, tail in each
+            for n, found in enumerate(tail, start=1)
+        ]
         columns += [
-            [link] * len(flat),
-            [n for tail in tails for n in range(1, len(tail) + 1)],
-            [found.mean for found in flat],
-            [found.ci95 for found in flat],
-            [found.n for found in flat],
+            [of for of, _, _ in flat],
+            [n for _, n, _ in flat],
+            [found.mean for _, _, found in flat],
+            [found.ci95 for _, _, found in flat],
+            [found.n for _, _, found in flat],
         ]
         return table_of(columns, fields)
 
@@ -989,7 +997,6 @@ class Results:
 
     def as_json(self) -> dict[str, Any]:
         """Return what `redtail run --json` prints, as Python objects."""
-        link = self.links[0] if self.links else ""
         return {
             "format": JSON_FORMAT,
             "version": self.provenance.version,
@@ -1004,7 +1011,8 @@ class Results:
                     "labels": case.labels,
                     "metrics": {name: case.metric(name).as_json() for name in self.metric_names},
                     "consecutive_loss_exceeds": [
-                        {"losses": size, **found.as_json()}
+                        {"queue": link, "losses": size, **found.as_json()}
+                        for link in self.links
                         for size, found in enumerate(case.exceedance(link), start=1)
                     ],
                 }
@@ -1018,8 +1026,8 @@ class Results:
         The number of this format, the version of redtail, the backend that made the runs, what
         they depend on, the seed, the unit of each metric, and per case: `factors`, `labels`,
         `metrics` (each `mean`, `ci95`, `n`, and where `ci95` is null `no_interval`, which says
-        why), and `consecutive_loss_exceeds`, the probability that a loss event at the first queue
-        has more than `losses` losses.
+        why), and `consecutive_loss_exceeds`, the probability that a loss event at a queue has more
+        than `losses` losses.
         """
         return json.dumps(self.as_json(), indent=2, ensure_ascii=False, allow_nan=False)
 
@@ -1226,9 +1234,7 @@ class Results:
         """Return the settings of a factor in SI, and the unit; None if they are no quantities."""
         return quantities.in_si([case.factors.get(key) for case in self.cases])
 
-    def _link(self, link: str | None) -> str:
-        if link is None:
-            return self.links[0] if self.links else ""
+    def _link(self, link: str) -> str:
         if link not in self.links:
             raise RedtailError(f"{link!r} is not a queue; the queues are {', '.join(self.links)}")
         return link

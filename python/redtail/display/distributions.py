@@ -146,14 +146,7 @@ def unit_of(found: Distribution) -> tuple[str, float]:
 
 def _title(results: Results, found: Distribution, unit: str) -> str:
     """Return the text of the horizontal axis."""
-    group = found.group
-    if group in results.links[:1]:
-        group = ""
-    of = f" of {group.replace('.', ', ')}" if group else ""
-    title = found.about.title
-    if title.endswith(" of a flow") and group:
-        title, of = title.removesuffix("of a flow") + f"of a flow of {group}", ""
-    return f"{title}{of} ({unit})"
+    return f"{found.title(results.links)} ({unit})"
 
 
 def _span(found: Distribution, *, tail: bool) -> tuple[float, float]:

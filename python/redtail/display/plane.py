@@ -20,6 +20,7 @@ import numpy as np
 
 from redtail import escape
 from redtail import metrics as names
+from redtail.analysis import places
 from redtail.display import style
 from redtail.display.layout import Line, Load, find_load, lines_of, queue_factor, values_of
 from redtail.errors import RedtailError
@@ -91,8 +92,10 @@ def plane_figure(
 
     Args:
         results: what to draw.
-        delay: the metric along the horizontal axis; by default the mean delay of the queue that is
-            compared.
+        delay: the metric along the horizontal axis; by default the mean delay at the bottleneck. In
+            a chain of several hops it is the sum of the mean delays at all of them, because a hop
+            alone does not say what packets wait; if a queue of a return link is compared, it is
+            the delay there.
         goodput: the metric along the vertical axis; by default the goodput of all TCP traffic. The
             link's utilization stands for it where there is none, and for the return link.
         size: by default one column of a journal, or both for several panels.
@@ -102,22 +105,24 @@ def plane_figure(
         RedtailError: no run has one of the metrics.
     """
     load = find_load(results)
-    delays, rates = _usual(results, load)
-    delay, goodput = _chosen(results, delay, delays), _chosen(results, goodput, rates)
+    usual, rates = _usual(results, load)
+    path = places.path_delays(results) if delay is None and usual == PATH else []
+    delays = path or [_chosen(results, delay, usual)]
+    goodput = _chosen(results, goodput, rates)
     lines = lines_of(results, load)
     groups = style.split(lines)
     figure, cells = style.cells(values_of(load), groups, size, height=2.1, sharey="row")
     grid = [axes for axes, _, _ in cells]
     x_about, y_about = (
         names.readable(
-            names.describe(name), [v for case in results.cases for v in case.values(name)]
+            names.describe(each[0]), [v for case in results.cases for v in places.sums(case, each)]
         )
-        for name in (delay, goodput)
+        for each in (delays, [goodput])
     )
     medians = [
         median(known)
         for case in results.cases
-        if (known := [v for v in case.values(delay) if not math.isnan(v)])
+        if (known := [v for v in places.sums(case, delays) if not math.isnan(v)])
     ]
     log = style.spans_decades(medians, 20.0) if log is None else log
     scales = (x_about.scale, y_about.scale)
@@ -126,15 +131,23 @@ def plane_figure(
         own = {id(line) for _, line in group}
         for line in lines:
             for case in line.at(x) if id(line) not in own else ():
-                _others(axes, _points(case, delay, goodput, scales))
+                _others(axes, _points(case, delays, goodput, scales))
         for number, line in group:
             for case in line.at(x):
-                points = _points(case, delay, goodput, scales)
+                points = _points(case, delays, goodput, scales)
                 runs.append(len(points))
                 _draw(axes, points, line, number, log=log)
         if load is not None:
             axes.set_title(load.of_panel(x), loc="left")
-        axes.set_xlabel(escape.plot(names.axis(delay, x_about)))
+        title = f"{places.path_title(path)} ({x_about.shown_unit})" if path else ""
+        room = 72 * (figure.get_figwidth() / style.columns_of(axes) - 0.45)
+        axes.set_xlabel(
+            style.wrapped(
+                escape.plot(title or names.axis(delays[0], x_about)),
+                room,
+                style.RC["axes.labelsize"],
+            )
+        )
         if style.is_first(axes):
             style.label_y(axes, escape.plot(names.axis(goodput, y_about)), 2.1)
     for axes in grid:
@@ -148,27 +161,44 @@ def plane_figure(
         figure,
         f"one point per run ({style.replications_in_words(runs)}), marker: the median, ellipse: "
         "1-sigma contour of the normal distribution that fits best; better is up and to the left",
+        _where(results, delays),
         style.in_words(len(lines), len(groups), grey=True),
     )
     return figure
 
 
+def _where(results: Results, delays: Sequence[str]) -> str:
+    """Return at which queue the delay is, where the title of the axis does not say it."""
+    if len(delays) > 1:
+        return "delay: the mean over all packets at each hop, added over the hops"
+    alone = len(results.links) < 2 or names.prefix(delays[0])
+    return "" if alone else f"delay: at the {results.links[0]}"
+
+
 def can_draw(results: Results) -> bool:
     """Return whether runs have delay and goodput, and there is more than one run."""
     present = results.metric_names
-    return results.run_count > 1 and all(
-        any(name in present for name in usual) for usual in _usual(results, find_load(results))
-    )
+    usual, rates = _usual(results, find_load(results))
+    delays = any(name in present for name in usual) or bool(places.path_delays(results))
+    return results.run_count > 1 and delays and any(name in present for name in rates)
+
+
+# What stands for the delays at all hops of a chain, or at the bottleneck where there is no chain.
+PATH = ["queue_delay_mean", "hop1.queue_delay_mean"]
 
 
 def _usual(results: Results, load: Load | None) -> tuple[list[str], list[str]]:
     """Return what is drawn when no metric is named, the first that runs have: delays and rates."""
     parts = (queue_factor(results, load) or "").split(".")
-    link = next((f"{part}." for part in parts if re.fullmatch("return|hop[0-9]+", part)), "")
-    links = dict.fromkeys((link, "", "hop1."))
-    rates = [f"{each}utilization" for each in links]
-    return [f"{each}queue_delay_mean" for each in links], (
-        rates if link == "return." else ["goodput", *rates]
+    rates = ["goodput", "utilization", "hop1.utilization"]
+    if "return" not in parts:
+        return PATH, rates
+    hop = next((part for part in parts if re.fullmatch("hop[0-9]+", part)), "")
+    # A chain of one hop calls its return link as a bottleneck does.
+    links = [f"{hop}.return.", "return."] if hop else ["return."]
+    return (
+        [*(f"{link}queue_delay_mean" for link in links), *PATH],
+        [*(f"{link}utilization" for link in links), *rates],
     )
 
 
@@ -182,11 +212,11 @@ def _chosen(results: Results, name: str | None, usual: Sequence[str]) -> str:
 
 
 def _points(
-    case: CaseResult, delay: str, goodput: str, scales: tuple[float, float]
+    case: CaseResult, delays: Sequence[str], goodput: str, scales: tuple[float, float]
 ) -> list[tuple[float, float]]:
     return [
         (x * scales[0], y * scales[1])
-        for x, y in zip(case.values(delay), case.values(goodput), strict=True)
+        for x, y in zip(places.sums(case, delays), case.values(goodput), strict=True)
         if not math.isnan(x) and not math.isnan(y)
     ]
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from redtail import metrics as names
+from redtail.analysis import places
 from redtail.display.distributions import distribution_figure
 from redtail.display.series import fairness_figure, series_figure
 from redtail.errors import RedtailWarning, StoreError
@@ -44,9 +45,9 @@ def _distributions(results: Results, drawn: Sequence[str]) -> Iterator[tuple[str
     known = results.distributions
     for name in known:
         of = names.prefix(name)
-        # Of queueing delays that of all packets at the first queue.
+        # Of queueing delays those of all packets, at each queue of the forward path.
         chosen = names.base(name) == "one_way_delay" or (
-            names.base(name) == "queue_delay" and of in ("", *results.links[:1])
+            names.base(name) == "queue_delay" and of in ("", *places.forward(results.links))
         )
         if chosen and _shown(results, drawn, f"{name}_"):
             yield f"{name}_tail", distribution_figure(results, name, tail=True)

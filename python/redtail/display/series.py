@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from redtail import escape
+from redtail.analysis import places
 from redtail.analysis.flows import array
 from redtail.display import style
 from redtail.errors import RedtailError, StoreError
@@ -115,7 +116,7 @@ def series_figure(
         results: what to draw.
         case: index into `results.cases`.
         replication: from 0.
-        link: the queue, by default the first.
+        link: the queue; by default the bottleneck, and in a chain every hop.
         flows: numbers of flows; by default the first three that the series has.
         size: the figure's width.
 
@@ -124,6 +125,8 @@ def series_figure(
         StoreError: no series was recorded.
     """
     run = _run(results, case, replication, link)
+    hops = [run.link] if link else places.forward(results.links) or [run.link]
+    shown = [replace(run, link=hop) for hop in hops]
     tables = {}
     for name in ("groups", "queues", "flows"):
         try:
@@ -137,13 +140,14 @@ def series_figure(
         )
     panels = []
     if "groups" in tables:
-        panels.append(_goodput(tables["groups"], run))
+        panels.append(_goodput(tables["groups"], shown))
     if "queues" in tables:
-        panels += _queue(tables["queues"], run)
+        for each in shown:
+            panels += _queue(tables["queues"], each)
     if "flows" in tables:
         panels += _flows(tables["flows"], flows)
     panels = [panel for panel in panels if panel.curves]
-    happenings = run.happenings()
+    happenings = list(dict.fromkeys(each for of in shown for each in of.happenings()))
     figure, grid = style.panels(len(panels), size or "page", height=1.25, columns=1, sharey=False)
     for axes, panel in zip(grid, panels, strict=True):
         _draw(axes, panel, run, happenings)
@@ -240,18 +244,20 @@ def _run(results: Results, case: int, replication: int, link: str | None) -> Run
     )
 
 
-def _goodput(table: pa.Table, run: Run) -> Panel:
+def _goodput(table: pa.Table, runs: Sequence[Run]) -> Panel:
+    """Return the goodput of each group, with the rates of the links that are drawn."""
     panel = Panel("Goodput", "bit/s", steps=True)
     groups = table["group"].cast("string").to_pylist()
     time, rate = array(table["time_s"]), array(table["goodput_bps"])
     for group in dict.fromkeys(groups):
         here = _where(groups, group)
         panel.curves.append((group, time[here], rate[here]))
-    if (first := run.spec.get("rate")) is not None:
-        steps = [(0.0, rate_or_size(first))]
-        for step in run.spec.get("rate_changes", ()):
-            steps.append((seconds(step["at"]), rate_or_size(step["rate"])))
-        panel.levels.append((f"rate of {run.link}", steps))
+    for run in runs:
+        if (first := run.spec.get("rate")) is not None:
+            steps = [(0.0, rate_or_size(first))]
+            for step in run.spec.get("rate_changes", ()):
+                steps.append((seconds(step["at"]), rate_or_size(step["rate"])))
+            panel.levels.append((f"rate of {run.link}", steps))
     return panel
 
 

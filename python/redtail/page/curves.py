@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from redtail import escape, quantities
 from redtail import metrics as names
+from redtail.analysis import places
 from redtail.analysis.distributions import KINDS, Distribution, distribution
 from redtail.errors import StoreError
 from redtail.page.network import link_key
@@ -216,11 +218,21 @@ def tails(results: Results) -> list[dict[str, Any]]:
     most = _TAIL_POINTS // max(1, len(known) * len(results.cases))
     most = max(_LEAST_OF_A_TAIL, min(_MOST_OF_A_TAIL, most))
     # Packets and answers before the distributions of few flows.
-    ordered = sorted(known, key=lambda name: KINDS[names.base(name)].column is not None)
-    return [*(_tail(distribution(results, name), most) for name in ordered), *found]
+    hops = places.path_delays(results)
+
+    def place(name: str) -> tuple[bool, float]:
+        # In a chain the hop where packets wait longest is shown first.
+        mean = f"{name}_mean"
+        waits = [case.metric(mean).mean for case in results.cases] if mean in hops else []
+        known = [each for each in waits if not math.isnan(each)]
+        return KINDS[names.base(name)].column is not None, -max(known, default=0.0)
+
+    ordered = sorted(known, key=place)
+    links = results.links
+    return [*(_tail(distribution(results, name), most, links) for name in ordered), *found]
 
 
-def _tail(found: Distribution, most: int) -> dict[str, Any]:
+def _tail(found: Distribution, most: int, links: Sequence[str]) -> dict[str, Any]:
     """Return a distribution, complementary if it is of more than flows, with few points."""
     about = found.about
     unit, scale = _shown_in(found)
@@ -234,11 +246,11 @@ def _tail(found: Distribution, most: int) -> dict[str, Any]:
                 points = [replace(each, mean=1 - each.mean) for each in points]
             values = [found.values[place] * scale for place in kept]
             curves.append(_curve(number, values, points))
-    of = escape.name(found.group)
+    title = escape.name(found.title(links))
     low = next((value for value in found.values if value > 0), 0.0)
     return {
-        "title": f"{about.title}, {of}" if of else about.title,
-        "x": f"{about.title} ({unit})",
+        "title": title,
+        "x": f"{title} ({unit})",
         "y": f"Share of {about.of} {'at or below' if cumulative else 'above'}",
         "log": not cumulative,
         "logx": low > 0 and found.values[-1] >= _DECADES * low,

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 from redtail import escape, quantities, selection
 from redtail import metrics as names
 from redtail.analysis import compare as comparing
+from redtail.analysis import places
 from redtail.analysis.digits import shown
+from redtail.analysis.stats import estimate
 from redtail.errors import RedtailError, StoreError
 from redtail.page import answer, curves, network
 from redtail.scenario import links
@@ -211,7 +213,7 @@ def _data(
     runs = sum(len(case.runs) for case in results.cases)
     kept = wanted if runs * len(wanted) <= _MOST_VALUES else list(chosen)
     factors = [_factor(results, key) for key in results.factors]
-    return {
+    data: dict[str, Any] = {
         "factors": factors,
         "first": 0 if results.report else _telling(results, factor, chosen),
         "plane": _plane(results, factor, scenario),
@@ -256,6 +258,10 @@ def _data(
         "series": curves.series(results, scenario),
         "tails": curves.tails(results),
     }
+    if places.path_delays(results) and len(kept) == len(wanted):
+        for key, value in zip(("metrics", "estimates", "runs"), _path_delay(results), strict=True):
+            data[key].append(value)
+    return data
 
 
 def _telling(results: Results, factor: str | None, chosen: Sequence[str]) -> int:
@@ -277,14 +283,38 @@ def _telling(results: Results, factor: str | None, chosen: Sequence[str]) -> int
 def _plane(results: Results, factor: str | None, scenario: dict[str, Any]) -> tuple[str, str]:
     """Return the delay and the goodput that are drawn against each other first.
 
-    The delay is that of the queue that is compared.
+    The delay is that of the queue that is compared; in a chain of several hops the sum of the
+    delays at all of them, unless a queue of a return link is compared.
     """
     for link in links(scenario):
         name = "queue_delay_mean" if link == "bottleneck" else f"{link}.queue_delay_mean"
         of_queue = f"{network.link_key(link, scenario)}.queue"
+        if link in places.forward([link]) and places.path_delays(results):
+            continue
         if factor is not None and f"{factor}.".startswith(f"{of_queue}."):
             return name, "goodput"
-    return "queue_delay_mean", "goodput"
+    return places.PATH_DELAY if places.path_delays(results) else "queue_delay_mean", "goodput"
+
+
+def _path_delay(results: Results) -> tuple[dict[str, Any], list[Any], list[Any]]:
+    """Return the sum of the hops' delays as a metric, with its estimates and its runs."""
+    path = places.path_delays(results)
+    about = names.describe(path[0])
+    title = places.path_title(path)
+    values = [places.sums(case, path) for case in results.cases]
+    metric = {
+        "name": places.PATH_DELAY,
+        "axis": f"{title} ({about.shown_unit})",
+        "head": "delay, sum of hops",
+        "unit": about.shown_unit,
+        "group": _group(""),
+        "chosen": False,
+    }
+    return (
+        metric,
+        [_cell(estimate(each), about.scale) for each in values],
+        [[_rounded(value, about.scale) for value in each] for each in values],
+    )
 
 
 def _factor(results: Results, key: str) -> dict[str, Any]:
