@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
@@ -13,6 +14,7 @@ import pytest
 import redtail
 from redtail import page
 from redtail.analysis.results import Results
+from redtail.analysis.stats import interval_in_words
 from redtail.display import plane, recorded
 
 CHAIN = """
@@ -87,6 +89,8 @@ def test_each_hop_has_a_tail_that_names_it(results: Results) -> None:
     for hop in (1, 2):
         title = found[f"hop{hop}.queue_delay_tail"].axes[0].get_xlabel()
         assert f"Queueing delay at hop{hop} (" in title
+        caption = texts(found[f"hop{hop}.queue_delay_tail"])
+        assert f"with more than x and its {interval_in_words()}, at each value alone" in caption
 
 
 def test_a_run_over_time_has_the_queue_of_each_hop(results: Results) -> None:
@@ -108,6 +112,8 @@ def test_consecutive_losses_are_of_every_queue(results: Results) -> None:
 
 def test_the_page_has_the_sum_and_begins_with_the_longest_queue(results: Results) -> None:
     text = page.page([results])
+    for paired in (False, True):
+        assert interval_in_words(paired=paired) in html.unescape(text)
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     assert found is not None
     data = json.loads(found[1])["e1"]

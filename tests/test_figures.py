@@ -17,6 +17,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from redtail import metrics as names
+from redtail.analysis import stats
 from redtail.analysis.loads import Calibrated
 from redtail.analysis.results import CaseResult, Results
 from redtail.analysis.stats import Estimate, paired_difference
@@ -367,3 +368,22 @@ def test_the_style_is_used_by_all_figures() -> None:
     with mpl.rc_context(style.RC):
         figure = results(["a", "b"], [1, 2]).figure("goodput")
     assert isinstance(figure, style.Figure)
+
+
+def test_captions_say_which_interval_is_drawn() -> None:
+    found = results(["a", "b"], [1, 2])
+    of_means = stats.interval_in_words()
+    assert "Hall 1992" in of_means
+    caption = below(found.figure("loss"))
+    assert f"Mean and its {of_means}, n = 5 replications" in caption
+    # The bars are as wide as the caption says.
+    case = found.cases[0]
+    bars = case.metric("loss").ci95
+    assert bars == stats.estimate(case.values("loss")).ci95
+    caption = below(found.figure("loss", kind="difference"))
+    assert stats.interval_in_words(paired=True) in caption and "Hall" not in caption
+    (_, difference), *_ = found.differences("loss", factor=QUEUE)
+    pair = [case.values("loss") for case in (found.cases[1], found.cases[0])]
+    assert difference.ci95 == stats.paired_difference(*pair).ci95
+    caption = below(found.figure("bottleneck", kind="loss_events"))
+    assert f"Mean share of loss events and its {of_means}" in caption

@@ -758,7 +758,8 @@ class Results:
         Returns:
             A row per case and value: `metric`, `value` and its `unit`, the `mean` over replications
             of the share of values up to this one, half the width `ci95` of its interval (Student's
-            t, at this value alone) and `n`, the replications that have such values.
+            t, wider where the shares are skewed, see `stats.estimate`; at this value alone) and
+            `n`, the replications that have such values.
 
         Raises:
             RedtailError: there is no such distribution, or a value of `at` is negative.
@@ -858,8 +859,8 @@ class Results:
 
         Returns:
             A row per case and time: `time_s`, the `mean` of the share over replications, half the
-            width `ci95` of its interval (Student's t, at this time alone) and `n`, the
-            replications with responses.
+            width `ci95` of its interval (Student's t, wider where the shares are skewed, see
+            `stats.estimate`; at this time alone) and `n`, the replications with responses.
 
         Raises:
             RedtailError: there is no such group or class, or a time is not positive.

@@ -2,6 +2,7 @@
 
 Replications of a case use independent seeds, so their results are independent draws from one
 distribution; a mean over them carries a Student-t interval, made wider where the values are skewed.
+`interval_in_words` says so wherever an interval is explained to a reader.
 When more than half of the values are equal, there is no interval: the values that would show how
 far the mean can be off are too few. `docs/explanation/coverage.md` has what this was measured to
 cover. Two cases that differ in the queue
@@ -158,7 +159,7 @@ def _t_within(t: float, degrees: int) -> float:
 def estimate(
     values: Iterable[float] | np.ndarray[Any, Any], confidence: float = 0.95, *, skewed: bool = True
 ) -> Estimate:
-    """Estimate the mean of independent `values` with a Student-t interval.
+    """Estimate the mean of independent `values` with an interval from Student's t, or Hall's.
 
     A NaN stands for a replication in which the metric is undefined (no loss event, say) and is
     left out; `n` says how many were used. Where more than half of the values are equal there is no
@@ -211,6 +212,22 @@ def estimate(
     scaled = [each / deviation for each in off] if used is ordered else off / deviation
     skewness = _sum_of_powers(scaled, 3) / n
     return Estimate(mean, _t_for_skewed(skewness, n, confidence) * error, n)
+
+
+def interval_in_words(*, paired: bool = False) -> str:
+    """Return what the interval of a mean is, or that of a mean of paired differences.
+
+    `estimate` and `band` give the first, `paired_difference` the second.
+
+    >>> interval_in_words(paired=True)
+    "95 % interval (Student's t of the paired differences)"
+    """
+    method = (
+        "Student's t of the paired differences"
+        if paired
+        else "Student's t, wider where values are skewed: Hall 1992"
+    )
+    return f"95 % interval ({method})"
 
 
 def _sum_of_powers(values: Any, power: int) -> float:

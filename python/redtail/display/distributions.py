@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from redtail import escape
 from redtail.analysis.distributions import Distribution, distribution
+from redtail.analysis.stats import interval_in_words
 from redtail.display import style
 from redtail.display.layout import Line, find_load, lines_of, values_of
 
@@ -104,7 +105,8 @@ def distribution_figure(
     share = f"share of {found.about.of} with more than x" if tail else "share"
     style.caption(
         figure,
-        f"line and band: mean {share} and its 95 % interval, {style.replications_in_words(counts)}",
+        f"line and band: mean {share} and its {interval_in_words()}, at each value alone, "
+        + style.replications_in_words(counts),
         style.in_words(len(lines), len(groups)),
     )
     return figure

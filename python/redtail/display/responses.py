@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from redtail import escape
 from redtail import metrics as names
-from redtail.analysis.stats import estimate
+from redtail.analysis.stats import estimate, interval_in_words
 from redtail.display import style
 from redtail.display.layout import Line, find_load, lines_of, values_of
 
@@ -56,7 +56,8 @@ def response_figure(
     counts = [found[0].n for found in bands if found]
     style.caption(
         figure,
-        f"line and band: mean share and its 95 % interval, {style.replications_in_words(counts)}",
+        f"line and band: mean share and its {interval_in_words()}, at each time alone, "
+        + style.replications_in_words(counts),
         style.in_words(len(lines), len(groups)),
     )
     return figure

@@ -28,6 +28,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 
 from redtail import escape
+from redtail.analysis.stats import interval_in_words
 from redtail.errors import SpecError, StoreError
 from redtail.files import is_file_name
 
@@ -434,13 +435,19 @@ def replications_in_words(counts: Iterable[int]) -> str:
     return f"n = {found[0]} to {found[-1]} replications"
 
 
-def meaning_of_bars(found: Iterable[Estimate], what: str = "mean") -> str:
-    """Return what points and bars of a figure are, with the number of replications."""
+def meaning_of_bars(found: Iterable[Estimate], what: str = "mean", *, paired: bool = False) -> str:
+    """Return what points and bars of a figure are, with the number of replications.
+
+    Args:
+        found: what is drawn.
+        what: what the points are.
+        paired: whether they are differences replication by replication.
+    """
     found = [each for each in found if each.n > 0]
     text = replications_in_words(each.n for each in found)
     if text.startswith("one"):
         return f"point: {what}; {text}" if what != "mean" else text
-    text = f"{what} and its 95 % interval (Student's t), {text}"
+    text = f"{what} and its {interval_in_words(paired=paired)}, {text}"
     if any(unsure(each) for each in found):
         text += "; hollow: no interval can be given"
     return text

@@ -264,7 +264,9 @@ def difference_figure(
     style.caption(
         figure,
         f"difference from {escape.name(baseline)} (the line at zero), replication by replication: "
-        + style.meaning_of_bars(each for found in pairs.values() for _, each in found),
+        + style.meaning_of_bars(
+            (each for found in pairs.values() for _, each in found), paired=True
+        ),
         style.in_words(lines, groups),
     )
     return figure

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redtail import _engine
+from redtail.analysis.stats import interval_in_words
 from redtail.errors import RedtailError
 from redtail.files import path_of
 from redtail.page import model
@@ -59,6 +60,7 @@ def page(results: Sequence[Results], *, metrics: Sequence[str] = ()) -> str:
             script=script,
             hashes=" ".join(f"'sha256-{_hash(text)}'" for text in (library, script)),
             version=_engine.version(),
+            intervals=(interval_in_words(), interval_in_words(paired=True)),
         )
     )
 
