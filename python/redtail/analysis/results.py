@@ -998,6 +998,13 @@ class Results:
 
     def as_json(self) -> dict[str, Any]:
         """Return what `redtail run --json` prints, as Python objects."""
+
+        def tail(case: CaseResult, link: str) -> list[dict[str, Any]]:
+            return [
+                {"losses": size, **found.as_json()}
+                for size, found in enumerate(case.exceedance(link), start=1)
+            ]
+
         return {
             "format": JSON_FORMAT,
             "version": self.provenance.version,
@@ -1012,10 +1019,11 @@ class Results:
                     "labels": case.labels,
                     "metrics": {name: case.metric(name).as_json() for name in self.metric_names},
                     "consecutive_loss_exceeds": [
-                        {"queue": link, "losses": size, **found.as_json()}
-                        for link in self.links
-                        for size, found in enumerate(case.exceedance(link), start=1)
+                        {"queue": link, **row}
+                        for link in self.links[:1]
+                        for row in tail(case, link)
                     ],
+                    "consecutive_loss_exceeds_at": {link: tail(case, link) for link in self.links},
                 }
                 for case in self.cases
             ],
@@ -1027,8 +1035,8 @@ class Results:
         The number of this format, the version of redtail, the backend that made the runs, what
         they depend on, the seed, the unit of each metric, and per case: `factors`, `labels`,
         `metrics` (each `mean`, `ci95`, `n`, and where `ci95` is null `no_interval`, which says
-        why), and `consecutive_loss_exceeds`, the probability that a loss event at a queue has more
-        than `losses` losses.
+        why), `consecutive_loss_exceeds`, the probability that a loss event at the first `queue` has
+        more than `losses` losses, and `consecutive_loss_exceeds_at`, the same for each queue.
         """
         return json.dumps(self.as_json(), indent=2, ensure_ascii=False, allow_nan=False)
 
