@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 # So many metrics are in the answer.
 _DECIDE = 7
+_DELAYS = 3
 
 # So that a page of a large campaign can be opened: values of single runs, and differences.
 _MOST_VALUES = 150_000
@@ -153,27 +154,24 @@ def _deciding(
 ) -> list[str]:
     """Return the metrics of the answer, of different quantities rather than of many groups.
 
-    Where queues are compared, the delay in them is the first. A metric that has the means of
+    Where queues are compared, the delay in them is the first; of a chain, the delays at the hops
+    where packets wait longest. A metric that has the means of
     another one in all cases is left out: the loss of the only UDP group is the UDP loss of all.
     """
     if asked_for:
         return list(chosen[:_DECIDE])
-    delay = None
+    delays: list[str] = []
     if factor is not None and comparing.is_queue(factor):
-        link = factor.split(".")[1] if factor.startswith("chain.") else ""
-        delay = next(
-            (
-                name
-                for name in (f"{link}.queue_delay_mean" if link else "", "queue_delay_mean")
-                if name in results.metric_names
-            ),
-            None,
-        )
+        hops = places.path_delays(results) or ["queue_delay_mean"]
+        delays = [name for name in hops if name in results.metric_names]
+        # The hops where packets wait longest.
+        delays.sort(key=lambda name: -max(case.metric(name).mean for case in results.cases))
+        delays = delays[:_DELAYS]
     turns: dict[str, int] = {}
     ranked = []
     seen: set[tuple[float, ...]] = set()
     for place, name in enumerate(chosen):
-        if selection.is_last(name) or name == delay:
+        if selection.is_last(name) or name in delays:
             continue
         values = tuple(case.metric(name).mean for case in results.cases)
         if values in seen:
@@ -181,9 +179,8 @@ def _deciding(
         seen.add(values)
         turn = turns[names.base(name)] = turns.get(names.base(name), 0) + 1
         ranked.append((turn, place))
-    kept = {place for _, place in sorted(ranked)[: _DECIDE - (delay is not None)]}
-    found = [name for place, name in enumerate(chosen) if place in kept]
-    return found if delay is None else [delay, *found]
+    kept = {place for _, place in sorted(ranked)[: _DECIDE - len(delays)]}
+    return [*delays, *(name for place, name in enumerate(chosen) if place in kept)]
 
 
 def _compared(results: Results) -> str | None:
