@@ -176,7 +176,12 @@ def test_a_class_that_cannot_be_sent_is_named(experiment: Path, tmp_path: Path) 
             ThreadPoolExecutor(1) as threads,
             pytest.raises(QueueError, match=f"does not have {name}.*install it where the workers"),
         ):
-            redtail.run(experiment, out=tmp_path / "runs", executor=Elsewhere(threads))
+            redtail.run(
+                experiment,
+                out=tmp_path / "runs",
+                executor=Elsewhere(threads),
+                allow_code=elsewhere_too,
+            )
     finally:
         sys.path.remove(str(elsewhere_too))
         del sys.modules[name]

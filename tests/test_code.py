@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import cli, papers
+from redtail import cli, packing, papers
 from redtail.errors import SpecError, StoreError
 from redtail.inputs.code import Rule
 
@@ -223,6 +223,36 @@ def test_code_elsewhere_has_to_be_allowed(
     redtail.run(file, allow_code=needs, out=out)
     redtail.Campaign([file]).run(allow_code=[needs], out=out)
     redtail.capture(file, {"bottleneck": tmp_path / "packets.pcapng"}, allow_code=needs)
+
+
+def test_imports_from_elsewhere_have_to_be_allowed(
+    folder: Path, mark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = tmp_path / "elsewhere"
+    outside.mkdir()
+    monkeypatch.syspath_prepend(str(outside))
+    own = write_queue(folder / "own.py", tmp_path / "of the class")
+    own.write_text(f"import near_of_test, law_of_test\n{own.read_text()}")
+    (folder / "near_of_test.py").write_text("import law_of_test\n")
+    law = outside / "law_of_test.py"
+    law.write_text(f"from pathlib import Path\nPath({str(mark)!r}).touch()\n")
+    file = write_experiment(folder)
+    out = tmp_path / "runs"
+    code, text = command("check", file)
+    told = f"of {own}, with {folder / 'near_of_test.py'}, {law}; needs --allow-code {law}\n"
+    assert code == 0 and told in text
+    code, text = command("run", file, "--out", out)
+    assert code == 2 and f"{law}, which {own} imports" in text and f"--allow-code {law}" in text
+    assert not mark.exists() and not (tmp_path / "of the class").exists() and not out.exists()
+    results = redtail.run(file, allow_code=law, out=out)
+    assert mark.exists()
+    # Another computer does not have it on Python's path.
+    with pytest.raises(SpecError, match="law_of_test; accepted: modules in the folder"):
+        packing.pack(results.folder, tmp_path / "packed.zip")
+
+    (folder / "law_of_test.py").write_text("")
+    assert "needs" not in command("check", file)[1]
+    assert redtail.run(file, out=out).reused == 0
 
 
 def test_nothing_is_executed_before_all_is_valid(folder: Path, mark: Path, tmp_path: Path) -> None:

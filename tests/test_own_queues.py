@@ -173,8 +173,160 @@ def test_a_class_it_inherits_from_counts_as_well(tmp_path: Path) -> None:
     assert anew() == before
     (tmp_path / "own_base_of_test.py").write_text(TAIL_DROP + "# changed\n")
     assert anew() != before
-    with pytest.raises(SpecError, match="has changed since Python imported it"):
-        prepare(file)
+    assert prepare(file).scenario(0, 0) == anew()
+
+
+# Of a class that drops with the probability of a law, and a law; the files below the folder.
+DROPS = TAIL_DROP.replace(
+    "if not self.context.admits(packet):",
+    "if self.context.uniform() < self.p() or not self.context.admits(packet):",
+)
+
+
+def with_law(top: str, law: str, **more: str) -> dict[str, str]:
+    """Return the files of a class whose method `p` returns what `law` says."""
+    return {"own.py": f"{top}\n{DROPS}\n    def p(self):\n        {law}\n", **more}
+
+
+LAW = "P = 0.2\n"
+WAYS: dict[str, dict[str, str]] = {
+    "import": with_law("import law", "return law.P", **{"law.py": LAW}),
+    "from a module": with_law("from law import P", "return P", **{"law.py": LAW}),
+    "of the same folder": with_law("from .law import P", "return P", **{"law.py": LAW}),
+    "while it runs": with_law("", "import law; return law.P", **{"law.py": LAW}),
+    "by importlib": with_law(
+        "import importlib\nlaw = importlib.import_module('law')", "return law.P", **{"law.py": LAW}
+    ),
+    "by way of another": with_law(
+        "import one", "return one.two.law.P", **{"one.py": "import two", "two.py": "import law"}
+    )
+    | {"law.py": LAW},
+    "of a package": with_law(
+        "import laws.deep.law as law",
+        "return law.P",
+        **{"laws/__init__.py": "", "laws/deep/__init__.py": "", "laws/deep/law.py": LAW},
+    ),
+    "a package's own": with_law(
+        "from laws import P",
+        "return P",
+        **{"laws/__init__.py": "from .inner.law import P", "laws/inner/__init__.py": ""},
+    )
+    | {"laws/inner/law.py": LAW},
+    "in a plain folder": with_law("from laws import law", "return law.P", **{"laws/law.py": LAW}),
+    "all of a package": with_law(
+        "from laws import *",
+        "return law.P",
+        **{"laws/__init__.py": "__all__ = ['law']", "laws/law.py": LAW},
+    ),
+    "one that hides Python's": with_law(
+        "from fractions import P", "return P", **{"fractions.py": LAW}
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_module_that_a_class_imports_counts_as_well(tmp_path: Path, way: str) -> None:
+    files = WAYS[way]
+    (law,) = (name for name, text in files.items() if text == LAW)
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    file = tmp_path / "own.toml"
+    file.write_text(SCENARIO.format(queue=plugin(more=', limit = "99 packets"')))
+    before = set(sys.modules)
+    heavy = redtail.run(file, out=tmp_path / "runs")
+    assert (tmp_path / law) in redtail.check(file).code[0].files
+    (tmp_path / law).write_text("P = 0.01\n")
+    light = redtail.run(file, out=tmp_path / "runs")
+    assert light.reused == 0, "the old numbers come back"
+    losses = [each.cases[0].metric("loss").mean for each in (heavy, light)]
+    # 0.2 and 0.01 of packets are dropped at random.
+    assert 0.1 < losses[0] < 0.3 and losses[1] < 0.05
+    (tmp_path / law).write_text(LAW)
+    assert redtail.run(file, out=tmp_path / "runs").reused == 2
+    # Nothing is left behind by which another program's modules could be taken for these.
+    ours = {name for name in set(sys.modules) - before if "redtail" not in name}
+    assert not ours & {Path(name).with_suffix("").name for name in files}
+
+
+def test_two_experiments_do_not_share_a_module(tmp_path: Path) -> None:
+    files = []
+    for name, p in (("one", "0.2"), ("two", "0.01")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "law.py").write_text(f"P = {p}\n")
+        files.append(experiment(tmp_path / name, plugin(), WAYS["import"]["own.py"]))
+    plans = [prepare(file) for file in files]
+    losses = [
+        redtail.run(file, out=tmp_path / "runs" / file.parent.name).cases[0].metric("loss").mean
+        for file in reversed(files)
+    ]
+    assert losses[0] < 0.05 and losses[1] > 0.1
+    assert plans[0].scenario(0, 0) != plans[1].scenario(0, 0)
+    # The same files in another folder are the same, so that an archive repeats its runs.
+    (tmp_path / "three").mkdir()
+    (tmp_path / "three" / "law.py").write_text("P = 0.2\n")
+    third = experiment(tmp_path / "three", plugin(), WAYS["import"]["own.py"])
+    assert prepare(third).scenario(0, 0) == plans[0].scenario(0, 0)
+
+
+@pytest.mark.parametrize(
+    "top",
+    [
+        "import importlib\nlaw = importlib.import_module('l' + 'aw')",
+        "law = __import__('l' + 'aw')",
+        "import sys\nfrom pathlib import Path\n"
+        "sys.path.insert(0, str(Path(__file__).parent))\n"
+        "import pkgutil\nlaw = pkgutil.resolve_name('law')",
+    ],
+)
+def test_a_module_that_could_not_be_seen_is_refused(
+    tmp_path: Path, top: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "law.py").write_text(LAW)
+    source = with_law(top, "return law.P")["own.py"]
+    with pytest.raises(SpecError, match="law") as refused:
+        prepare(experiment(tmp_path, plugin(), source))
+    assert "import law" in str(refused.value) and refused.value.line == 9
+    assert "law" not in sys.modules
+
+
+def test_a_module_that_could_not_be_seen_is_refused_while_it_runs(tmp_path: Path) -> None:
+    (tmp_path / "law.py").write_text(LAW)
+    source = with_law("", "return __import__('l' + 'aw').P")["own.py"]
+    with pytest.raises(
+        redtail.QueueError, match=r"imports law .*accepted: the statement `import law`"
+    ):
+        redtail.run(experiment(tmp_path, plugin(), source), out=tmp_path / "runs")
+
+
+def test_installed_packages_count_by_their_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import numpy as np
+
+    from redtail.inputs import imports
+
+    file = experiment(tmp_path, plugin(), f"import numpy as np\n{TAIL_DROP}")
+    plan = prepare(file)
+    assert plan.packages == {"numpy": np.__version__}
+    assert plan.inputs == ("own.py",)
+    results = redtail.run(file, out=tmp_path / "runs")
+    assert redtail.load(results.folder).provenance.packages == {"numpy": np.__version__}
+    monkeypatch.setattr(imports, "version", lambda name: (name, "0"))
+    assert prepare(file).scenario(0, 0) != plan.scenario(0, 0)
+
+
+def test_a_missing_module_is_named_as_it_was_written(tmp_path: Path) -> None:
+    source = f"import no_such_law\n{TAIL_DROP}"
+    with pytest.raises(SpecError, match="No module named 'no_such_law'"):
+        prepare(experiment(tmp_path, plugin(), source))
+    (tmp_path / "laws").mkdir()
+    (tmp_path / "laws" / "__init__.py").touch()
+    source = f"import laws.none\n{TAIL_DROP}"
+    with pytest.raises(SpecError, match=r"No module named 'laws\.none'"):
+        prepare(experiment(tmp_path, plugin(), source))
 
 
 EVERYTHING = """\

@@ -213,6 +213,59 @@ def test_code_of_an_archive_is_not_executed_without_permission(tmp_path: Path) -
     assert mark.exists()
 
 
+def test_modules_that_a_class_imports_are_packed(tmp_path: Path) -> None:
+    folder = tmp_path / "experiment"
+    (folder / "laws").mkdir(parents=True)
+    source = Path("examples/python-queue.py").read_text("utf-8")
+    source = source.replace("self.max_p * min", "law.factor() * self.max_p * min")
+    (folder / "python-queue.py").write_text(f"from laws import law\n{source}", encoding="utf-8")
+    (folder / "laws" / "__init__.py").touch()
+    law = folder / "laws" / "law.py"
+    law.write_text("def factor():\n    from . import more\n    return more.FACTOR\n")
+    (folder / "laws" / "more.py").write_text("FACTOR = 2.0\n")
+    text = Path("examples/python-queue.toml").read_text("utf-8")
+    (folder / "own.toml").write_text(text, encoding="utf-8")
+    short = ["duration=3 s", "warmup=1 s", "traffic.ftp.start=0 s"]
+    results = redtail.run(folder / "own.toml", out=tmp_path / "runs", set=short, replications=1)
+    archive = packing.pack(results.folder, tmp_path / "packed.zip")
+    names = zipfile.ZipFile(archive).namelist()
+    assert {f"experiment/laws/{name}.py" for name in ("__init__", "law", "more")} <= set(names)
+
+    (folder / "laws" / "more.py").write_text("FACTOR = 3.0\n")
+    with pytest.raises(SpecError, match="not of the files that the experiment names now"):
+        packing.pack(results.folder, tmp_path / "other.zip")
+    folder.rename(tmp_path / "gone")
+    with pytest.raises(SpecError, match=r"laws/more\.py; look at it"):
+        packing.verify(archive)
+    assert packing.verify(archive, allow_code=archive).bytes_agree
+
+
+def test_a_class_that_a_program_has_passed_is_not_packed(tmp_path: Path) -> None:
+    queue = {"kind": "plugin", "class": _Passed, "limit": "40 packets"}
+    (tmp_path / "given.toml").write_text(EXPERIMENT, encoding="utf-8")
+    sets = {"bottleneck.queue": queue, "duration": "2 s", "warmup": "1 s"}
+    with pytest.warns(redtail.RedtailWarning):
+        results = redtail.run(tmp_path / "given.toml", set=sets, out=tmp_path / "runs")
+    with pytest.raises(SpecError, match="a program has passed"):
+        packing.pack(results.folder, tmp_path / "packed.zip")
+
+
+class _Passed:
+    """Tail drop."""
+
+    def __init__(self, context: redtail.QueueContext) -> None:
+        self.context, self.packets = context, list[redtail.Packet]()
+
+    def enqueue(self, packet: redtail.Packet, now: float) -> bool:
+        if not self.context.admits(packet):
+            return False
+        self.packets.append(packet)
+        return True
+
+    def dequeue(self, now: float) -> redtail.Packet | None:
+        return self.packets.pop(0)
+
+
 def test_results_without_their_experiment_are_not_packed(
     ran: stored.Results, tmp_path: Path
 ) -> None:

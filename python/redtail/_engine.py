@@ -131,7 +131,9 @@ class Plan:
         allowed: the files and folders with further code that may be executed.
         text: the experiment as it was given.
         form: the form of the text: "toml" or "json".
-        inputs: the files that it names, relative to its own folder or as it names them.
+        inputs: the files that it names, relative to its own folder or as it names them, and those
+            that its classes import.
+        packages: the installed packages that its classes import, and their versions.
     """
 
     name: str
@@ -157,6 +159,7 @@ class Plan:
     inputs: tuple[str, ...] = ()
     report: tuple[str, ...] = ()
     counts: tuple[int, ...] = ()
+    packages: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def loaded(self) -> bool:
@@ -348,13 +351,14 @@ def plan(
                 dict.fromkeys([*read.names, *found_tables.found, *_files(resolver.code, rule)])
             ),
             report=tuple(getattr(found, "report", ())),
+            packages=dict(sorted({at for it in resolver.code.values() for at in it.installed})),
         )
 
 
 def _files(code: Mapping[str, Code], rule: Rule) -> Iterator[str]:
     """Yield the files with the code of an experiment, relative to its folder."""
     for each in code.values():
-        for path in each.files:
+        for path in each.inputs:
             yield os.path.relpath(path, rule.folder)
 
 

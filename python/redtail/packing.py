@@ -110,6 +110,7 @@ def pack(
         "experiment": f"{home}/{_file_name(results)}",
         "set": results.provenance.sets,
         "packages": packages(),
+        "code_packages": dict(results.provenance.packages),
         "machine": {key: text for key, text in machine().items() if key != "host"},
         "files": {name: checksums(data) for name, data in sorted(entries.items())},
     }
@@ -245,6 +246,7 @@ def _check_index(index: dict[str, Any]) -> None:
         raise ValueError(f"written in format {number}, this redtail reads {FORMAT}")
     for key in ("backend", "code_version", "redtail_version", "experiment"):
         expect(index[key], str, key)
+    expect(index.get("code_packages", {}), dict, "code_packages")
     for each in expect(index["set"], list, "set"):
         expect(each, str, "a value of set")
     for name, about in expect(index["files"], dict, "files").items():
@@ -319,9 +321,12 @@ def _refuse_changed(results: Results, base: Path, sources: Sequence[Path]) -> No
     """Refuse files that are not as they were in the runs, as far as this can be known.
 
     The key of a run has them in it. It cannot be found again when another version of the code has
-    made the runs, or when they execute code, which packing does not do.
+    made the runs. Classes that the archive could not have are refused as well. No code is executed.
     """
-    if not sources or results.made_by != backends.find(results.backend).identity():
+    if results.made_by != backends.find(results.backend).identity():
+        return
+    given = (results.provenance.text or "", *results.provenance.sets)
+    if not sources and not any("plugin" in text for text in given):
         return
     plan = _engine.plan(
         results.provenance.text or "",
@@ -329,8 +334,20 @@ def _refuse_changed(results: Results, base: Path, sources: Sequence[Path]) -> No
         sets=results.provenance.sets,
         format=results.provenance.form,
     )
+    for code in plan.code:
+        if not code.inputs and not code.files:
+            raise SpecError(
+                f"the experiment has the class {code.name}, which a program has passed and whose "
+                'code is not packed; accepted: a class by its file, "my_queue.py:MyQueue"'
+            )
+        if code.beyond:
+            raise SpecError(
+                f"the class {code.name} needs code that Python's path leads to, which another "
+                f"computer does not find: {', '.join(code.beyond)}; accepted: modules in the "
+                "folder of its file or of the experiment, and installed packages"
+            )
     for number, case in enumerate(results.cases):
-        if plan.runs_code(number) or not case.runs:
+        if not case.runs:
             continue
         users = {load.group: load.users for load in case.loads}
         users_of_all = tuple(users if each == number else {} for each in range(len(plan.cases)))
@@ -339,8 +356,15 @@ def _refuse_changed(results: Results, base: Path, sources: Sequence[Path]) -> No
         text = with_users.scenario(number, replication)
         if run_key(text, results.made_by, results.backend) != keys_of(case.runs)[replication]:
             listed = ", ".join(map(str, sources))
+            was, now = results.provenance.packages, plan.packages
+            others = "".join(
+                f"; {name} is {now.get(name, 'not used')} and was {was.get(name, 'not used')}"
+                for name in sorted(was.keys() | now.keys())
+                if was.get(name) != now.get(name)
+            )
             raise SpecError(
-                f"the results are not of the files that the experiment names now: {listed}; "
+                "the results are not of the files that the experiment names now: "
+                f"{listed}{others}; "
                 "bring them back as they were, or give the experiment's command again"
             )
 
@@ -363,6 +387,8 @@ def _readme(results: Results, home: str) -> str:
     archive = f"{results.folder.name}.zip"
     sets = "".join(f" --set '{each}'" for each in results.provenance.sets)
     backend = "" if results.backend == "sim" else f" --backend {results.backend}"
+    used = ", ".join(f"{name} {version}" for name, version in results.provenance.packages.items())
+    packages = f"The classes of the experiment import installed packages: {used}.\n" if used else ""
     repeat = (
         f"    redtail run {home}/{_file_name(results)}{sets}{backend}\n"
         if results.provenance.form == "toml"
@@ -376,6 +402,7 @@ def _readme(results: Results, home: str) -> str:
         f"{repeat}\n"
         "`results/` has the tables (Parquet) and every run; `results/report.html`, if it is there, "
         "is a page with figures.\n"
+        f"{packages}"
         f"The code has the version {results.made_by}. `pack.json` has a checksum of every file.\n"
     )
 
@@ -419,7 +446,12 @@ def _plan_of(
 
     try:
         plan = made(load=False)
-        refused = [code.shown for code in plan.code if code.needs is not None]
+        refused = [
+            shown
+            for code in plan.code
+            if code.needs is not None
+            for shown in (code.shown, *code.imported)
+        ]
         if refused:
             listed = ", ".join(dict.fromkeys(refused)).replace(root, "")
             raise SpecError(
@@ -461,6 +493,10 @@ def _compared(old: Results, new: Results, index: dict[str, Any]) -> Verified:
         was = index.get("packages", {}).get(name)
         if was != version:
             why.append(f"written by {name} {was}, and this is {version}")
+    for name, version in new.provenance.packages.items():
+        was = index.get("code_packages", {}).get(name)
+        if was != version:
+            why.append(f"the experiment's classes used {name} {was}, and this is {version}")
     return Verified(new.run_count, tables, differing, tuple(numbers), tuple(why))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,9 @@ class Provenance:
         file: the path of the experiment's file as it was given; None for text and typed objects.
         text: the experiment, as it was given; None in results of older versions.
         form: the form of the text: "toml", or "json" for typed objects.
-        inputs: the paths of the files that it names, as the experiment names them.
+        inputs: the paths of the files that it names, as the experiment names them, and of those
+            that its classes import.
+        packages: the installed packages that its classes import, and their versions.
     """
 
     version: str = ""
@@ -34,6 +36,7 @@ class Provenance:
     text: str | None = None
     form: str = "toml"
     inputs: tuple[str, ...] = ()
+    packages: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -70,6 +73,8 @@ class Provenance:
                 "sha256": hashlib.sha256(self.text.encode()).hexdigest(),
                 "inputs": self.inputs,
             }
+            if self.packages:
+                found["experiment"]["packages"] = dict(self.packages)
         return found
 
     @classmethod
@@ -118,4 +123,10 @@ class Provenance:
                 expect(each, str, "an input")
                 for each in expect(about["inputs"], list, "experiment: inputs")
             ),
+            packages={
+                name: expect(version, str, f"experiment: the version of {name}")
+                for name, version in expect(
+                    about.get("packages", {}), dict, "experiment: packages"
+                ).items()
+            },
         )

@@ -1,21 +1,24 @@
 """Code of users that an experiment names: where it lies, and whether it may be executed.
 
 Nothing here imports or executes a module. A package is executed when one of its modules is
-imported, so its files count as well.
+imported, so its files count as well, and so do the modules that the code imports (`imports`).
 """
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import machinery
 from pathlib import Path
 from typing import TypeAlias
 
 from redtail.errors import SpecError
 from redtail.files import path_of
+from redtail.inputs import imports
+from redtail.inputs.imports import Closure, Found, Module
 
 Refusal: TypeAlias = tuple[str, str, str]
 """What is wrong with a queue of an experiment: the key, the problem, what is accepted."""
@@ -24,17 +27,6 @@ Allowed: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 """Files and folders whose code may be executed."""
 
 ACCEPTED = '"my_queue.py:MyQueue" or "package.module:MyQueue"'
-
-# Installed packages are in folders of these names, also where an environment lies in the folder of
-# an experiment.
-_INSTALLED = frozenset({"site-packages", "dist-packages"})
-
-# As `importlib` orders them.
-_LOADERS = (
-    (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
-    (machinery.SourceFileLoader, machinery.SOURCE_SUFFIXES),
-    (machinery.SourcelessFileLoader, machinery.BYTECODE_SUFFIXES),
-)
 
 # The classes that the program itself has passed, by their names.
 _PASSED: set[str] = set()
@@ -55,10 +47,17 @@ class Code:
     Attributes:
         name: as in the experiment.
         files: what is executed to have it, symbolic links followed: the packages that it is in,
-            then its own file. Empty for a class that the program has passed.
+            its own file, then the files that these import. Empty for a class that the program has
+            passed.
         shown: its own file or module as a user would name it.
         needs: the file or folder that `--allow-code` has to name; None when the code is allowed.
         key: of the first queue that it is.
+        imported: the files that it imports, as a user would name them.
+        refused: the file that has to be allowed, as a user would name it; empty when none has.
+        inputs: of the files, those that repeating it needs; others are of installed packages.
+        beyond: the modules that Python's path led to, which are found on this computer alone.
+        installed: the installed packages that it imports, and their versions.
+        source: the hash of all this; empty for a class that the program has passed.
     """
 
     name: str
@@ -66,12 +65,20 @@ class Code:
     shown: str
     needs: Path | None
     key: str = ""
+    imported: tuple[str, ...] = ()
+    refused: str = ""
+    inputs: tuple[Path, ...] = ()
+    beyond: tuple[str, ...] = ()
+    installed: tuple[tuple[str, str], ...] = ()
+    source: str = ""
 
     @property
     def text(self) -> str:
         """What would be executed, in one line."""
         path = self.name.rpartition(":")[2]
         text = f"{self.key}: class {path} of {self.shown}"
+        if self.imported:
+            text += f", with {', '.join(self.imported)}"
         return text if self.needs is None else f"{text}; needs --allow-code {self.needs}"
 
 
@@ -122,14 +129,44 @@ class Rule:
         place = split(name)[0]
         if name in _PASSED:
             return Code(name, (), f"{place}, which the program has passed", None)
-        files = _file(place, folder) if place.endswith(".py") else _module(place, folder)
-        missing = [file for file in files if not self._allows(file)]
-        needs = None
+        found = closure_of(name, folder)
+        own = found.main.found.file
+        assert own is not None, "a class is in a file"
+        imported = [each for each in found.imported if each.found.file is not None]
+        needed = [each for each in found.modules if not imports.installed_package(each)]
+        missing = [
+            each
+            for each in found.modules
+            if each.found.file is not None and not self._allows(each.found.file)
+        ]
+        needs, refused = None, ""
         if missing:
-            # The whole package, or the file alone.
-            package = missing[0].stem == "__init__" and len(files) > 1
-            needs = missing[0].parent if package else missing[0]
-        return Code(name, files, self._shown(files[-1]), needs)
+            needs, refused = self._to_allow(missing[0], found)
+        return Code(
+            name,
+            tuple(each.found.file for each in found.modules if each.found.file is not None),
+            self._shown(own),
+            needs,
+            imported=tuple(self._shown(each.found.file) for each in imported if each.found.file),
+            refused=refused,
+            inputs=tuple(each.found.file for each in needed if each.found.file is not None),
+            beyond=tuple(each.name for each in needed if not each.own),
+            installed=found.installed,
+            source=found.source,
+        )
+
+    def _to_allow(self, module: Module, found: Closure) -> tuple[Path, str]:
+        """Return the file or folder that has to be allowed for a module, and what to call it."""
+        file, own = module.found.file, found.main.found.file
+        assert file is not None and own is not None, "what is in no file needs no permission"
+        shown = self._shown(file)
+        if module in found.imported:
+            shown += f", which {self._shown(own)} imports"
+        # The whole package, or the file alone.
+        top = module.name.partition(".")[0]
+        packages = [each.found.search for each in found.modules if each.name == top]
+        folder = packages[0][0] if packages and packages[0] else None
+        return (file if folder is None else Path(folder).resolve()), shown
 
     def refuse(self, code: Code) -> None:
         """Refuse code that may not be executed.
@@ -140,7 +177,8 @@ class Rule:
         if code.needs is not None:
             raise Wrong(
                 "class",
-                f"names code outside the experiment's folder, which is not executed: {code.shown}",
+                "names code outside the experiment's folder, which is not executed: "
+                f"{code.refused}",
                 f"code in {self.folder}, or --allow-code {code.needs} "
                 "(allow_code=… in Python) if you trust it",
             )
@@ -150,7 +188,7 @@ class Rule:
             return True
         if not file.is_relative_to(self.folder):
             return False
-        return _INSTALLED.isdisjoint(file.relative_to(self.folder).parts)
+        return imports.INSTALLED.isdisjoint(file.relative_to(self.folder).parts)
 
     def _shown(self, file: Path) -> str:
         if file.is_relative_to(self.folder):
@@ -187,6 +225,11 @@ def passed(name: str) -> None:
     _PASSED.add(name)
 
 
+def was_passed(name: str) -> bool:
+    """Return whether the program itself has passed the class of this name."""
+    return name in _PASSED
+
+
 def split(name: str) -> tuple[str, str]:
     """Return the file or module of a class, and the class in it.
 
@@ -200,7 +243,59 @@ def split(name: str) -> tuple[str, str]:
     return place, path
 
 
-def _file(place: str, folder: Path) -> tuple[Path, ...]:
+def closure_of(name: str, folder: Path) -> Closure:
+    """Read the code of a class, and all that it imports, without executing any.
+
+    Modules are looked for beside the file of the class, then in the experiment's folder, then where
+    Python's import looks.
+
+    Args:
+        name: as in the experiment.
+        folder: the experiment's folder.
+
+    Raises:
+        Wrong: there is no such file or module, or it cannot be read.
+    """
+    place = split(name)[0]
+    try:
+        if place.endswith(".py"):
+            file = _file(place, folder)
+            search = [*dict.fromkeys([file.parent, (folder / place).parent.resolve(), folder])]
+            main = file.stem if file.stem.isidentifier() else re.sub(r"\W", "_", file.stem) + "_py"
+            found = imports.closure(main, Found(file, None), (), search, own=True)
+            _require_python(found)
+            return found
+        if name not in _PASSED:
+            steps = _module(place, [str(folder)])
+            if steps is not None:
+                return imports.closure(place, steps[-1][1], steps[:-1], [folder], own=True)
+        steps = _module(place, ())
+        if steps is None:
+            raise Wrong(
+                "class", f"names a module that is not found: {_missing(place, folder)}", ACCEPTED
+            )
+        return imports.closure(place, steps[-1][1], steps[:-1], [], own=False)
+    except imports.TooMuch as error:
+        raise Wrong("class", str(error), ACCEPTED) from error
+    except OSError as error:
+        raise Wrong("class", f"needs a file that cannot be read: {error}", ACCEPTED) from error
+
+
+def _require_python(found: Closure) -> None:
+    """Refuse a file of a class that is no Python."""
+    try:
+        ast.parse(found.main.text)
+    except (SyntaxError, ValueError) as error:
+        line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+        raise Wrong(
+            "class",
+            f"cannot be loaded from {found.main.found.file}{line}: {type(error).__name__}: "
+            f"{error.msg if isinstance(error, SyntaxError) else error}",
+            "a file in Python",
+        ) from None
+
+
+def _file(place: str, folder: Path) -> Path:
     path = folder / place
     try:
         found = path.resolve()
@@ -209,54 +304,46 @@ def _file(place: str, folder: Path) -> tuple[Path, ...]:
         there = False
     if not there:
         raise Wrong("class", f"names a file that cannot be read: {path}", ACCEPTED)
-    return (found,)
+    return found
 
 
-def _module(name: str, folder: Path) -> tuple[Path, ...]:
-    """Find the files that importing a module executes, as the import system would find them."""
-    files = []
+def _module(name: str, search: Sequence[str]) -> list[tuple[str, Found]] | None:
+    """Find a module and the packages that it is in, the outermost first.
+
+    Args:
+        name: its dotted name.
+        search: the folders that it has to be in; without any, where Python's import finds it.
+
+    Raises:
+        Wrong: the name is that of a folder, or of a module that is in no file.
+    """
+    steps = []
     parts = name.split(".")
-    entries: Sequence[str] | None = [str(folder), *(entry or os.curdir for entry in sys.path)]
-    for number in range(len(parts)):
-        full = ".".join(parts[: number + 1])
-        loaded = sys.modules.get(full)
-        if loaded is not None:
-            file = getattr(loaded, "__file__", None)
-            entries = getattr(loaded, "__path__", None)
-            if file is None and entries is None:
-                raise Wrong(
-                    "class",
-                    f"names a module that is not in a file: {full}",
-                    f"{ACCEPTED}; a class of a program or notebook is passed as such",
-                )
-        else:
-            spec = _spec(full, entries or [])
-            if spec is None:
-                raise Wrong("class", f"names a module that is not found: {full}", ACCEPTED)
-            file = spec.origin if spec.loader is not None else None
-            entries = spec.submodule_search_locations
-        if file is not None:
-            files.append(Path(file).resolve())
-    if not files or (entries is not None and file is None):
+    for count in range(len(parts)):
+        full = ".".join(parts[: count + 1])
+        found = imports.locate(full, search)
+        if found is None or found[1] is not bool(search):
+            if not search and full in sys.modules:
+                raise _in_no_file(full)
+            return None
+        if found[0].file is None and found[0].search is None:
+            raise _in_no_file(full)
+        steps.append((full, found[0]))
+    if steps[-1][1].file is None:
         raise Wrong("class", f"names a folder and not a module: {name}", ACCEPTED)
-    return tuple(files)
+    return steps
 
 
-def _spec(name: str, entries: Sequence[str]) -> machinery.ModuleSpec | None:
-    """Find a module in folders; one without a loader is a folder, part of a namespace."""
-    if "." not in name and (
-        name in sys.builtin_module_names or machinery.FrozenImporter.find_spec(name) is not None
-    ):
-        return None
-    space = None
-    for entry in entries:
-        spec = machinery.FileFinder(entry, *_LOADERS).find_spec(name)
-        if spec is None:
-            continue
-        if spec.loader is not None:
-            return spec
-        if space is None:
-            space = spec
-        elif space.submodule_search_locations is not None:
-            space.submodule_search_locations.extend(spec.submodule_search_locations or [])
-    return space
+def _in_no_file(name: str) -> Wrong:
+    return Wrong(
+        "class",
+        f"names a module that is not in a file: {name}",
+        f"{ACCEPTED}; a class of a program or notebook is passed as such",
+    )
+
+
+def _missing(name: str, folder: Path) -> str:
+    """Return the first part of a module's name that is not found."""
+    parts = name.split(".")
+    names = (".".join(parts[: count + 1]) for count in range(len(parts)))
+    return next((each for each in names if imports.locate(each, [str(folder)]) is None), name)

@@ -2,8 +2,9 @@
 
 A queue is named `"my_queue.py:MyQueue"`, a file beside the experiment's, or
 `"package.module:MyQueue"`, which is imported. The hash of its source is part of the scenario, so
-that a result is never taken for one of a class that has changed. What else the class imports is
-not looked at. Where the code lies, and whether it may be executed, is found out in `code` before.
+that a result is never taken for one of a class that has changed. The modules that it imports are
+part of the hash, and so are the versions of the installed packages among them. Where the code lies,
+what it imports, and whether it may be executed, is found out in `code` before.
 """
 
 from __future__ import annotations
@@ -12,22 +13,31 @@ import dataclasses
 import functools
 import hashlib
 import importlib
-import importlib.util
 import inspect
 import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from redtail.errors import QueueError, SpecError
+from redtail.inputs import modules
 from redtail.inputs.code import ACCEPTED as _ACCEPTED
-from redtail.inputs.code import Code, Refusal, Rule, folder_of, passed, split
+from redtail.inputs.code import (
+    Code,
+    Refusal,
+    Rule,
+    closure_of,
+    folder_of,
+    passed,
+    split,
+    was_passed,
+)
 from redtail.inputs.code import Wrong as _Wrong
+from redtail.inputs.imports import INSTALLED, Closure, installed_package
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -74,7 +84,8 @@ _METHODS = {"enqueue": "self, packet, now", "dequeue": "self, now"}
 
 # Modules are loaded one at a time: threads that make plans share `sys.path` and `sys.modules`.
 _LOADING = threading.RLock()
-# The hash of the file that each module was imported from, when it was first looked at.
+# The hash of the file that each module was imported from, when it was first looked at. Only of
+# modules that Python itself imports; the others are loaded from what was read (`modules`).
 _IMPORTED: dict[str, str] = {}
 
 
@@ -112,27 +123,33 @@ class Located:
         return found
 
     def pack(self) -> dict[str, bytes]:
-        """Return the files that the class and those it inherits from are written in.
+        """Return the files that the class needs: its own, and those of modules that it imports.
 
-        They are for a process that has not got them. What else the class imports is not among
-        them, and must be there.
+        They are for a process that has not got them. Installed packages are not among them, and
+        must be there.
 
         Raises:
             QueueError: they are not in the folder of the experiment.
         """
+        self.load()
         files = {}
         folder = Path(self.folder)
-        for each in self.load().__mro__:
-            module = sys.modules.get(each.__module__)
-            if not _is_own(each.__module__) or module is None:
+        closure = _closure(self.name, folder)
+        if closure is None:
+            raise QueueError(
+                f"{self.place}: a worker does not have this class, which is in no file and cannot "
+                "be sent; write it into a file"
+            )
+        for each in closure.modules:
+            path = each.found.file
+            if path is None or installed_package(each):
                 continue
-            path = Path(getattr(module, "__file__", None) or "").resolve()
-            if not path.is_relative_to(folder) or not path.is_file():
+            if not path.is_relative_to(folder):
                 raise QueueError(
-                    f"{self.place}: a worker does not have {each.__module__}, which is not in "
+                    f"{self.place}: a worker does not have {each.name}, which is not in "
                     f"{folder} and cannot be sent; install it where the workers are"
                 )
-            files[path.relative_to(folder).as_posix()] = path.read_bytes()
+            files[path.relative_to(folder).as_posix()] = each.text
         return files
 
     def unpack(self, content: Mapping[str, bytes]) -> Located:
@@ -177,17 +194,19 @@ class Resolver:
         self.found: dict[str, tuple[QueueClass, str]] = {}
 
     def __call__(self, name: str, params: Mapping[str, Any]) -> str | Refusal | None:
-        """Return the hash of a class's source, or what is wrong with it; None if not loaded."""
+        """Return the hash of a class's source, or what is wrong with it.
+
+        None if the class has to be loaded for it, and is not.
+        """
         try:
             if name not in self.code:
                 self.code[name] = self.rule.locate(name, self.folder)
             if self.refuse:
                 self.rule.refuse(self.code[name])
             if not self.load:
-                return None
+                return self.code[name].source or None
             if name not in self.found:
                 self.found[name] = find(name, self.folder)
-                _require_found_there(self.code[name])
             found, source = self.found[name]
             _check_params(found, params)
         except _Wrong as wrong:
@@ -200,16 +219,6 @@ class Resolver:
             name: Located(name, str(self.folder), source, places.get(name, name))
             for name, (_, source) in self.found.items()
         }
-
-
-def _require_found_there(code: Code) -> None:
-    """Refuse a module that Python took from another file than the one that is allowed."""
-    module = sys.modules.get(split(code.name)[0])
-    file = getattr(module, "__file__", None)
-    if code.files and file is not None and Path(file).resolve() != code.files[-1]:
-        raise _Wrong(
-            "class", f"was imported from {file} and not from {code.shown}", "a name of its own"
-        )
 
 
 def name_of(given: type) -> str:
@@ -239,11 +248,9 @@ def find(name: str, folder: Path) -> tuple[QueueClass, str]:
         _Wrong: there is none, or it is no queue.
     """
     place, path = split(name)
+    closure = _closure(name, folder)
     with _LOADING:
-        if place.endswith(".py"):
-            module = _from_file(folder / place)
-        else:
-            module = _from_module(place, folder)
+        module = _from_module(place) if closure is None else _loaded(closure, place)
         found: Any = module
         for part in path.split("."):
             if not hasattr(found, part):
@@ -260,7 +267,15 @@ def find(name: str, folder: Path) -> tuple[QueueClass, str]:
                     f"a class with {_signatures()}",
                 )
             _check_method(found, method, arguments)
-        return found, _source(found)
+        return found, _typed(found) if closure is None else closure.source
+
+
+def _closure(name: str, folder: Path) -> Closure | None:
+    """Read the code of a class; None if it was typed into a notebook or a shell."""
+    module = sys.modules.get(split(name)[0])
+    if module is not None and was_passed(name) and getattr(module, "__file__", None) is None:
+        return None
+    return closure_of(name, folder)
 
 
 def _signatures() -> str:
@@ -317,36 +332,60 @@ def _classes(module: ModuleType) -> str:
     return ", ".join(names) or "a class"
 
 
-def _from_file(path: Path) -> ModuleType:
-    try:
-        text = path.read_bytes()
-    except (OSError, ValueError) as error:  # a name with a null byte, too
-        raise _Wrong("class", f"names a file that cannot be read: {path}", _ACCEPTED) from error
-    # The name is that of the content: a file that has changed is another module.
-    digest = _hash(str(path.resolve()).encode() + b"\0" + text)
-    name = f"redtail_queue_{digest}"
-    module = sys.modules.get(name)
-    if module is not None:
+def _loaded(closure: Closure, place: str) -> ModuleType:
+    """Load the module of a class, apart from others or as Python imports it."""
+    if not closure.main.own:
+        module = _from_module(place)
+        file = getattr(module, "__file__", None)
+        if file is not None and Path(file).resolve() != closure.main.found.file:
+            raise _Wrong(
+                "class",
+                f"was imported from {file} and not from {closure.main.found.file}",
+                "a name of its own",
+            )
+        for each in closure.modules:
+            if each.name in sys.modules and each.found.file is not None:
+                digest = hashlib.sha256(each.text).hexdigest()
+                if _IMPORTED.setdefault(each.name, digest) != digest:
+                    raise _Wrong(
+                        "class",
+                        "needs a file that has changed since Python imported it: "
+                        f"{each.found.file}",
+                        "Python started anew, or code in the experiment's folder",
+                    )
         return module
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise _Wrong("class", f"names a file that Python cannot load: {path}", _ACCEPTED)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    before = set(sys.modules)
     try:
-        with _importable(path.parent):
-            # Not by the loader, which compares times of files and may take an older version.
-            exec(compile(text, str(path), "exec"), module.__dict__)
+        module = modules.load(closure)
     except BaseException as error:
-        del sys.modules[name]
-        raise _not_loaded(error, str(path)) from error
+        raise _not_loaded(error, str(closure.main.found.file)) from error
+    for name in set(sys.modules) - before:
+        if not name.startswith(modules.PREFIX):
+            _require_not_of(closure, name)
     return module
 
 
-def _from_module(name: str, folder: Path) -> ModuleType:
+def _require_not_of(closure: Closure, name: str) -> None:
+    """Refuse what code has imported from its own folders by other means than `import`."""
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if file is None:
+        return
+    path = Path(file).resolve()
+    if any(path.is_relative_to(folder) for folder in closure.search) and INSTALLED.isdisjoint(
+        path.parts
+    ):
+        del sys.modules[name]
+        raise _Wrong(
+            "class",
+            f"has loaded {path} by other means than the statement import, so that no result would "
+            "be known to depend on it",
+            f"import {path.stem}",
+        )
+
+
+def _from_module(name: str) -> ModuleType:
     try:
-        with _importable(folder):
-            module = importlib.import_module(name)
+        return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             raise _Wrong(
@@ -355,7 +394,6 @@ def _from_module(name: str, folder: Path) -> ModuleType:
         raise _not_loaded(error, name) from error
     except BaseException as error:
         raise _not_loaded(error, name) from error
-    return module
 
 
 def _not_loaded(error: BaseException, what: str) -> BaseException:
@@ -368,76 +406,37 @@ def _not_loaded(error: BaseException, what: str) -> BaseException:
 def _without_ours(error: Exception) -> Exception:
     """Remove from a traceback the lines of redtail and of the import system."""
     frames = error.__traceback__
+    ours = (__file__, modules.__file__)
     while frames is not None and (
-        frames.tb_frame.f_code.co_filename == __file__
+        frames.tb_frame.f_code.co_filename in ours
         or "importlib" in frames.tb_frame.f_code.co_filename
     ):
         frames = frames.tb_next
     return error.with_traceback(frames)
 
 
-@contextmanager
-def _importable(folder: Path) -> Iterator[None]:
-    """Let modules in a folder be imported, as when a script there runs."""
-    sys.path.insert(0, str(folder))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(folder))
+def _typed(found: type) -> str:
+    """Return the hash of a class that is in no file: of its methods and of those it inherits.
 
-
-def _source(found: QueueClass) -> str:
-    """Return the hash of the files in which a class and those it inherits from are written."""
-    parts = []
+    Raises:
+        _Wrong: they cannot be read.
+    """
+    texts = []
     for each in found.__mro__:
-        module = each.__module__
-        if not _is_own(module):
+        if each.__module__ != found.__module__:
             continue
-        parts.append(f"{each.__qualname__}\0".encode() + _text(each))
-    return _hash(b"\0".join(parts))
-
-
-def _is_own(module: str) -> bool:
-    """Return whether a class in this module is a user's."""
-    return module not in ("builtins", "abc", "typing") and module.partition(".")[0] != "redtail"
-
-
-def _text(found: type) -> bytes:
-    module = sys.modules.get(found.__module__)
-    file = getattr(module, "__file__", None)
-    if file is not None:
+        # What was typed is known to `inspect`, by the functions.
+        functions = [value for value in vars(each).values() if inspect.isfunction(value)]
         try:
-            text = Path(file).read_bytes()
-        except OSError as error:
+            texts += [each.__qualname__, *map(inspect.getsource, functions)]
+        except (OSError, TypeError):
             raise _Wrong(
-                "class", f"has a source that cannot be read: {file}", "a class in a file"
-            ) from error
-        name = found.__module__
-        if not name.startswith("redtail_queue_"):
-            before = _IMPORTED.setdefault(name, _hash(text))
-            if before != _hash(text):
-                raise _Wrong(
-                    "class",
-                    f"is in a file that has changed since Python imported it: {file}",
-                    "Python started anew, or the file by its name, as in "
-                    f'"{Path(file).name}:{found.__qualname__}"',
-                )
-        return text
-    # A notebook: what was typed is known to `inspect`, by the functions.
-    functions = [value for value in vars(found).values() if inspect.isfunction(value)]
-    try:
-        return "\n".join(map(inspect.getsource, functions)).encode()
-    except (OSError, TypeError):
-        raise _Wrong(
-            "class",
-            "has no source that can be read, so its results could not be distinguished from "
-            "those of another version",
-            "a class in a file",
-        ) from None
-
-
-def _hash(text: bytes) -> str:
-    return hashlib.sha256(text).hexdigest()[:16]
+                "class",
+                "has no source that can be read, so its results could not be distinguished from "
+                "those of another version",
+                "a class in a file",
+            ) from None
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
 def failure(error: Any, queues: Mapping[str, Located]) -> QueueError:

@@ -566,6 +566,7 @@ class _Study:
                 text=plan.text,
                 form=plan.form,
                 inputs=plan.inputs,
+                packages=plan.packages,
             ),
             report=plan.report,
         )
