@@ -220,3 +220,51 @@ def test_a_file_name_with_a_null_byte_is_refused(old: str, new: str, part: str) 
         redtail.check(redtail.Toml(GOOD.replace(old, new, 1)))
     with pytest.raises(SpecError, match="cannot be read: embedded null byte"):
         redtail.check("\0.toml")
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "bad.toml"
+    text = GOOD.replace("10 Mbit/s", "10 Mbyte/s", 1)
+    path.write_text(text.replace('"tail-drop"', '"DropTail"').replace("flows = 4", "flow = 4"))
+    done = command("check", str(path))
+    assert done.returncode == 2
+    lines = done.stderr.splitlines()
+    assert f"{path}:7: bottleneck.rate" in lines[0]
+    assert f'{path}:9: bottleneck.queue.kind = "DropTail" is not known' in lines[1]
+    assert lines[1].endswith('did you mean "tail-drop" ("DropTail" in ns-2)?')
+    assert f"{path}:14: traffic.ftp.flow: unknown key" in lines[2]
+    assert len(lines) == 3
+
+
+def test_metrics_and_backends_that_are_none_are_told_together() -> None:
+    text = GOOD.replace(
+        "replications = 2",
+        'replications = { until = "no within 5 %" }\nbackend = "none"\nreport.metrics = ["none"]',
+    )
+    with pytest.raises(SpecError) as refused:
+        redtail.check(redtail.Toml(text))
+    lines = str(refused.value).splitlines()
+    assert len(lines) == 3
+    parts = ("no run has the metric no", "report.metrics", '"none"')
+    for line, part in zip(lines, parts, strict=True):
+        assert part in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("list", "queues", "FqCoDelQueueDisc"), "fq-codel"),
+        (("list", "tcp", "TcpCubic"), "cubic"),
+        (("list", "traffic", "BulkSendApplication"), "bulk"),
+        (
+            ("parameters", "--rate", "1Mbit/s", "--rtt", "9ms", "--flows", "1", "--queue", "pfifo"),
+            "tail-drop",
+        ),
+        (("advise", "--down", "9Mbit/s", "--up", "9Mbit/s", "--queues", "fq_codel"), "fq-codel"),
+    ],
+)
+def test_words_of_other_programs_get_ours(arguments: tuple[str, ...], meant: str) -> None:
+    done = command(*arguments)
+    assert done.returncode == 2
+    word = arguments[-1]
+    assert f'did you mean "{meant}" ("{word}" in ' in done.stderr

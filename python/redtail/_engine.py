@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -696,6 +696,19 @@ def schema() -> dict[str, Any]:
     """Return the JSON schema of the experiment file."""
     found: dict[str, Any] = json.loads(native().schema())
     return found
+
+
+def hint(word: str, known: Iterable[str]) -> str:
+    """Return what a user probably meant by a word, as the end of a message.
+
+    Words of ns-2, ns-3, tc and other programs are known too. Empty if nothing is like it.
+
+    >>> hint("DropTail", ["red", "tail-drop"])
+    '; did you mean "tail-drop" ("DropTail" in ns-2)?'
+    """
+    # A stand-in for the native module may not have the function.
+    found = getattr(native(), "hint", None)
+    return "" if found is None else str(found(word, list(known)))
 
 
 def presets() -> Any:

@@ -269,6 +269,15 @@ def reference(schema: dict[str, Any], presets: dict[str, dict[str, Any]]) -> str
         "`redtail schema` prints the JSON schema for editors, and",
         "`redtail run FILE --set KEY=VALUE` overrides a key for one run.",
         "",
+        "`check` and `run` refuse a file with mistakes, and name all of them at once, up to 20,",
+        "each with its line. What follows from another mistake is not named. Where a word of ns-2,",
+        "ns-3, tc, Linux or iperf3 stands for one of redtail (`DropTail`, `FqCoDelQueueDisc`,",
+        "`pfifo`, `TcpCubic`), the message says which.",
+        "",
+        "A value that a factor or every case replaces is never used, and is checked nevertheless:",
+        "its kind, its keys and its units have to be right. It may lack keys, because the cases",
+        "may be all that gives them.",
+        "",
     ]
     rest = dict(classes.sections)
     lines += _page(catalog, "Top level", rest.pop("Experiment"))

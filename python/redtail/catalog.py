@@ -318,8 +318,9 @@ def listing(part: str, kind: str | None, width: int = _WIDTH) -> str:
     sections = catalog.queues if part == "queues" else catalog.traffic
     chosen = [section for section in sections if kind in (None, section.kind)]
     if not chosen:
-        known = ", ".join(str(section.kind) for section in sections)
-        raise SpecError(f"there is no kind {kind!r} of {part}; accepted: {known}")
+        known = [str(section.kind) for section in sections]
+        hint = _engine.hint(kind or "", known)
+        raise SpecError(f"there is no kind {kind!r} of {part}; accepted: {', '.join(known)}{hint}")
     blocks = ["\n".join(_section_lines(catalog, section, width)) for section in chosen]
     if kind is None:
         rows = [(str(section.kind), section.description) for section in sections]
@@ -434,8 +435,9 @@ def _tcp_listing(catalog: Catalog, kind: str | None, width: int) -> str:
     values = _engine.presets()
     chosen = [preset for preset in presets if kind in (None, preset.value)]
     if not chosen:
-        known = ", ".join(str(preset.value) for preset in presets)
-        raise SpecError(f"there is no TCP preset {kind!r}; accepted: {known}")
+        known = [str(preset.value) for preset in presets]
+        hint = _engine.hint(kind or "", known)
+        raise SpecError(f"there is no TCP preset {kind!r}; accepted: {', '.join(known)}{hint}")
     lines = []
     if kind is None:
         rows = [(str(preset.value), preset.description) for preset in presets]

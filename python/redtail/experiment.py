@@ -7,7 +7,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Unpack
@@ -138,13 +138,40 @@ def _planned(
         allow_code=options.get("allow_code", ()),
         within=within,
     )
-    _refuse_unknown_metrics(plan)
     metrics = selection.split(options.get("metrics"))
-    if metrics or plan.report:
-        selection.of_plan(plan, metrics)
-        plan = replace(plan, report=tuple(metrics) or plan.report)
-    backends.chosen(None, [plan])
+
+    def known_metrics() -> None:
+        if metrics or plan.report:
+            selection.of_plan(plan, metrics)
+
+    _refuse_all(
+        lambda: _refuse_unknown_metrics(plan),
+        known_metrics,
+        lambda: backends.chosen(None, [plan]),
+    )
+    if metrics:
+        plan = replace(plan, report=tuple(metrics))
     return replace(plan, warnings=(*plan.warnings, *_same_users(plan)))
+
+
+def _refuse_all(*checks: Callable[[], object]) -> None:
+    """Make checks of an experiment, and tell all that they refuse at once.
+
+    Raises:
+        SpecError: one of them has.
+    """
+    refused = []
+    for check in checks:
+        try:
+            check()
+        except SpecError as error:
+            refused.append(error)
+    if len(refused) == 1:
+        raise refused[0]
+    if refused:
+        first = refused[0]
+        text = "\n".join(map(str, refused))
+        raise SpecError(text, file=first.file, line=first.line, key=first.key)
 
 
 def measured(source: Source) -> Measured:

@@ -682,6 +682,13 @@ fn schema() -> String {
     redtail_spec::schema().to_string()
 }
 
+/// What a user probably meant by a word, as the end of a message; empty if nothing is like it.
+#[pyfunction]
+fn hint(word: &str, known: Vec<String>) -> String {
+    let known: Vec<_> = known.iter().map(String::as_str).collect();
+    redtail_spec::hint(word, &known)
+}
+
 /// The definitions of all metrics, as JSON text.
 #[pyfunction]
 fn metrics() -> String {
@@ -815,8 +822,12 @@ fn advise(
             let value = value.map_or("", |(_, value)| value);
             let (problem, accepted) = (&error.problem, &error.accepted);
             let quote = if key == "flows" { "" } else { "\"" };
+            let hint = match key {
+                "queue" => redtail_spec::hint(value, &redtail_qdisc::advise::KINDS),
+                _ => String::new(),
+            };
             let raised = SpecError::new_err(format!(
-                "{key} = {quote}{value}{quote} {problem}; accepted: {accepted}"
+                "{key} = {quote}{value}{quote} {problem}; accepted: {accepted}{hint}"
             ));
             raised.value(py).setattr("key", key)?;
             Err(raised)
@@ -854,6 +865,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(batch::run_many, module)?)?;
     module.add_function(wrap_pyfunction!(run_captured, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(hint, module)?)?;
     module.add_function(wrap_pyfunction!(rate_bps, module)?)?;
     module.add_function(wrap_pyfunction!(time_s, module)?)?;
     module.add_function(wrap_pyfunction!(si_value, module)?)?;

@@ -16,6 +16,7 @@ use serde::{Deserializer, forward_to_deserialize_any};
 use crate::error::{Problem, did_you_mean};
 use crate::node::{Entry, Node, Table, Value};
 use crate::origin::Origin;
+use crate::words;
 
 /// The key that chooses the variant of an enum.
 pub(crate) const KIND: &str = "kind";
@@ -97,6 +98,98 @@ impl Fault {
         text
     }
 
+    /// The key of what is wrong: of the value, or of what is missing.
+    pub(crate) fn place(&self) -> String {
+        match (&self.cause, self.key()) {
+            (Cause::MissingKey { key, .. }, table) if table.is_empty() => key.clone(),
+            (Cause::MissingKey { key, .. }, table) => format!("{table}.{key}"),
+            (_, key) => key,
+        }
+    }
+
+    /// Whether what is wrong is a stand-in of [`Fault::mended`].
+    pub(crate) fn is_of_stand_in(&self) -> bool {
+        (self.at.as_ref()).is_some_and(|(origin, _)| *origin == stand_in())
+    }
+
+    /// Whether a key is missing, and nothing that is there is wrong.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self.cause, Cause::MissingKey { .. })
+    }
+
+    /// Trees in which this is put right, in the order in which they should be tried. Some may be wrong there in
+    /// another way.
+    pub(crate) fn mended(&self, root: &Node) -> Vec<Node> {
+        let steps: Vec<_> = self.path.iter().rev().collect();
+        let changed = |change: &dyn Fn(&mut Node)| {
+            let mut tree = root.clone();
+            change(&mut tree);
+            tree
+        };
+        // With another value of a key in a table, or without it.
+        let with = |table: &[&Step], key: &str, value: Option<Node>| {
+            changed(&|tree| {
+                let Some(table) = inside(tree, table).and_then(Node::as_table_mut) else {
+                    return;
+                };
+                match &value {
+                    Some(value) => table.insert(key, value.clone()),
+                    None => drop(table.remove(key)),
+                }
+            })
+        };
+        let name = steps.iter().rev().find_map(|step| match step {
+            Step::Entry { name, .. } => name.clone(),
+            Step::Key(_) => None,
+        });
+        let stand_ins = || stand_ins(&self.cause, name.as_deref().unwrap_or("x"));
+        let replaced = |path: &[&Step]| -> Vec<Node> {
+            let put = |value: Node| {
+                changed(&|tree| {
+                    if let Some(place) = inside(tree, path) {
+                        *place = value.clone();
+                    }
+                })
+            };
+            stand_ins().into_iter().map(put).collect()
+        };
+        match (&self.cause, steps.as_slice()) {
+            (Cause::MissingKey { key, .. }, table) if key != KIND => {
+                let values = stand_ins().into_iter();
+                values.map(|value| with(table, key, Some(value))).collect()
+            }
+            (Cause::UnknownKey { accepted }, [table @ .., Step::Key(key)]) => {
+                let mut trees = Vec::new();
+                let place = inside(&mut root.clone(), table).and_then(|node| {
+                    let table = node.as_table()?;
+                    let meant = meant(key, accepted).filter(|meant| table.get(meant).is_none())?;
+                    Some((meant, table.get(key)?.clone()))
+                });
+                if let Some((meant, value)) = place {
+                    // The value of a key that is misspelt is looked at as well.
+                    let mut tree = with(table, key, None);
+                    if let Some(table) = inside(&mut tree, table).and_then(Node::as_table_mut) {
+                        table.insert(meant, value);
+                    }
+                    trees.push(tree);
+                }
+                trees.push(with(table, key, None));
+                trees
+            }
+            (Cause::MissingKey { .. }, table) => replaced(table),
+            // Of another kind it would have other keys.
+            (_, [table @ .., Step::Key(kind)]) if kind == KIND => replaced(table),
+            (_, [table @ .., Step::Key(key)]) => {
+                let values = stand_ins().into_iter().map(Some);
+                std::iter::once(None)
+                    .chain(values)
+                    .map(|value| with(table, key, value))
+                    .collect()
+            }
+            (_, steps) => replaced(steps),
+        }
+    }
+
     /// For an unknown key: the keys that are accepted.
     pub(crate) fn accepted_keys(&self) -> Option<&[&'static str]> {
         match &self.cause {
@@ -172,11 +265,78 @@ impl Fault {
     }
 }
 
-/// `; did you mean "queue"?`, or nothing.
-pub(crate) fn hint(word: &str, known: &[&str]) -> String {
+/// `; did you mean "queue"?`, or nothing. For a word of another program `; did you mean "tail-drop" ("DropTail" in
+/// ns-2)?`.
+pub fn hint(word: &str, known: &[&str]) -> String {
+    if let Some((ours, program)) = words::meaning(word, known) {
+        return format!("; did you mean {ours:?} ({word:?} in {program})?");
+    }
     did_you_mean(word, known.iter().copied())
         .map(|meant| format!("; did you mean {meant:?}?"))
         .unwrap_or_default()
+}
+
+/// The entry of `known` that [`hint`] names.
+fn meant<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let theirs = words::meaning(word, known).map(|(ours, _)| ours);
+    theirs.or_else(|| did_you_mean(word, known.iter().copied()))
+}
+
+/// The node at a path.
+fn inside<'t>(root: &'t mut Node, path: &[&Step]) -> Option<&'t mut Node> {
+    path.iter()
+        .try_fold(root, |here, step| match (step, &mut here.value) {
+            (Step::Key(key), Value::Table(table)) => table.get_mut(key),
+            (Step::Entry { number, .. }, Value::Array(nodes)) => nodes.get_mut(number - 1),
+            _ => None,
+        })
+}
+
+/// Values that some key accepts: one of each form that an experiment file has. `name` is that of the group or
+/// class around the key.
+fn stand_ins(cause: &Cause, name: &str) -> Vec<Node> {
+    let text = |text: &str| Node::text(text, stand_in());
+    let node = |value: Value| Node {
+        value,
+        origin: stand_in(),
+    };
+    let table = |entries: &[(&str, &str)]| {
+        let mut table = Table::default();
+        for (key, value) in entries {
+            table.insert(key, text(value));
+        }
+        node(Value::Table(table))
+    };
+    let known = match cause {
+        Cause::NotOneOf(known)
+        | Cause::MissingKey {
+            accepted: Some(known),
+            ..
+        } => known.first().copied(),
+        _ => None,
+    };
+    let queue = table(&[(KIND, "tail-drop"), ("limit", "100 packets")]);
+    let mut found: Vec<_> = known.into_iter().map(text).collect();
+    found.extend(["10 Mbit/s", "10 ms", "10 kB", "100 packets", "x"].map(text));
+    found.extend([Value::Integer(1), Value::Float(0.5), Value::Bool(true)].map(node));
+    found.extend([
+        queue.clone(),
+        table(&[("name", name), (KIND, "bulk")]),
+        node(Value::Array(vec![])),
+        node(Value::Array(vec![table(&[("name", name), (KIND, "bulk")])])),
+        table(&[]),
+    ]);
+    let mut link = table(&[("rate", "10 Mbit/s"), ("delay", "10 ms")]);
+    if let Some(link) = link.as_table_mut() {
+        link.insert("queue", queue);
+    }
+    found.push(link);
+    found
+}
+
+/// Where stand-ins come from. No message has it: a tree in which one is wrong is not taken.
+fn stand_in() -> Origin {
+    Origin::Set("a stand-in".into())
 }
 
 /// A [`Fault`] as serde's error type. It is boxed to keep every `Result` small.

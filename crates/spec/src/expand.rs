@@ -6,6 +6,7 @@
 use crate::de::hint;
 use crate::error::Problem;
 use crate::format;
+use crate::mistakes::Known;
 use crate::node::{Entry, Node, Table, Value};
 use crate::origin::Origin;
 use crate::paths;
@@ -41,6 +42,11 @@ impl Put<'_> {
     /// Number of steps in its key. A value inside another value is set after that one.
     pub(crate) fn depth(&self) -> usize {
         self.key.matches('.').count()
+    }
+
+    /// Whether it sets this key.
+    pub(crate) fn sets(&self, key: &str) -> bool {
+        self.key == key
     }
 
     /// The key and the value that results show.
@@ -305,6 +311,24 @@ impl Factor {
         Ok(hidden == self.cases.len())
     }
 
+    /// The keys that it sets in every case.
+    pub(crate) fn always_sets(&self) -> Vec<&str> {
+        let keys = self.keys();
+        let in_all = |key: &&str| {
+            let mut cases = self.cases.iter();
+            cases.all(|case| case.iter().any(|(own, _)| own == key))
+        };
+        keys.into_iter().filter(in_all).collect()
+    }
+
+    /// What messages call it.
+    pub(crate) fn name(&self) -> String {
+        match self.cases.is_empty() {
+            true => format!("{FACTORS}.{:?}", self.key),
+            false => format!("every [[{CASE}]]"),
+        }
+    }
+
     /// Whether this key, or the start of it, comes from this factor.
     pub(crate) fn gives(&self, key: &str) -> bool {
         match self.cases.as_slice() {
@@ -398,31 +422,58 @@ fn without_label(value: &Node) -> Node {
     value
 }
 
-/// Takes the list of cases and the factors out of the file, in their order.
-pub(crate) fn take_factors(root: &mut Node) -> Result<Vec<Factor>, Problem> {
+/// Takes the list of cases and the factors out of the file, in their order. What is wrong with them is added to
+/// `problems`, and the keys that such a factor would set to `known`.
+pub(crate) fn take_factors(
+    root: &mut Node,
+    problems: &mut Vec<Problem>,
+    known: &mut Known,
+) -> Vec<Factor> {
     let mut factors = Vec::new();
-    factors.extend(take_cases(root)?);
+    let cases = root.as_table().and_then(|table| table.get(CASE)).cloned();
+    match take_cases(root) {
+        Ok(found) => factors.extend(found),
+        Err(problem) => {
+            problems.push(problem);
+            let mut puts = Vec::new();
+            for case in cases
+                .iter()
+                .flat_map(|cases| cases.as_array().unwrap_or_default())
+            {
+                if let Some(table) = case.as_table() {
+                    keys_of_case("", table, &mut puts);
+                }
+            }
+            puts.iter().for_each(|(key, _)| known.add(key));
+        }
+    }
     let Some(entry) = root.as_table_mut().and_then(|table| table.remove(FACTORS)) else {
-        return Ok(factors);
+        return factors;
     };
     match entry.node.value {
         Value::Table(mut table) => {
             let zips = table.remove(ZIP);
-            collect(String::new(), &table, None, &mut factors)?;
+            collect(String::new(), &table, None, &mut factors, problems, known);
             if let Some(zips) = zips {
-                collect_zips(&zips, &mut factors)?;
+                collect_zips(&zips, &mut factors, problems, known);
             }
         }
-        _ => {
-            return Err(Problem {
-                origin: entry.origin,
-                key: Some(FACTORS.to_owned()),
-                message: format!("{FACTORS} = {}: expected a table", entry.node.shown()),
-            });
-        }
+        _ => problems.push(Problem {
+            origin: entry.origin,
+            key: Some(FACTORS.to_owned()),
+            message: format!("{FACTORS} = {}: expected a table", entry.node.shown()),
+        }),
     }
+    if let Err(problem) = given_once(&factors) {
+        problems.push(problem);
+    }
+    factors
+}
+
+/// Refuses a key that two factors set.
+fn given_once(factors: &[Factor]) -> Result<(), Problem> {
     let mut seen: Vec<&str> = Vec::new();
-    for factor in &factors {
+    for factor in factors {
         for key in factor.keys() {
             if factor.cases.is_empty() && seen.contains(&key) {
                 return Err(Problem {
@@ -437,7 +488,7 @@ pub(crate) fn take_factors(root: &mut Node) -> Result<Vec<Factor>, Problem> {
             seen.push(key);
         }
     }
-    Ok(factors)
+    Ok(())
 }
 
 /// The list of cases as a factor whose values are their names.
@@ -549,38 +600,56 @@ fn name_of_case(puts: &[(String, Node)]) -> String {
 
 /// Reads a list of tables, each with factors that change together: the first values belong together, then
 /// the second values, and so on.
-fn collect_zips(entry: &Entry, factors: &mut Vec<Factor>) -> Result<(), Problem> {
+fn collect_zips(
+    entry: &Entry,
+    factors: &mut Vec<Factor>,
+    problems: &mut Vec<Problem>,
+    known: &mut Known,
+) {
     let name = format!("{FACTORS}.{ZIP}");
-    let refuse = |origin: &Origin, message: String| {
-        Err(Problem {
+    let refuse = |problems: &mut Vec<Problem>, origin: &Origin, message: String| {
+        problems.push(Problem {
             origin: origin.clone(),
             key: Some(name.clone()),
             message,
-        })
+        });
     };
     let list = entry.node.as_array().unwrap_or_default();
     if list.is_empty() {
         let shown = entry.node.shown();
         let wanted = format!("{name} = {shown}: expected a list of tables, [[{name}]]");
-        return refuse(&entry.origin, wanted);
+        return refuse(problems, &entry.origin, wanted);
     }
     for (index, zip) in list.iter().enumerate() {
         let Some(table) = zip.as_table() else {
             let wanted = format!("{name} = {}: expected a table of factors", zip.shown());
-            return refuse(&zip.origin, wanted);
+            refuse(problems, &zip.origin, wanted);
+            continue;
         };
-        let start = factors.len();
-        collect(String::new(), table, Some(index), factors)?;
+        let (start, before) = (factors.len(), problems.len());
+        collect(String::new(), table, Some(index), factors, problems, known);
+        if problems.len() > before {
+            // The others have nothing to go in step with.
+            factors
+                .drain(start..)
+                .for_each(|factor| known.add(&factor.key));
+            continue;
+        }
         let (first, rest) = match &factors[start..] {
             [first, rest @ ..] if !rest.is_empty() => (first, rest),
             _ => {
                 let wanted = format!("{name}: expected two factors or more that go in step");
-                return refuse(&zip.origin, wanted);
+                refuse(problems, &zip.origin, wanted);
+                continue;
             }
         };
         let count = first.values.len();
         if let Some(other) = rest.iter().find(|factor| factor.values.len() != count) {
-            return refuse(&other.origin, lengths(first, other));
+            refuse(problems, &other.origin, lengths(first, other));
+            factors
+                .drain(start..)
+                .for_each(|factor| known.add(&factor.key));
+            continue;
         }
         for index in 0..count {
             let same = |earlier: &usize| {
@@ -592,11 +661,15 @@ fn collect_zips(entry: &Entry, factors: &mut Vec<Factor>) -> Result<(), Problem>
             if (0..index).any(|earlier| same(&earlier)) {
                 let origin = &factors[start].values[index].origin;
                 let number = index + 1;
-                return refuse(origin, format!("{name}: number {number} is given twice"));
+                refuse(
+                    problems,
+                    origin,
+                    format!("{name}: number {number} is given twice"),
+                );
+                break;
             }
         }
     }
-    Ok(())
 }
 
 fn lengths(first: &Factor, other: &Factor) -> String {
@@ -659,7 +732,9 @@ fn collect(
     table: &Table,
     zip: Option<usize>,
     factors: &mut Vec<Factor>,
-) -> Result<(), Problem> {
+    problems: &mut Vec<Problem>,
+    known: &mut Known,
+) {
     for entry in table.entries() {
         let key = if prefix.is_empty() {
             entry.key.clone()
@@ -667,14 +742,19 @@ fn collect(
             format!("{prefix}.{}", entry.key)
         };
         match &entry.node.value {
-            Value::Table(inner) => collect(key, inner, zip, factors)?,
+            Value::Table(inner) => collect(key, inner, zip, factors, problems, known),
             _ => {
                 let (origin, list) = (entry.origin.clone(), entry.node.clone());
-                factors.push(Factor::new(key, origin, list, zip)?);
+                match Factor::new(key.clone(), origin, list, zip) {
+                    Ok(factor) => factors.push(factor),
+                    Err(problem) => {
+                        problems.push(problem);
+                        known.add(&key);
+                    }
+                }
             }
         }
     }
-    Ok(())
 }
 
 /// Every combination of values, as an index into each factor's values; the last factor changes
@@ -791,13 +871,15 @@ fn last_step(key: &str) -> &str {
     key.rsplit('.').next().unwrap_or(key)
 }
 
-/// Removes the labels of all queues. They are for results and are not a part of a run.
-pub(crate) fn strip_labels(root: &mut Node) -> Result<(), Problem> {
+/// Removes the labels of all queues. They are for results and are not a part of a run. Returns those that are no
+/// texts.
+pub(crate) fn strip_labels(root: &mut Node) -> Vec<Problem> {
+    let mut problems = Vec::new();
     let Some(table) = root.as_table_mut() else {
-        return Ok(());
+        return problems;
     };
     if let Some(link) = table.get_mut("bottleneck") {
-        strip_link("bottleneck", link)?;
+        strip_link("bottleneck", link, &mut problems);
     }
     let hops = table
         .get_mut("chain")
@@ -809,36 +891,36 @@ pub(crate) fn strip_labels(root: &mut Node) -> Result<(), Problem> {
     }) = hops
     {
         for (index, hop) in hops.iter_mut().enumerate() {
-            strip_link(&format!("chain.hop{}", index + 1), hop)?;
+            strip_link(&format!("chain.hop{}", index + 1), hop, &mut problems);
         }
     }
-    Ok(())
+    problems
 }
 
 /// Removes the label of a queue and those of the queues inside it.
-fn strip_queue(key: &str, queue: &mut Node) -> Result<(), Problem> {
+fn strip_queue(key: &str, queue: &mut Node, problems: &mut Vec<Problem>) {
     let Some(table) = queue.as_table_mut() else {
-        return Ok(());
+        return;
     };
     let label = table.remove(LABEL);
     if let Some(label) = label.filter(|label| label.node.as_str().is_none()) {
         let key = format!("{key}.{LABEL}");
-        return Err(Problem {
+        problems.push(Problem {
             origin: label.origin,
             message: format!("{key} = {}: expected a text in quotes", label.node.shown()),
             key: Some(key),
         });
     }
-    strip_within(key, queue)
+    strip_within(key, queue, problems);
 }
 
 /// Removes the labels of the queues in a table: of its `queue` and of the queues of its classes.
-fn strip_within(key: &str, node: &mut Node) -> Result<(), Problem> {
+fn strip_within(key: &str, node: &mut Node, problems: &mut Vec<Problem>) {
     let Some(table) = node.as_table_mut() else {
-        return Ok(());
+        return;
     };
     if let Some(queue) = table.get_mut("queue") {
-        strip_queue(&format!("{key}.queue"), queue)?;
+        strip_queue(&format!("{key}.queue"), queue, problems);
     }
     if let Some(Node {
         value: Value::Array(classes),
@@ -847,22 +929,20 @@ fn strip_within(key: &str, node: &mut Node) -> Result<(), Problem> {
     {
         for class in classes {
             let name = paths::name_of(class).unwrap_or_default();
-            strip_within(&format!("{key}.{}.{name}", paths::CLASS), class)?;
+            strip_within(&format!("{key}.{}.{name}", paths::CLASS), class, problems);
         }
     }
-    Ok(())
 }
 
-fn strip_link(key: &str, link: &mut Node) -> Result<(), Problem> {
+fn strip_link(key: &str, link: &mut Node, problems: &mut Vec<Problem>) {
     let Some(table) = link.as_table_mut() else {
-        return Ok(()); // decoding says it better
+        return; // decoding says it better
     };
     if let Some(queue) = table.get_mut("queue") {
-        strip_queue(&format!("{key}.queue"), queue)?;
+        strip_queue(&format!("{key}.queue"), queue, problems);
     }
-    match table.get_mut("return") {
-        Some(back) => strip_link(&format!("{key}.return"), back),
-        None => Ok(()),
+    if let Some(back) = table.get_mut("return") {
+        strip_link(&format!("{key}.return"), back, problems);
     }
 }
 
@@ -872,7 +952,11 @@ mod tests {
 
     fn factors(text: &str) -> Result<Vec<Factor>, String> {
         let mut root = Node::from_toml(text, None).unwrap();
-        let mut factors = take_factors(&mut root).map_err(|problem| problem.message)?;
+        let mut problems = Vec::new();
+        let mut factors = take_factors(&mut root, &mut problems, &mut Known::default());
+        if let Some(problem) = problems.pop() {
+            return Err(problem.message);
+        }
         for factor in &mut factors {
             factor.label().map_err(|problem| problem.message)?;
         }
@@ -959,7 +1043,7 @@ traffic.ftp.flows = [16, 64]
         let text = "[factors]\nq = [{ kind = \"a\" }, { kind = \"b\" }]\nn = [1, 2]";
         let after = |argument: &str| {
             let mut root = Node::from_toml(text, None).unwrap();
-            let mut factors = take_factors(&mut root).unwrap();
+            let mut factors = take_factors(&mut root, &mut Vec::new(), &mut Known::default());
             Set::parse(argument)
                 .unwrap()
                 .apply(&mut root, &mut factors)

@@ -43,6 +43,7 @@ mod experiment;
 mod facts;
 mod format;
 mod load;
+mod mistakes;
 mod node;
 mod origin;
 mod outline;
@@ -51,9 +52,12 @@ mod plan;
 mod rates;
 mod replications;
 mod schema;
+mod shapes;
 mod texts;
 mod validate;
+mod words;
 
+pub use de::hint;
 pub use error::{Problem, SpecError};
 pub use experiment::{
     ChainParams, Experiment, HopParams, LinkParams, ReportParams, Scenario, Series, SeriesParams,

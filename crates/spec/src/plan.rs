@@ -5,7 +5,7 @@ use redtail_qdisc::plugin::PluginParams;
 use redtail_traffic::{AccessFilling, Dealt, Direction, TraceParams, TrafficParams};
 use serde_json::{Map, Value as Json, json};
 
-use crate::de;
+use crate::de::Fault;
 use crate::error::{Problem, SpecError, place};
 use crate::expand::{self, Factor, Set};
 use crate::experiment::{
@@ -13,11 +13,14 @@ use crate::experiment::{
 };
 use crate::format;
 use crate::load::{self, LoadRequest};
+use crate::mistakes::{self, Known};
 use crate::node::Node;
 use crate::origin::Origin;
 use crate::outline;
+use crate::paths;
 use crate::rates::{self, Phases, ReadFile};
 use crate::replications::{Replications, StopRuleParams};
+use crate::shapes;
 use crate::validate::{self, FindTable, PluginUse, TraceSite, VisitPlugin};
 
 /// The language of a text.
@@ -207,31 +210,53 @@ fn expand_and_check(
 ) -> Result<Plan, Vec<Problem>> {
     let one = |problem| vec![problem];
     format::check(&tree).map_err(one)?;
-    let mut factors = expand::take_factors(&mut tree).map_err(one)?;
-    unique_names(&tree).map_err(one)?;
+    let mut problems = shapes::put_right(&mut tree);
+    let mut known = Known::default();
+    let mut factors = expand::take_factors(&mut tree, &mut problems, &mut known);
+    problems.extend(unique_names(&tree).err());
     for argument in sets {
-        Set::parse(argument)
-            .and_then(|set| set.apply(&mut tree, &mut factors))
-            .map_err(one)?;
+        let key = argument.split('=').next().unwrap_or_default().trim();
+        let set = Set::parse(argument).and_then(|set| set.apply(&mut tree, &mut factors));
+        if let Err(problem) = set {
+            problems.push(problem);
+            known.add(key.trim_start_matches("factors.").trim_matches('"'));
+        }
     }
     format::check(&tree).map_err(one)?; // an argument may have set it
-    expand::align(&mut factors).map_err(one)?;
-    for factor in &mut factors {
-        factor.label().map_err(one)?;
-    }
+    let steps = expand::align(&mut factors).and_then(|()| {
+        factors.iter_mut().try_for_each(Factor::label)?;
+        expand::combinations(&factors)
+    });
+    let combinations = match steps {
+        Ok(combinations) => combinations,
+        Err(problem) => {
+            problems.push(problem);
+            return Err(told(problems, Vec::new()));
+        }
+    };
+    problems.extend(replaced(&tree, &factors, &combinations[0], &known, read));
 
-    let combinations = expand::combinations(&factors).map_err(one)?;
     let mut errors = Gathered::new(combinations.len(), PartialEq::eq);
     let mut warnings = Gathered::new(combinations.len(), alike);
     let mut cases = Vec::with_capacity(combinations.len());
     let (mut first, mut plugins) = (None, Vec::new());
-    for combination in &combinations {
+    for (number, combination) in combinations.iter().enumerate() {
+        // Of the first cases all mistakes, so that a file with many cases is not decoded too often.
+        let most = if number < SEARCHED { mistakes::MOST } else { 1 };
         let labels: Vec<_> = factors
             .iter()
             .zip(combination)
             .map(|(factor, index)| (&factor.key, &factor.labels[*index]))
             .collect();
-        let found = case(&tree, &factors, combination, visit, read, tables);
+        let found = case(
+            &tree,
+            &factors,
+            combination,
+            (&known, most),
+            visit,
+            read,
+            tables,
+        );
         let (experiment, topology) = match found {
             Ok((experiment, topology, found, used)) => {
                 for PluginUse {
@@ -274,8 +299,8 @@ fn expand_and_check(
         first.get_or_insert(experiment);
     }
     let errors = errors.finish(&factors);
-    if !errors.is_empty() {
-        return Err(errors);
+    if !errors.is_empty() || !problems.is_empty() {
+        return Err(told(problems, errors));
     }
     let experiment = first.expect("there is a case, and none has errors");
     Ok(Plan {
@@ -300,6 +325,82 @@ fn expand_and_check(
         plugins,
         cases,
     })
+}
+
+/// The number of cases in which all mistakes are looked for.
+const SEARCHED: usize = 50;
+
+/// All that is wrong with a file: in the order of its lines, each once, and not too many.
+fn told(mut problems: Vec<Problem>, more: Vec<Problem>) -> Vec<Problem> {
+    for problem in more {
+        if problems
+            .iter()
+            .all(|other| other.message != problem.message)
+        {
+            problems.push(problem);
+        }
+    }
+    problems.sort_by_key(|problem| problem.origin.line());
+    let count = problems.len();
+    if count > mistakes::MOST {
+        problems.truncate(mistakes::MOST);
+        problems.push(Problem {
+            origin: Origin::Api,
+            key: None,
+            message: format!("and {} more", count - mistakes::MOST),
+        });
+    }
+    problems
+}
+
+/// What is wrong with values that factors replace in every case: no case has them, so no case is refused for
+/// them.
+///
+/// Such a value has to be one that its key accepts: of a known kind, with known keys and right units. It may lack keys,
+/// because an experiment may give them in its cases alone.
+fn replaced(
+    tree: &Node,
+    factors: &[Factor],
+    combination: &[usize],
+    known: &Known,
+    read: &mut ReadFile<'_>,
+) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for factor in factors {
+        for key in factor.always_sets() {
+            if paths::find(tree, key).is_none() {
+                continue;
+            }
+            let mut base = tree.clone();
+            let each = factors.iter().zip(combination);
+            let mut puts: Vec<_> = each
+                .flat_map(|(factor, index)| factor.puts(*index))
+                .filter(|put| !put.sets(key))
+                .collect();
+            puts.sort_by_key(expand::Put::depth);
+            for put in puts {
+                let _ = put.into_tree(&mut base); // the case itself is refused for it
+            }
+            let mut found = expand::strip_labels(&mut base);
+            found.extend(rates::embed(&mut base, read));
+            let decoded = mistakes::decode(&base, known, mistakes::MOST);
+            let faults = decoded
+                .faults
+                .into_iter()
+                .filter(|fault| !fault.is_missing());
+            found.extend(faults.map(Fault::into_problem));
+            let name = factor.name();
+            let here = found.into_iter().filter(|problem| {
+                let at = problem.key.as_deref().unwrap_or_default();
+                mistakes::within(at, key)
+            });
+            problems.extend(here.map(|mut problem| {
+                problem.message += &format!(" [{name} replaces this value in all cases]");
+                problem
+            }));
+        }
+    }
+    problems
 }
 
 /// The keys and values that a case sets, if its factors do not show them.
@@ -346,11 +447,13 @@ fn unique_names(tree: &Node) -> Result<(), Problem> {
 
 type Checked = (Experiment, Topology, Vec<Problem>, Vec<PluginUse>);
 
-/// One case, with its warnings and its plug-ins.
+/// One case, with its warnings and its plug-ins; or up to `most` mistakes in it, without those of keys that are
+/// `known` to be wrong.
 fn case(
     tree: &Node,
     factors: &[Factor],
     combination: &[usize],
+    (known, most): (&Known, usize),
     visit: &mut VisitPlugin<'_>,
     read: &mut ReadFile<'_>,
     tables: &mut FindTable<'_>,
@@ -363,26 +466,50 @@ fn case(
         .flat_map(|(factor, index)| factor.puts(*index))
         .collect();
     puts.sort_by_key(expand::Put::depth);
+    let (mut problems, mut known) = (Vec::new(), known.clone());
     for put in puts {
-        put.into_tree(&mut tree).map_err(|problem| vec![problem])?;
+        let key = put.key.to_owned();
+        if let Err(problem) = put.into_tree(&mut tree) {
+            problems.push(problem);
+            known.add(&key);
+        }
     }
-    expand::strip_labels(&mut tree).map_err(|problem| vec![problem])?;
-    rates::embed(&mut tree, read).map_err(|problem| vec![problem])?;
-    let mut experiment: Experiment = de::decode(&tree).map_err(|fault| {
+    problems.extend(expand::strip_labels(&mut tree));
+    let unread = rates::embed(&mut tree, read);
+    for key in unread.iter().filter_map(|problem| problem.key.as_deref()) {
+        // The rate may be that of the trace.
+        known.add(key);
+        known.add(&key.replace("rate_trace", "rate"));
+    }
+    problems.extend(unread);
+    let decoded = mistakes::decode(&tree, &known, most);
+    let told = |fault: Fault| {
         let explained = fault.accepted_keys().and_then(|accepted| {
             let key = fault.key();
             each.clone()
                 .find_map(|(factor, index)| factor.explains(*index, &key, accepted))
         });
-        vec![explained.unwrap_or_else(|| {
+        explained.unwrap_or_else(|| {
             let key = fault.key();
             let may_vary = expand::can_be_factor(&key) && factors.iter().all(|f| f.key != key);
             let hint = fault.vary_hint().filter(|_| may_vary);
             let mut problem = fault.into_problem();
             problem.message += &hint.unwrap_or_default();
             problem
-        })]
-    })?;
+        })
+    };
+    let is_whole = problems.is_empty() && decoded.known.is_empty();
+    problems.extend(decoded.faults.into_iter().map(told));
+    let mut experiment = match decoded.experiment {
+        Some(experiment) if is_whole => experiment,
+        found => {
+            if let Some(experiment) = found {
+                let (tree, known) = (&decoded.tree, &decoded.known);
+                problems.extend(validate::check_the_rest(&experiment, tree, known));
+            }
+            return Err(problems);
+        }
+    };
     load::estimate_users(&mut experiment, &tree)?;
     let (mut findings, mut topology) = validate::check(&mut experiment, &tree, tables);
     let mut plugins = Vec::new();

@@ -231,13 +231,14 @@ impl JsonSchema for RateTrace {
 pub(crate) type ReadFile<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
 
 /// Replaces the names of traces by their contents, and sets the rate of links without one to the mean rate
-/// of their trace.
-pub(crate) fn embed(root: &mut Node, read: &mut ReadFile<'_>) -> Result<(), Problem> {
+/// of their trace. Removes traces that cannot be read, and returns what is wrong with them.
+pub(crate) fn embed(root: &mut Node, read: &mut ReadFile<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
     let Some(table) = root.as_table_mut() else {
-        return Ok(()); // decoding says it better, here and below
+        return problems; // decoding says it better, here and below
     };
     if let Some(link) = table.get_mut("bottleneck") {
-        embed_link("bottleneck", link, read)?;
+        embed_link("bottleneck", link, read, &mut problems);
     }
     let hops = table.get_mut("chain").and_then(Node::as_table_mut);
     if let Some(Node {
@@ -246,32 +247,41 @@ pub(crate) fn embed(root: &mut Node, read: &mut ReadFile<'_>) -> Result<(), Prob
     }) = hops.and_then(|chain| chain.get_mut("hop"))
     {
         for (index, hop) in hops.iter_mut().enumerate() {
-            embed_link(&format!("chain.hop{}", index + 1), hop, read)?;
+            embed_link(&format!("chain.hop{}", index + 1), hop, read, &mut problems);
         }
     }
-    Ok(())
+    problems
 }
 
-fn embed_link(key: &str, link: &mut Node, read: &mut ReadFile<'_>) -> Result<(), Problem> {
+fn embed_link(key: &str, link: &mut Node, read: &mut ReadFile<'_>, problems: &mut Vec<Problem>) {
     let Some(table) = link.as_table_mut() else {
-        return Ok(());
+        return;
     };
-    let mut mean = None;
+    let (mut mean, mut unread) = (None, false);
     if let Some(node) = table.get_mut("rate_trace") {
         let origin = node.origin.clone();
-        if let Some(trace) = trace(&format!("{key}.rate_trace"), node, read)? {
-            mean = Some(Node::text(&trace.mean_rate().to_string(), origin.clone()));
-            let mut text = Table::default();
-            text.insert(DIFFERENCES, Node::text(&trace.differences(), origin));
-            node.value = Value::Table(text);
+        match trace(&format!("{key}.rate_trace"), node, read) {
+            Ok(Some(trace)) => {
+                mean = Some(Node::text(&trace.mean_rate().to_string(), origin.clone()));
+                let mut text = Table::default();
+                text.insert(DIFFERENCES, Node::text(&trace.differences(), origin));
+                node.value = Value::Table(text);
+            }
+            Ok(None) => {}
+            Err(problem) => {
+                problems.push(problem);
+                unread = true;
+            }
         }
+    }
+    if unread {
+        table.remove("rate_trace");
     }
     if let Some(mean) = mean.filter(|_| table.get("rate").is_none()) {
         table.insert("rate", mean);
     }
-    match table.get_mut("return") {
-        Some(back) => embed_link(&format!("{key}.return"), back, read),
-        None => Ok(()),
+    if let Some(back) = table.get_mut("return") {
+        embed_link(&format!("{key}.return"), back, read, problems);
     }
 }
 

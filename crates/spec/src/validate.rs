@@ -14,6 +14,7 @@ use redtail_traffic::{
 use crate::error::Problem;
 use crate::experiment::{Experiment, HopParams, LinkParams, Topology, topology};
 use crate::facts::{flow_table, link_facts};
+use crate::mistakes::Known;
 use crate::node::Node;
 use crate::outline::{
     BandwidthDelay, base_round_trips, crossed, crosses, time_in_words, used_hosts,
@@ -83,21 +84,7 @@ pub(crate) fn check<'a>(
     tree: &'a Node,
     visit: &mut FindTable<'_>,
 ) -> (Findings<'a>, Option<Topology>) {
-    let mut findings = Findings {
-        tree,
-        errors: Vec::new(),
-        warnings: Vec::new(),
-    };
-    findings.times(experiment);
-    let topology = findings.topology(experiment);
-    findings.names(&experiment.traffic);
-    for group in &experiment.traffic {
-        findings.group(group, topology.as_ref());
-    }
-    findings.phases(experiment, topology.as_ref());
-    if let Some(topology) = topology.as_ref() {
-        findings.series_rows(experiment, topology);
-    }
+    let (mut findings, topology) = Findings::of_values(experiment, tree);
     if let Some(topology) = topology.as_ref().filter(|_| findings.errors.is_empty()) {
         findings.traces(experiment, topology, visit);
     }
@@ -112,7 +99,35 @@ pub(crate) fn check<'a>(
     (findings, topology)
 }
 
-impl Findings<'_> {
+/// The mistakes of a case some of whose values were replaced, as far as they do not depend on these.
+pub(crate) fn check_the_rest(experiment: &Experiment, tree: &Node, known: &Known) -> Vec<Problem> {
+    let (findings, _) = Findings::of_values(experiment, tree);
+    let hidden = |problem: &Problem| known.hides(problem.key.as_deref().unwrap_or_default());
+    let found = findings.errors.into_iter();
+    found.filter(|problem| !hidden(problem)).collect()
+}
+
+impl<'a> Findings<'a> {
+    /// What is wrong with values by themselves and with those that stand together in the file.
+    fn of_values(experiment: &Experiment, tree: &'a Node) -> (Self, Option<Topology>) {
+        let mut findings = Findings {
+            tree,
+            errors: Vec::new(),
+            warnings: Vec::new(),
+        };
+        findings.times(experiment);
+        let topology = findings.topology(experiment);
+        findings.names(&experiment.traffic);
+        for group in &experiment.traffic {
+            findings.group(group, topology.as_ref());
+        }
+        findings.phases(experiment, topology.as_ref());
+        if let Some(topology) = topology.as_ref() {
+            findings.series_rows(experiment, topology);
+        }
+        (findings, topology)
+    }
+
     /// A message of the form `key = value` and a clause. A default value is not shown.
     fn about(&self, key: &str, clause: &str) -> Problem {
         let message = match paths::find(self.tree, key) {

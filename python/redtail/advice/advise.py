@@ -173,8 +173,9 @@ def _kinds(queues: str | Sequence[str]) -> tuple[str, ...]:
     named = names_of(queues)
     for name in named:
         if name not in KINDS:
+            hint = _engine.hint(name, KINDS)
             raise SpecError(
-                f'queues = "{name}" is no queue to advise; accepted: {", ".join(KINDS)}',
+                f'queues = "{name}" is no queue to advise; accepted: {", ".join(KINDS)}{hint}',
                 key="queues",
             )
     return named or tuple(kind for kind, each in KINDS.items() if each.usual)

@@ -741,11 +741,14 @@ fn json_is_refused_by_key_alone() {
     assert_eq!(refusal("[1]"), "[1]: expected a table");
     assert_eq!(
         refusal(r#"{"name": "n", "duration": 3, "traffic": []}"#),
-        r#"duration = 3: a time carries its unit, for example "100 ms""#
+        "duration = 3: a time carries its unit, for example \"100 ms\"\n\
+         the key \"bottleneck\" is missing; accepted: a [bottleneck], or a [chain] of several\n\
+         traffic = [] is empty; accepted: one [[traffic]] table or more"
     );
     assert_eq!(
         refusal(r#"{"name": "n", "duration": "1 s", "seed": null, "traffic": [null]}"#),
-        "traffic (entry 1) = null is not known; accepted: bulk, transfer, cbr, voip, on-off, game, transactions, web, video, arrivals, trace, call"
+        "traffic (entry 1) = null is not known; accepted: bulk, transfer, cbr, voip, on-off, game, transactions, web, video, arrivals, trace, call\n\
+         the key \"bottleneck\" is missing; accepted: a [bottleneck], or a [chain] of several"
     );
 }
 
@@ -1207,4 +1210,289 @@ fn a_chain_whose_delays_sum_beyond_the_clock() {
         "e.toml:3: chain: the delays of its hops, both ways, are 20000 h together, more than can be run; accepted: up to 24 h"
     );
     assert!(plan(&with(24, "1 h"), &[]).is_ok());
+}
+
+/// Three mistakes, of which each used to hide the next.
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let text = changed(
+        &single(),
+        &[
+            ("\"200 s\"", "\"200\""),
+            ("kind = \"red\"", "kind = \"rde\""),
+            ("flows = 64", "flow = 0"),
+            ("rate = \"250 kbit/s\"", "rate = \"250 ms\""),
+            ("packet = \"573 B\"", ""),
+        ],
+    );
+    let message = refusal(&text);
+    let lines: Vec<_> = message.lines().collect();
+    let begins = [
+        "e.toml:2: duration = \"200\": a time carries its unit",
+        "e.toml:9: bottleneck.queue.kind = \"rde\" is not known; accepted: tail-drop, ",
+        "e.toml:14: traffic.ftp.flow: unknown key; accepted: kind, name, flows, ",
+        "e.toml:14: traffic.ftp.flows = 0 is zero; ",
+        "e.toml:19: traffic.cbr: the key \"packet\" is missing",
+        "e.toml:23: traffic.cbr.rate = \"250 ms\" is a time; a rate is wanted",
+    ];
+    // The value of the misspelt key is in a table that is known to be wrong.
+    let begins: Vec<_> = begins
+        .iter()
+        .filter(|line| !line.contains("is zero"))
+        .collect();
+    assert_eq!(lines.len(), begins.len(), "{message}");
+    for (line, begin) in lines.iter().zip(begins) {
+        assert!(line.starts_with(*begin), "{line}\n{begin}");
+    }
+}
+
+#[test]
+fn mistakes_of_factors_arguments_and_values_are_told_together() {
+    let text = changed(
+        FILE,
+        &[
+            ("\"50 s\"", "\"50\""),
+            (
+                "\"traffic.ftp.flows\" = [16, 64, 256]",
+                "\"traffic.ftq.flows\" = [16]\nseed = [1, 2]",
+            ),
+            ("flows = 4\n", "flows = 0\n"),
+        ],
+    );
+    let message = plan(&text, &["bottleneck.rat=1 Mbit/s"])
+        .unwrap_err()
+        .to_string();
+    let lines: Vec<_> = message.lines().collect();
+    let begins = [
+        "--set bottleneck.rat=1 Mbit/s: bottleneck.rat: unknown key; ",
+        "e.toml:3: warmup = \"50\": a time carries its unit",
+        "e.toml:22: traffic.cbr.flows = 0 is zero; accepted: 1 to 1000000",
+        "e.toml:31: factors.\"traffic.ftq.flows\": there is no traffic group \"ftq\"",
+        "e.toml:32: factors.\"seed\": seed is the same for all cases",
+    ];
+    assert_eq!(lines.len(), begins.len(), "{message}");
+    for (line, begin) in lines.iter().zip(begins) {
+        assert!(line.starts_with(begin), "{line}\n{begin}");
+    }
+}
+
+#[test]
+fn what_follows_from_a_mistake_is_no_mistake_of_its_own() {
+    // A duration that is wrong has no warm-up that is too long for it.
+    assert_eq!(
+        single_with("\"200 s\"", "\"200 packets\"").lines().count(),
+        1
+    );
+    // A misspelt key is not missing as well, and its value is looked at.
+    let message = single_with("rate = \"10 Mbit/s\"", "rte = \"10 ms\"");
+    let lines: Vec<_> = message.lines().collect();
+    assert_eq!(lines.len(), 2, "{message}");
+    assert!(
+        lines[0].starts_with("e.toml:7: bottleneck.rte: unknown key"),
+        "{message}"
+    );
+    assert!(
+        lines[1].starts_with("e.toml:7: bottleneck.rate = \"10 ms\" is a time"),
+        "{message}"
+    );
+    // What a factor that is refused would have set is not missing.
+    let text = changed(
+        FILE,
+        &[
+            (
+                "queue = { kind = \"red\", limit = \"300 packets\", min_th = \"45 packets\", max_th = \"195 packets\" }\n\n",
+                "\n",
+            ),
+            (
+                "\"bottleneck.queue\" = [",
+                "\"bottleneck.queue\" = \"red\"\nother = [",
+            ),
+        ],
+    );
+    let message = refusal(&text);
+    assert!(!message.contains("is missing"), "{message}");
+}
+
+#[test]
+fn many_mistakes_are_counted() {
+    let keys: String = (0..30)
+        .map(|number| format!("colour{number} = 1\n"))
+        .collect();
+    let message = refusal(&changed(&single(), &[("warmup = \"50 s\"\n", &keys)]));
+    let lines: Vec<_> = message.lines().collect();
+    assert_eq!(lines.len(), 20, "{message}");
+    let two = changed(
+        FILE,
+        &[(
+            "\"traffic.ftp.flows\"",
+            &format!(
+                "{}\"traffic.ftp.flows\"",
+                (0..25)
+                    .map(|n| format!("\"traffic.t{n}.flows\" = [1]\n"))
+                    .collect::<String>()
+            ),
+        )],
+    );
+    let message = refusal(&two);
+    assert_eq!(message.lines().count(), 21, "{message}");
+    assert_eq!(message.lines().last(), Some("e.toml: and 5 more"));
+}
+
+#[test]
+fn values_that_every_case_replaces_are_looked_at() {
+    let queue = "{ kind = \"red\", limit = \"300 packets\", min_th = \"45 packets\", max_th = \"195 packets\" }\n\n";
+    let with = |base: &str| changed(FILE, &[(queue, &format!("{base}\n\n"))]);
+    let note = "[factors.\"bottleneck.queue\" replaces this value in all cases]";
+    assert_eq!(
+        refusal(&with("{ kind = \"nonsense\" }")),
+        format!(
+            "e.toml:9: bottleneck.queue.kind = \"nonsense\" is not known; accepted: {} {note}",
+            kinds()
+        )
+    );
+    assert_eq!(
+        refusal(&with("{ kind = \"red\", min_th = \"5 ms/s\" }")),
+        format!(
+            "e.toml:9: bottleneck.queue.min_th = \"5 ms/s\": \"ms/s\" is not a unit of queue size; accepted: \
+             packets, B, kB, MB, GB, ps, ns, us, ms, s {note}"
+        )
+    );
+    let message = refusal(&with("{ kind = \"red\", mn_th = \"5 packets\" }"));
+    assert!(
+        message.starts_with("e.toml:9: bottleneck.queue.mn_th: unknown key; ")
+            && message.ends_with(note),
+        "{message}"
+    );
+    let flows = changed(FILE, &[("flows = 64", "flows = \"many\"")]);
+    let message = refusal(&flows);
+    assert!(
+        message.starts_with("e.toml:14: traffic.ftp.flows = \"many\": expected"),
+        "{message}"
+    );
+    // It may be incomplete: the cases give the rest.
+    plan(&with("{ kind = \"red\" }"), &[]).unwrap();
+    plan(&with("{ limit = \"9 packets\" }"), &[]).unwrap();
+    // The same of a list of cases, where all of them set the key, and not where one has the value.
+    let cases = |second: &str| {
+        format!(
+            "{}[[case]]\n\"bottleneck.queue\" = {{ kind = \"tail-drop\", limit = \"9 packets\" }}\n[[case]]\nname = \"b\"\n{second}\n",
+            with("{ kind = \"codle\" }")
+                .split("[factors]")
+                .next()
+                .unwrap()
+        )
+    };
+    let all = refusal(&cases("\"bottleneck.queue\" = { kind = \"codel\" }"));
+    assert!(
+        all.starts_with("e.toml:9: bottleneck.queue.kind = \"codle\" is not known")
+            && all.ends_with(
+                "did you mean \"codel\"? [every [[case]] replaces this value in all cases]"
+            ),
+        "{all}"
+    );
+    let one = refusal(&cases("\"bottleneck.rate\" = \"1 Mbit/s\""));
+    assert!(
+        one.starts_with("e.toml:9: bottleneck.queue.kind = \"codle\" is not known")
+            && !one.contains("replaces"),
+        "{one}"
+    );
+}
+
+#[test]
+fn tables_in_the_place_of_lists_and_the_other_way_round() {
+    let head = changed(single().split("[[traffic]]").next().unwrap(), &[]);
+    assert_eq!(
+        refusal(&format!("{head}[traffic]\nname = \"a\"\nkind = \"bulk\"\n")),
+        "e.toml:11: [traffic] is one table, and traffic is a list of tables; accepted: [[traffic]], once for each"
+    );
+    // What is in it is looked at too.
+    let message = refusal(&format!("{head}[traffic]\nname = \"a\"\nkind = \"bluk\"\n"));
+    assert_eq!(message.lines().count(), 2, "{message}");
+    assert!(
+        message.contains("e.toml:13: traffic.a.kind = \"bluk\" is not known"),
+        "{message}"
+    );
+    assert_eq!(
+        single_with("[bottleneck]", "[[bottleneck]]"),
+        "e.toml:6: [[bottleneck]] is a list of 1 table, and bottleneck is one table; accepted: [bottleneck]"
+    );
+    assert_eq!(
+        refusal(&(single() + "[case]\nname = \"a\"\n")),
+        "e.toml:26: [case] is one table, and case is a list of tables; accepted: [[case]], once for each"
+    );
+    assert_eq!(
+        refusal(&(single() + "[[series]]\ninterval = \"1 s\"\n")),
+        "e.toml:26: [[series]] is a list of 1 table, and series is one table; accepted: [series]"
+    );
+    assert_eq!(
+        refusal(&changed(FILE, &[("[factors]", "[[factors]]")])),
+        "e.toml:26: [[factors]] is a list of 1 table, and factors is one table; accepted: [factors]"
+    );
+    let hop = "[chain.hop]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nqueue = { kind = \"tail-drop\", limit = \"9 packets\" }\n";
+    let chain = single().replace("[bottleneck]", "[chain.hop]");
+    assert_eq!(
+        refusal(&chain),
+        "e.toml:6: [chain.hop] is one table, and chain.hop is a list of tables; accepted: [[chain.hop]], once for each"
+    );
+    assert!(chain.contains(hop.lines().next().unwrap()));
+}
+
+#[test]
+fn words_of_other_programs_get_ours() {
+    let queue = |kind: &str| {
+        let message = single_with("kind = \"red\"", &format!("kind = \"{kind}\""));
+        let line = message.lines().next().unwrap();
+        line.rsplit_once("; ").unwrap().1.to_owned()
+    };
+    assert_eq!(
+        queue("DropTail"),
+        "did you mean \"tail-drop\" (\"DropTail\" in ns-2)?"
+    );
+    assert_eq!(
+        queue("ns3::FqCoDelQueueDisc"),
+        "did you mean \"fq-codel\" (\"ns3::FqCoDelQueueDisc\" in ns-3)?"
+    );
+    assert_eq!(
+        queue("pfifo"),
+        "did you mean \"tail-drop\" (\"pfifo\" in tc)?"
+    );
+    assert_eq!(
+        queue("bfifo"),
+        "did you mean \"tail-drop\" (\"bfifo\" in tc)?"
+    );
+    assert_eq!(
+        queue("fq_codel"),
+        "did you mean \"fq-codel\" (\"fq_codel\" in tc)?"
+    );
+    assert_eq!(queue("RED"), "did you mean \"red\"?");
+    let tcp = |word: &str| {
+        let message = single_with("\"sack\"", &format!("\"{word}\""));
+        message.rsplit_once("; ").unwrap().1.to_owned()
+    };
+    assert_eq!(
+        tcp("TcpCubic"),
+        "did you mean \"cubic\" (\"TcpCubic\" in ns-3)?"
+    );
+    assert_eq!(
+        tcp("TcpNewReno"),
+        "did you mean \"newreno\" (\"TcpNewReno\" in ns-3)?"
+    );
+    assert_eq!(
+        tcp("Agent/TCP/Sack1"),
+        "did you mean \"ns2-sack\" (\"Agent/TCP/Sack1\" in ns-2)?"
+    );
+    let traffic = single_with("kind = \"bulk\"", "kind = \"FTP\"");
+    assert!(
+        traffic
+            .lines()
+            .next()
+            .unwrap()
+            .ends_with("did you mean \"bulk\" (\"FTP\" in ns-2)?"),
+        "{traffic}"
+    );
+    let key = single_with("rate = \"10", "bandwidth = \"10");
+    assert!(
+        key.ends_with("did you mean \"rate\" (\"bandwidth\" in Cisco IOS)?"),
+        "{key}"
+    );
 }
