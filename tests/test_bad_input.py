@@ -250,6 +250,9 @@ def test_metrics_and_backends_that_are_none_are_told_together() -> None:
         assert part in line
 
 
+LINE = "--down 9Mbit/s --up 9Mbit/s --rtt 20ms --access fibre --use calls".split()
+
+
 @pytest.mark.parametrize(
     ("arguments", "meant"),
     [
@@ -260,7 +263,7 @@ def test_metrics_and_backends_that_are_none_are_told_together() -> None:
             ("parameters", "--rate", "1Mbit/s", "--rtt", "9ms", "--flows", "1", "--queue", "pfifo"),
             "tail-drop",
         ),
-        (("advise", "--down", "9Mbit/s", "--up", "9Mbit/s", "--queues", "fq_codel"), "fq-codel"),
+        (("advise", *LINE, "--queues", "fq_codel"), "fq-codel"),
     ],
 )
 def test_words_of_other_programs_get_ours(arguments: tuple[str, ...], meant: str) -> None:
