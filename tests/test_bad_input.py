@@ -250,7 +250,18 @@ def test_metrics_and_backends_that_are_none_are_told_together() -> None:
         assert part in line
 
 
-LINE = "--down 9Mbit/s --up 9Mbit/s --rtt 20ms --access fibre --use calls".split()
+LINE = [
+    "--down",
+    "9Mbit/s",
+    "--up",
+    "9Mbit/s",
+    "--rtt",
+    "20ms",
+    "--access",
+    "fibre",
+    "--use",
+    "calls",
+]
 
 
 @pytest.mark.parametrize(
