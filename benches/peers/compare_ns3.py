@@ -160,7 +160,9 @@ class Setting:
         names = [self.tcp, self.other] if self.other else [self.tcp]
         text = (
             f'name = "redtail and ns-3"\nduration = "{self.duration} s"\nwarmup = "20 s"\n'
-            f"replications = {runs}\nseed = 1\n\n[bottleneck]\n"
+            f"replications = {runs}\nseed = 1\n"
+            'host_jitter = "0 s"\n\n'  # hosts of ns-3 send at once
+            "[bottleneck]\n"
             f'rate = "{self.rate:g} Mbit/s"\ndelay = "1 ms"\nqueue = {self._queue()}\n'
         )
         if self.random_loss:

@@ -2046,7 +2046,7 @@ class Bulk(Part):
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
             "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         start: When flows start; dealt out. A time from the start of the run, such as "5 s", or
-            "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
+            "uniform 0..10 s", drawn for each flow, or a list of these.
         stop: When flows stop: they send no new data, and close when what they have sent is
             acknowledged; dealt out. Left out, they continue to the end of the run. A time from the
             start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a list of
@@ -2066,10 +2066,10 @@ class Bulk(Part):
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
-            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
-            transmission time of one packet at the bottleneck is enough to prevent phase effects.
-            All other random draws stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
+            sending host in addition to the access link; the packets of a flow stay in order; up to
+            1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
+            for example "100 ms".
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -2166,10 +2166,10 @@ class Transfer(Part):
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
-            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
-            transmission time of one packet at the bottleneck is enough to prevent phase effects.
-            All other random draws stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
+            sending host in addition to the access link; the packets of a flow stay in order; up to
+            1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
+            for example "100 ms".
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -2268,10 +2268,10 @@ class Cbr(Part):
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
-            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
-            transmission time of one packet at the bottleneck is enough to prevent phase effects.
-            All other random draws stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
+            sending host in addition to the access link; the packets of a flow stay in order; up to
+            1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
+            for example "100 ms".
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -2347,10 +2347,10 @@ class Voip(Part):
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
-            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
-            transmission time of one packet at the bottleneck is enough to prevent phase effects.
-            All other random draws stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
+            sending host in addition to the access link; the packets of a flow stay in order; up to
+            1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
+            for example "100 ms".
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -2424,10 +2424,10 @@ class OnOff(Part):
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
-            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
-            transmission time of one packet at the bottleneck is enough to prevent phase effects.
-            All other random draws stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
+            sending host in addition to the access link; the packets of a flow stay in order; up to
+            1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
+            for example "100 ms".
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -2499,10 +2499,10 @@ class Game(Part):
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
-            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
-            transmission time of one packet at the bottleneck is enough to prevent phase effects.
-            All other random draws stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
+            sending host in addition to the access link; the packets of a flow stay in order; up to
+            1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
+            for example "100 ms".
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -2581,10 +2581,10 @@ class Transactions(Part):
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
-            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
-            transmission time of one packet at the bottleneck is enough to prevent phase effects.
-            All other random draws stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
+            sending host in addition to the access link; the packets of a flow stay in order; up to
+            1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
+            for example "100 ms".
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -2724,10 +2724,10 @@ class Web(Part):
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
-            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
-            transmission time of one packet at the bottleneck is enough to prevent phase effects.
-            All other random draws stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
+            sending host in addition to the access link; the packets of a flow stay in order; up to
+            1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
+            for example "100 ms".
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -2866,10 +2866,10 @@ class Video(Part):
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
-            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
-            transmission time of one packet at the bottleneck is enough to prevent phase effects.
-            All other random draws stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
+            sending host in addition to the access link; the packets of a flow stay in order; up to
+            1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
+            for example "100 ms".
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -2990,10 +2990,10 @@ class Arrivals(Part):
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
-            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
-            transmission time of one packet at the bottleneck is enough to prevent phase effects.
-            All other random draws stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
+            sending host in addition to the access link; the packets of a flow stay in order; up to
+            1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
+            for example "100 ms".
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -3098,10 +3098,10 @@ class Trace(Part):
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
-            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
-            transmission time of one packet at the bottleneck is enough to prevent phase effects.
-            All other random draws stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
+            sending host in addition to the access link; the packets of a flow stay in order; up to
+            1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
+            for example "100 ms".
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -3214,10 +3214,10 @@ class Call(Part):
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
-            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
-            transmission time of one packet at the bottleneck is enough to prevent phase effects.
-            All other random draws stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
+            sending host in addition to the access link; the packets of a flow stay in order; up to
+            1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
+            for example "100 ms".
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -3327,9 +3327,10 @@ class Experiment(Whole):
             table with rate, delay, queue, random_loss, return, ….
         chain: Several bottleneck links in a row. Give either this or `bottleneck`. A table with
             hop.
-        host_jitter: The `host_jitter` of the groups that give none: a random time that each packet
-            waits before it leaves its sender; up to 1 s. A time with its unit, for example "100
-            ms".
+        host_jitter: The `host_jitter` of the groups that give none: the maximum of a random time
+            that each packet takes in its sending host; up to 1 s. "0 s" switches it off. Backends
+            with real senders apply only a value that the file gives. A time with its unit, for
+            example "100 ms".
         phases: Times at which results are split: metrics are also reported for each phase from one
             of these times to the next. With "auto", the times are every change of a rate and every
             fixed start and stop of a group. "auto", or a list, each a time with its unit, for

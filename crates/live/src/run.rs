@@ -134,6 +134,7 @@ fn run_to_end(scenario: &Scenario, options: RunOptions) -> Result<LiveResult, Ru
         programs,
     } = options;
     let to_outside = programs.as_ref().and_then(|programs| programs.outside);
+    let scenario = &scenario.clone().for_real_hosts();
     // In a thread of their own: this one stays in the computer's network for what connects it.
     let (made, spaces) = in_thread(|| {
         let made = match kernel_queues {

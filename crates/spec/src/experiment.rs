@@ -40,8 +40,8 @@ params! {
         bottleneck: Option<HopParams>;
         /// Several bottleneck links in a row. Give either this or `bottleneck`.
         chain: Option<ChainParams>;
-        /// The `host_jitter` of the groups that give none: a random time that each packet waits before it leaves its sender; up to 1 s.
-        host_jitter: Option<Span>, "none, so that results are those of hosts that send at once.";
+        /// The `host_jitter` of the groups that give none: the maximum of a random time that each packet takes in its sending host; up to 1 s. "0 s" switches it off. Backends with real senders apply only a value that the file gives.
+        host_jitter: Option<Span>, "200 us, or the transmission time of a packet of 1500 B at the slowest link that the group crosses, if that is less. Network adapters interrupt a sender at most once in 50 to 250 us (Linux, e1000, InterruptThrottleRate), and shares of flows with different round-trip times are then nearer to a kernel's (docs/explanation/phase-effects.md). A packet's time is enough to prevent phase effects (Floyd and Jacobson 1992). None with the `ns2-` presets: `overhead_` of ns-2's TCP is 0.";
         /// The groups of flows.
         traffic: Vec<TrafficParams>;
         /// Times at which results are split: metrics are also reported for each phase from one of these times to the next. With "auto", the times are every change of a rate and every fixed start and stop of a group.
@@ -273,6 +273,9 @@ pub struct Scenario {
     pub topology: Topology,
     /// The groups of flows, in the order of the file.
     pub traffic: Vec<TrafficParams>,
+    /// The names of the groups whose `host_jitter` is the default. It models what real hosts do, so real
+    /// hosts go without it ([`Scenario::for_real_hosts`]).
+    pub host_jitter_by_default: Vec<String>,
     /// When one phase ends and the next begins, increasing, within the measurement period.
     pub phases: Vec<Span>,
     /// Time series to record, if any.
@@ -288,6 +291,19 @@ impl Scenario {
     /// The canonical text.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("a scenario has a text form")
+    }
+
+    /// The same run on real hosts: without the random delays that are a model of them, but with those that
+    /// the file gives.
+    #[must_use]
+    pub fn for_real_hosts(mut self) -> Scenario {
+        let modelled = std::mem::take(&mut self.host_jitter_by_default);
+        for group in &mut self.traffic {
+            if modelled.iter().any(|name| name == group.access().name) {
+                group.set_host_jitter(None);
+            }
+        }
+        self
     }
 
     /// Reads what [`Scenario::to_json`] has written.
@@ -314,6 +330,8 @@ struct ScenarioText {
     chain: Option<ChainParams>,
     traffic: Vec<TrafficParams>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    host_jitter_by_default: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     phases: Vec<Span>,
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<Series>,
@@ -336,6 +354,7 @@ impl From<Scenario> for ScenarioText {
             bottleneck,
             chain,
             traffic: scenario.traffic,
+            host_jitter_by_default: scenario.host_jitter_by_default,
             phases: scenario.phases,
             series: scenario.series,
             keep_flows: scenario.keep_flows,
@@ -367,6 +386,7 @@ impl TryFrom<ScenarioText> for Scenario {
             topology: topology(text.bottleneck, text.chain)
                 .ok_or("a scenario has either a bottleneck or a chain")?,
             traffic: text.traffic,
+            host_jitter_by_default: text.host_jitter_by_default,
             phases: text.phases,
             series: text.series,
             keep_flows: text.keep_flows,

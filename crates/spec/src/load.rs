@@ -158,6 +158,7 @@ impl Scenario {
     pub fn unconstrained(self, group: &str, users: u32) -> Scenario {
         let mut scenario = self.with_users(group, users);
         scenario.traffic.retain(|it| it.access().name == group);
+        scenario.host_jitter_by_default.retain(|it| it == group);
         for it in &mut scenario.traffic {
             let faster = |rates: &Dealt<Rate>| {
                 Dealt::list(rates.values().iter().map(|rate| faster(*rate)).collect())

@@ -1,8 +1,8 @@
 //! From the text of an experiment file to its runs.
 
-use redtail_core::{ParamError, Rate, Span};
+use redtail_core::{Bytes, ParamError, Rate, Span};
 use redtail_qdisc::plugin::PluginParams;
-use redtail_traffic::{AccessFilling, Dealt, Direction, TraceParams, TrafficParams};
+use redtail_traffic::{Access, AccessFilling, Dealt, Direction, TraceParams, TrafficParams};
 use serde_json::{Map, Value as Json, json};
 
 use crate::de::Fault;
@@ -511,6 +511,9 @@ fn case(
         }
     };
     load::estimate_users(&mut experiment, &tree)?;
+    for group in &mut experiment.traffic {
+        group.fill_in_starts(experiment.warmup);
+    }
     let (mut findings, mut topology) = validate::check(&mut experiment, &tree, tables);
     let mut plugins = Vec::new();
     if let Some(topology) = topology.as_mut().filter(|_| findings.errors.is_empty()) {
@@ -635,8 +638,16 @@ impl Gathered {
 /// The scenario of a case, with those defaults filled in that depend on other keys.
 fn scenario(experiment: &Experiment, topology: Topology) -> Scenario {
     let mut traffic = experiment.traffic.clone();
+    let of_ns2 = experiment.traffic.iter().any(is_of_ns2);
+    let mut host_jitter_by_default = Vec::new();
     for group in &mut traffic {
-        fill_in(group, &topology, experiment.host_jitter);
+        let mut host_jitter = group.access().host_jitter.or(experiment.host_jitter);
+        // A group without TCP is taken for one of ns-2 if there is another one of ns-2.
+        if host_jitter.is_none() && !is_of_ns2(group) && !(of_ns2 && group.tcp().is_none()) {
+            host_jitter = Some(default_host_jitter(&group.access(), &topology));
+            host_jitter_by_default.push(group.access().name.to_owned());
+        }
+        fill_in(group, &topology, host_jitter);
     }
     let phases = match &experiment.phases {
         None => Vec::new(),
@@ -650,6 +661,7 @@ fn scenario(experiment: &Experiment, topology: Topology) -> Scenario {
         replication: 0,
         topology,
         traffic,
+        host_jitter_by_default,
         phases,
         series: None,
         keep_flows: experiment.keep_flows,
@@ -658,6 +670,28 @@ fn scenario(experiment: &Experiment, topology: Topology) -> Scenario {
 
 /// The default rate of access links, as a multiple of the bottleneck's rate.
 const ACCESS_SPEED_UP: u64 = 10;
+
+/// The default of `host_jitter`, where a packet of 1500 bytes takes longer at the bottleneck.
+const MOST_DEFAULT_JITTER: Span = Span::from_us(200);
+
+/// The size of the packet whose transmission time bounds the default of `host_jitter`.
+const FULL_PACKET: u32 = 1500;
+
+/// Whether a group's TCP reproduces that of ns-2, whose hosts send at once.
+fn is_of_ns2(group: &TrafficParams) -> bool {
+    group.tcp().is_some_and(|tcp| tcp.given.preset.is_of_ns2())
+}
+
+/// The `host_jitter` of a group when the file gives none.
+fn default_host_jitter(access: &Access<'_>, topology: &Topology) -> Span {
+    let hops = &topology.hops()[outline::crossed(access, topology)];
+    let rates = hops.iter().map(|hop| match access.direction {
+        Direction::Forward => hop.forward().largest_rate(),
+        Direction::Reverse => largest_return_rate(hop),
+    });
+    let slowest = rates.min().expect("a group crosses a hop");
+    MOST_DEFAULT_JITTER.min(slowest.tx_time(Bytes::new(u64::from(FULL_PACKET))))
+}
 
 fn fill_in(group: &mut TrafficParams, topology: &Topology, host_jitter: Option<Span>) {
     let access = group.access();
@@ -670,10 +704,7 @@ fn fill_in(group: &mut TrafficParams, topology: &Topology, host_jitter: Option<S
     let rate = Dealt::one(Rate::from_bps(most.saturating_mul(ACCESS_SPEED_UP)));
     let host_count = access.host_count() as u32;
     // None at all is the same run, and has the same text.
-    let host_jitter = access
-        .host_jitter
-        .or(host_jitter)
-        .filter(|it| *it > Span::ZERO);
+    let host_jitter = host_jitter.filter(|it| *it > Span::ZERO);
     let numbers =
         matches!(topology, Topology::Chain(_)).then_some((hops.start as u32 + 1, hops.end as u32));
     group.fill_in(&AccessFilling {

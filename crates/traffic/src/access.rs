@@ -85,6 +85,9 @@ pub trait Group {
     /// Sets the number of flows.
     fn set_flows(&mut self, flows: u32);
 
+    /// Sets the random delays of its hosts.
+    fn set_host_jitter(&mut self, host_jitter: Option<Span>);
+
     /// Fills in the keys that all groups have.
     fn fill_in_access(&mut self, filling: &AccessFilling);
 }

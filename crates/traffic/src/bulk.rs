@@ -11,6 +11,12 @@ use crate::keys::groups;
 use crate::kind::{TcpKind, TrafficKind};
 use crate::start::Start;
 
+/// The default starts are in this part of the warm-up, and of the time to the first stop.
+const DEFAULT_STARTS: u64 = 10;
+
+/// No default start is later.
+const LATEST_DEFAULT_START: Span = Span::from_s(1);
+
 groups! {
     /// TCP senders that always have data to send.
     pub struct BulkParams {
@@ -19,9 +25,9 @@ groups! {
         #[serde(default)]
         pub tcp: ResolvedTcpParams,
         /// When flows start; dealt out.
-        /// Source: the start of the run.
-        #[serde(default = "crate::keys::at_once")]
-        pub start: Dealt<Start>,
+        /// Source: drawn for each flow, uniformly from zero to a tenth of `warmup`, but at most 1 s and at most a tenth of the first `stop`: ours. No real experiment starts all flows at one instant, and these starts are over long before anything is measured. Without a warm-up: "0 s".
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub start: Option<Dealt<Start>>,
         /// When flows stop: they send no new data, and close when what they have sent is acknowledged; dealt out. Left out, they continue to the end of the run.
         /// Source: none, always data to send.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,11 +46,26 @@ stop = "2 s""#
     }
 
     fn starts(&self) -> Option<&Dealt<Start>> {
-        Some(&self.start)
+        self.start.as_ref()
     }
 
     fn stops(&self) -> Option<&Dealt<Start>> {
         self.stop.as_ref()
+    }
+
+    fn fill_in_starts(&mut self, warmup: Span) {
+        let stops = self.stop.iter().flat_map(|stop| stop.values());
+        let first_stop = stops.map(|stop| stop.earliest()).min();
+        let before = first_stop.map_or(warmup, |stop| stop.min(warmup));
+        let to = (before / DEFAULT_STARTS).min(LATEST_DEFAULT_START);
+        let start = match to {
+            Span::ZERO => Start::At(Span::ZERO),
+            to => Start::Uniform {
+                from: Span::ZERO,
+                to,
+            },
+        };
+        self.start.get_or_insert(Dealt::one(start));
     }
 }
 

@@ -492,6 +492,16 @@ impl TrafficParams {
         kind.fill_in();
     }
 
+    /// Fills in when flows start, if the file left it out and the default depends on `warmup`.
+    pub fn fill_in_starts(&mut self, warmup: Span) {
+        self.as_kind_mut().fill_in_starts(warmup);
+    }
+
+    /// Sets the random delays of the group's hosts.
+    pub fn set_host_jitter(&mut self, host_jitter: Option<Span>) {
+        self.as_kind_mut().set_host_jitter(host_jitter);
+    }
+
     /// Refuses values that cannot be run.
     ///
     /// # Errors

@@ -89,8 +89,8 @@ macro_rules! groups {
             #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::keys::some_count")]
             #[schemars(range(min = 1, max = 1_000_000))]
             pub hosts: Option<u32>,
-            /// Maximum of the random time, uniform from zero, that each packet of the sending hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The transmission time of one packet at the bottleneck is enough to prevent phase effects. All other random draws stay the same.
-            /// Source: none, or the experiment's `host_jitter`; Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", Internetworking: Research and Experience 3 (1992), and `overhead_` of ns-2's TCP.
+            /// Maximum of the random time, uniform from zero, that each packet takes in its sending host in addition to the access link; the packets of a flow stay in order; up to 1 s. "0 s" switches it off. All other random draws stay the same.
+            /// Source: the experiment's `host_jitter`, and its default.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub host_jitter: Option<Span>,
             /// Direction in which the data travels.
@@ -137,6 +137,10 @@ macro_rules! groups {
 
             fn set_flows(&mut self, flows: u32) {
                 self.flows = flows;
+            }
+
+            fn set_host_jitter(&mut self, host_jitter: Option<Span>) {
+                self.host_jitter = host_jitter;
             }
 
             fn fill_in_access(&mut self, filling: &$crate::access::AccessFilling) {

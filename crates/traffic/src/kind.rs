@@ -55,6 +55,10 @@ pub trait TrafficKind: Group {
     /// Fills in the kind's own keys that were left out and whose default depends on other keys.
     fn fill_in(&mut self) {}
 
+    /// Fills in when flows start, if that was left out and the default depends on how much of a run
+    /// no statistics include.
+    fn fill_in_starts(&mut self, _warmup: Span) {}
+
     /// The load that the group is to offer, if the file gives one instead of a number of users.
     fn requested_load(&self) -> Option<Load> {
         None

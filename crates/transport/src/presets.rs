@@ -43,6 +43,14 @@ macro_rules! presets {
             /// Every preset, in the order of the definition.
             pub const ALL: &'static [Self] = Self::VARIANTS;
 
+            /// Whether it reproduces the TCP of ns-2.
+            pub fn is_of_ns2(self) -> bool {
+                matches!(
+                    self,
+                    Self::Ns2Sack | Self::Ns2Newreno | Self::Ns2Reno | Self::Ns2Tahoe
+                )
+            }
+
             /// What the preset sets.
             pub fn params(self) -> TcpParams {
                 match self {

@@ -101,7 +101,7 @@ fn the_scenario_has_every_default_and_no_label() {
         json!({
             "kind": "cbr", "name": "cbr", "flows": 4, "rate": "250 kbit/s", "packet": "573 B", "dither": 0.0,
             "access_rate": "100 Mbit/s", "access_delay": "0 s", "exit_rate": "100 Mbit/s", "exit_delay": "0 s",
-            "return_delay": "0 s", "hosts": 1, "direction": "forward", "dscp": "BE",
+            "return_delay": "0 s", "hosts": 1, "host_jitter": "200 us", "direction": "forward", "dscp": "BE",
         })
     );
     assert_eq!(json["traffic"][0]["hosts"], 2);
@@ -122,12 +122,103 @@ fn the_delays_of_hosts_are_the_experiments_unless_a_group_has_its_own() {
     let own = |jitter: &str| format!("flows = 4\nhost_jitter = \"{jitter}\"");
     let all = ("warmup", "host_jitter = \"1 ms\"\nwarmup");
     let ms = |n: u32| Some(format!("{n} ms"));
-    assert_eq!(jitters(&[]), [None, None]);
+    let default = || Some("200 us".to_owned());
+    assert_eq!(jitters(&[]), [default(), default()]);
     assert_eq!(jitters(&[all]), [ms(1), ms(1)]);
-    assert_eq!(jitters(&[("flows = 4", &own("2 ms"))]), [None, ms(2)]);
+    assert_eq!(jitters(&[("flows = 4", &own("2 ms"))]), [default(), ms(2)]);
     assert_eq!(jitters(&[all, ("flows = 4", &own("2 ms"))]), [ms(1), ms(2)]);
     // None at all has the text, and so the key, of a run without.
     assert_eq!(jitters(&[all, ("flows = 4", &own("0 s"))]), [ms(1), None]);
+}
+
+#[test]
+fn the_default_delays_of_hosts_are_no_longer_than_a_packet_takes_at_the_bottleneck() {
+    let jitters = |changes: &[(&str, &str)]| {
+        let text = changed(&single(), changes);
+        let scenario = plan(&text, &[]).unwrap().scenario(0, 0).unwrap();
+        assert_reads_back(&scenario);
+        let of_groups = scenario.traffic.iter().map(|it| it.access().host_jitter);
+        let texts = of_groups.map(|jitter| jitter.map_or("none".to_owned(), |it| it.to_string()));
+        (texts.collect::<Vec<_>>(), scenario.host_jitter_by_default)
+    };
+    let of_both = |jitter: &str| (vec![jitter.to_owned(); 2], vec!["ftp".into(), "cbr".into()]);
+    let rate = "rate = \"10 Mbit/s\"\ndelay";
+    let at = |rate: &str| format!("rate = \"{rate}\"\ndelay");
+    assert_eq!(jitters(&[(rate, &at("140 kbit/s"))]), of_both("200 us"));
+    // 1500 bytes at 1 Gbit/s.
+    assert_eq!(jitters(&[(rate, &at("1 Gbit/s"))]), of_both("12 us"));
+    // A link that becomes faster: what counts is the shortest time.
+    let faster =
+        "rate = \"10 Mbit/s\"\nrate_changes = [{ at = \"9 s\", rate = \"1 Gbit/s\" }]\ndelay";
+    assert_eq!(jitters(&[(rate, faster)]), of_both("12 us"));
+    // Against the bottleneck the link of that direction counts.
+    let back = "delay = \"100 ms\"\nreturn = { rate = \"2 Gbit/s\", delay = \"1 ms\", queue = { kind = \"tail-drop\", limit = \"10 packets\" } }";
+    let reverse = ("flows = 4", "flows = 4\ndirection = \"reverse\"");
+    let (found, _) = jitters(&[("delay = \"100 ms\"", back), reverse]);
+    assert_eq!(found, ["200 us", "6 us"]);
+    // Hosts of ns-2 send at once, and so does UDP beside them.
+    let of_ns2 = ("tcp = \"sack\"", "tcp = \"ns2-sack\"");
+    assert_eq!(
+        jitters(&[of_ns2]),
+        (vec!["none".into(), "none".into()], vec![])
+    );
+    // What the file gives is no default.
+    let given = ("warmup", "host_jitter = \"200 us\"\nwarmup");
+    assert_eq!(
+        jitters(&[given]),
+        (vec!["200 us".into(), "200 us".into()], vec![])
+    );
+    let off = ("warmup", "host_jitter = \"0 s\"\nwarmup");
+    assert_eq!(
+        jitters(&[off]),
+        (vec!["none".into(), "none".into()], vec![])
+    );
+}
+
+#[test]
+fn real_hosts_have_the_delays_that_the_file_gives_but_not_the_default() {
+    let own = ("flows = 4", "flows = 4\nhost_jitter = \"2 ms\"");
+    let text = changed(&single(), &[own]);
+    let scenario = plan(&text, &[]).unwrap().scenario(0, 0).unwrap();
+    let real = scenario.clone().for_real_hosts();
+    let jitters: Vec<_> = real
+        .traffic
+        .iter()
+        .map(|it| it.access().host_jitter)
+        .collect();
+    assert_eq!(jitters, [None, Some(redtail_core::Span::from_ms(2))]);
+    // Apart from that it is the same run: that of hosts that send at once.
+    let at_once = ("start =", "host_jitter = \"0 s\"\nstart =");
+    let text = changed(&single(), &[own, at_once]);
+    assert_eq!(real, plan(&text, &[]).unwrap().scenario(0, 0).unwrap());
+}
+
+#[test]
+fn bulk_flows_start_within_a_tenth_of_the_warm_up_unless_the_file_says_when() {
+    let start = |changes: &[(&str, &str)]| {
+        let text = changed(&single(), changes);
+        let plan = plan(&text, &[]).unwrap();
+        let scenario = plan.scenario(0, 0).unwrap();
+        assert_reads_back(&scenario);
+        let json: serde_json::Value = serde_json::from_str(&scenario.to_json()).unwrap();
+        json["traffic"][0]["start"].as_str().unwrap().to_owned()
+    };
+    let left_out = ("start = \"uniform 0..10 s\"\n", "");
+    let warmup = |it: &str| format!("warmup = \"{it}\"");
+    let given = "warmup = \"50 s\"";
+    assert_eq!(start(&[left_out]), "uniform 0 s..1 s");
+    assert_eq!(
+        start(&[left_out, (given, &warmup("2 s"))]),
+        "uniform 0 s..200 ms"
+    );
+    // Nothing precedes the measurement: all at its beginning.
+    assert_eq!(start(&[left_out, (given, &warmup("0 s"))]), "0 s");
+    // Flows start before they stop.
+    let stop = ("flows = 64", "flows = 64\nstop = [\"20 s\", \"4 s\"]");
+    assert_eq!(start(&[left_out, stop]), "uniform 0 s..400 ms");
+    assert_eq!(start(&[]), "uniform 0 s..10 s");
+    let at_once = ("start = \"uniform 0..10 s\"", "start = \"0 s\"");
+    assert_eq!(start(&[at_once]), "0 s");
 }
 
 #[test]

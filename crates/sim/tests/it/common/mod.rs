@@ -6,9 +6,31 @@ use redtail_sim::{RunOptions, RunResult, Traces};
 use redtail_spec::{Plan, PlanOptions, Scenario, TraceSite};
 use redtail_traffic::{TraceParams, TraceTable};
 
+/// `text` as a whole file. Tests pin the engine to exact times, so what the text leaves out is what
+/// brings no chance into a run: hosts send at once, and bulk flows start with the run.
+fn file(text: &str) -> String {
+    let mut parts = text.split("[[traffic]]");
+    let mut file = "name = \"test\"\n".to_owned();
+    let base = parts.next().expect("a text has a first part");
+    let general = base.split("\n[").next().expect("a text has a first part");
+    if !general.contains("host_jitter") {
+        file += "host_jitter = \"0 s\"\n";
+    }
+    file += base;
+    for group in parts {
+        file += "[[traffic]]\n";
+        let own = group.split("\n[").next().expect("a text has a first part");
+        if own.contains("kind = \"bulk\"") && !own.contains("\nstart = ") {
+            file += "start = \"0 s\"\n";
+        }
+        file += group;
+    }
+    file
+}
+
 /// The scenario of replication `replication` of the first case in `text`.
 pub fn scenario(text: &str, replication: u32) -> Scenario {
-    let text = format!("name = \"test\"\n{text}");
+    let text = file(text);
     let plan = Plan::from_text(&text, PlanOptions::default())
         .unwrap_or_else(|error| panic!("{error}\nin:\n{text}"));
     let scenario = plan.scenario(0, replication);
@@ -26,7 +48,7 @@ pub fn scenario_with(
         check(group, site);
         Ok(Arc::clone(table))
     };
-    let text = format!("name = \"test\"\n{text}");
+    let text = file(text);
     let plan = Plan::from_text(
         &text,
         PlanOptions {
