@@ -5,7 +5,7 @@
 //! components draw the same numbers (common random numbers), however often the changed one draws.
 
 use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
 use crate::units::Span;
 
@@ -65,6 +65,13 @@ impl Stream {
         Self::of(self.0.clone().next_u64(), 0, name, &digits[first..])
     }
 
+    /// As [`numbered_child`](Self::numbered_child), with a small stream.
+    #[must_use]
+    pub fn small_child(&self, name: &str, number: u32) -> SmallStream {
+        let seed = self.numbered_child(name, number).0.next_u64();
+        SmallStream(SplitMix64::seed_from_u64(seed))
+    }
+
     /// A span uniform on [low, high), to the picosecond; `low` when they are equal.
     #[inline]
     pub fn uniform_span(&mut self, low: Span, high: Span) -> Span {
@@ -72,6 +79,19 @@ impl Stream {
         // Multiply-shift: the bias is below 2^-64 of the width per value.
         let offset = (u128::from(self.0.next_u64()) * u128::from(width)) >> 64;
         Span::from_ps(low.as_ps() + offset as u64)
+    }
+}
+
+/// A stream of 8 bytes, for parts of which there are many: SplitMix64 (Steele, Lea and Flood 2014).
+#[derive(Clone, Debug)]
+pub struct SmallStream(SplitMix64);
+
+impl SmallStream {
+    /// A span uniform on [0, `high`), to the picosecond; none if `high` is none.
+    #[inline]
+    pub fn uniform_span(&mut self, high: Span) -> Span {
+        let offset = (u128::from(self.0.next_u64()) * u128::from(high.as_ps())) >> 64;
+        Span::from_ps(offset as u64)
     }
 }
 
@@ -108,6 +128,30 @@ mod tests {
         // them are exceeded with probability 6e-7 (and the seed is fixed).
         let mean = draws.iter().sum::<f64>() / f64::from(n);
         assert!((mean - 0.5).abs() < 5.0 / (12.0 * f64::from(n)).sqrt());
+    }
+
+    #[test]
+    fn a_small_stream_has_a_number_of_its_own_and_is_uniform() {
+        let stream = Stream::named(7, 0, "test");
+        let high = Span::from_ms(1);
+        let mut sum = 0.0;
+        let n = 100_000;
+        // The first draws of many streams, as flows make them.
+        for number in 0..n {
+            let draw = stream.small_child("flow.", number).uniform_span(high);
+            assert!(draw < high);
+            sum += draw.as_secs_f64() / high.as_secs_f64();
+        }
+        // As above: five standard deviations.
+        assert!((sum / f64::from(n) - 0.5).abs() < 5.0 / (12.0 * f64::from(n)).sqrt());
+        let mut one = stream.small_child("flow.", 1);
+        let mut again = stream.small_child("flow.", 1);
+        assert_eq!(one.uniform_span(high), again.uniform_span(high));
+        assert_ne!(
+            one.uniform_span(high),
+            again.uniform_span(high - Span::from_ps(1)) * 2
+        );
+        assert_eq!(one.uniform_span(Span::ZERO), Span::ZERO);
     }
 
     #[test]

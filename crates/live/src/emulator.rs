@@ -570,10 +570,6 @@ impl<'a> Emulator<'a> {
                 }
                 return Ok(None);
             }
-            Target::Departure => {
-                self.links.leave_host(line, at);
-                return Ok(None);
-            }
             _ => {}
         }
         let paths = &mut self.links.network.paths;

@@ -38,13 +38,6 @@ impl Links {
         paths.emit(content, size, to, now, &mut self.scheduler);
     }
 
-    /// The head of `line`, which a host holds, leaves the host.
-    pub fn leave_host(&mut self, line: u32, now: Time) {
-        let paths = &mut self.network.paths;
-        let packet = *paths.take(line, &mut self.scheduler);
-        paths.send(&packet, now, &mut self.scheduler);
-    }
-
     /// Lets links hear of packets and carry out the ends of their transmissions late, several at once, where nobody can
     /// notice it: nobody looks at what happens at the ends of links ([`Ends::pass`]), and before links and their counters
     /// are read, or something depends on what has been lost, [`Links::catch_up_before`] is called.

@@ -36,11 +36,8 @@ impl Lookahead {
             }
         }
         let mut lines = vec![UNLIMITED; network.paths.line_count()];
-        for (leg, next) in pairs(network) {
-            let ahead = match (leg.target, next) {
-                (Target::Departure, Some(next)) => along(next, &links),
-                _ => at(leg.target, &links),
-            };
+        for (leg, _) in pairs(network) {
+            let ahead = at(leg.target, &links);
             let line = &mut lines[leg.line as usize];
             *line = (*line).min(ahead);
         }
@@ -82,7 +79,7 @@ mod tests {
 
     /// Two links, 10 ms and 20 ms long; hosts' links take 1 ms and the return path 5 ms.
     fn network(groups: &[&str]) -> Network {
-        let mut text = "name = \"chain\"\nduration = \"1 s\"\n".to_owned();
+        let mut text = "name = \"chain\"\nduration = \"1 s\"\nhost_jitter = \"0 s\"\n".to_owned();
         for delay in ["10 ms", "20 ms"] {
             text += &format!(
                 "[[chain.hop]]\nrate = \"10 Mbit/s\"\ndelay = \"{delay}\"\n\
@@ -138,12 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn what_hosts_hold_is_followed_to_the_link() {
-        let network = network(&["host_jitter = \"1 ms\""]);
-        let found = Lookahead::of(&network, |_| false);
-        let held = network.paths.legs.iter().next().expect("there is a route")[0];
-        assert_eq!(held.target, Target::Departure);
-        let ahead = found.wires[network.links.len() + held.line as usize];
-        assert_eq!(Span::from_ps(ahead), Span::from_ms(1 + 31));
+    fn random_times_of_hosts_shorten_no_way() {
+        let of = |more| {
+            let network = network(&[more]);
+            (
+                of_links(&network, &[]),
+                Lookahead::of(&network, |_| false).wires,
+            )
+        };
+        assert_eq!(of("host_jitter = \"1 ms\""), of(""));
     }
 }

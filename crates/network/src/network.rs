@@ -37,7 +37,6 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
         delays: Vec::new(),
         legs: Vec::new(),
         pure_lines: BTreeMap::new(),
-        held: None,
         hops: Vec::new(),
     };
     compiler.add_links();
@@ -85,8 +84,6 @@ struct Compiler<'a> {
     /// Lines of legs without a pipe, by the link at which they begin (`None`: at endpoints) and by their delay.
     /// Packets enter each at non-decreasing times, and leave in the same order.
     pure_lines: BTreeMap<(Option<u32>, Span), u32>,
-    /// The line of the packets that hosts hold for random delays, in the order in which they leave.
-    held: Option<u32>,
     hops: Vec<HopLinks>,
 }
 
@@ -172,13 +169,12 @@ impl Compiler<'_> {
         let filled_in = "a scenario has the rates of hosts' links filled in";
         let entry = self.add_pipe(group, *access.access_rate.expect(filled_in).get(host));
         let exit = self.add_pipe(group, *access.exit_rate.expect(filled_in).get(host));
-        // Data: time in the host, access link, bottlenecks, exit link.
-        let mut legs = Vec::new();
-        if jitter.is_some() {
-            legs.push(self.held_leg());
-        }
+        // Data: access link with the host's random times, bottlenecks, exit link.
         let entry = Some((entry, *access.access_delay.get(host)));
-        legs.push(self.leg(None, Span::ZERO, entry, Target::Link(data[0])));
+        let mut legs = vec![Leg {
+            jitter,
+            ..self.leg(None, Span::ZERO, entry, Target::Link(data[0]))
+        }];
         for pair in data.windows(2) {
             let (from, to) = (pair[0], pair[1]);
             let delay = self.delays[from as usize];
@@ -187,7 +183,7 @@ impl Compiler<'_> {
         let last = data[data.len() - 1];
         let exit = Some((exit, *access.exit_delay.get(host)));
         legs.push(self.leg(Some(last), self.delays[last as usize], exit, ends[0]));
-        let data = self.add_route(group, access.dscp, jitter, legs);
+        let data = self.add_route(group, access.dscp, legs);
 
         // Acknowledgements: the links of the other direction, then the delay of the return path.
         // Hosts' links count as idle in this direction.
@@ -207,7 +203,7 @@ impl Compiler<'_> {
         };
         legs.push(leg);
         let back_at_once = back.is_empty() && way_back == Span::ZERO;
-        let back = self.add_route(group, access.dscp, None, legs);
+        let back = self.add_route(group, access.dscp, legs);
         HostRoutes {
             data,
             back,
@@ -238,6 +234,7 @@ impl Compiler<'_> {
             after: Span::ZERO,
             line: self.add_line(target),
             target,
+            jitter: None,
             dscp: Dscp::default(),
         }
     }
@@ -273,6 +270,7 @@ impl Compiler<'_> {
             after: pipe.map_or(Span::ZERO, |(_, after)| after),
             line,
             target,
+            jitter: None,
             dscp: Dscp::default(),
         }
     }
@@ -284,36 +282,13 @@ impl Compiler<'_> {
         self.network.paths.jitters.push(Jitter {
             longest,
             stream: Stream::named(seed, replication, &format!("jitter.{}", access.name)),
-            latest: Vec::new(),
+            flows: Vec::new(),
         });
         Some(self.network.paths.jitters.len() as u32 - 1)
     }
 
-    /// The leg for the time that a packet spends in its host. The packets of all hosts are in one
-    /// line.
-    fn held_leg(&mut self) -> Leg {
-        let line = self
-            .held
-            .unwrap_or_else(|| self.add_line(Target::Departure));
-        self.held = Some(line);
-        Leg {
-            before: Span::ZERO,
-            pipe: None,
-            after: Span::ZERO,
-            line,
-            target: Target::Departure,
-            dscp: Dscp::default(),
-        }
-    }
-
-    fn add_route(
-        &mut self,
-        group: u32,
-        dscp: Dscp,
-        jitter: Option<u32>,
-        mut legs: Vec<Leg>,
-    ) -> u32 {
-        self.network.paths.routes.push(Route { group, jitter });
+    fn add_route(&mut self, group: u32, dscp: Dscp, mut legs: Vec<Leg>) -> u32 {
+        self.network.paths.routes.push(Route { group });
         legs.iter_mut().for_each(|leg| leg.dscp = dscp);
         self.legs.push(legs);
         self.network.paths.routes.len() as u32 - 1

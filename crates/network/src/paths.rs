@@ -3,13 +3,13 @@
 //! Only a link with a queue under study needs events. Access links never drop, and packets enter
 //! each in the order of the events that send them there. The time at which a packet leaves an
 //! access link is therefore known when it enters: it needs a number (`busy_until`) and no
-//! event. Packets in flight are in delay lines, first-in first-out, of which only the head is
-//! scheduled. Packets that hosts hold for a random time are in a separate line, in the order in
-//! which they leave.
+//! event. Packets in flight are in delay lines, in the order of their arrivals, of which only the head
+//! is scheduled. They enter most lines in this order. Random times of hosts are added when packets enter
+//! the line behind the host's link, where they may overtake those of other flows.
 
 use std::collections::BTreeSet;
 
-use redtail_core::{Dscp, Ecn, Ring, Span, Stream, Time, prefetch};
+use redtail_core::{Dscp, Ecn, Ring, SmallStream, Span, Stream, Time, prefetch};
 
 use crate::packet::{ContentId, SimPacket, TrafficClass};
 use crate::scheduler::Scheduler;
@@ -35,29 +35,44 @@ pub(crate) struct Pipe {
     pub(crate) group: u32,
 }
 
-/// The random time for which the sending hosts of a group hold each packet.
+/// The random time that the packets of a group's sending hosts take in addition.
 ///
-/// A packet leaves its host at the later of two times: that at which the one before it of the same
-/// flow leaves, and the present with a draw from [0, `longest`) added.
+/// A packet arrives at the later of two times: that at which it would without, with a draw from
+/// [0, `longest`) added; and that of the one before it of the same flow, with its own transmission time
+/// on the host's link added. So the packets of a flow stay in order, and are as far apart as the host's
+/// link lets them be. Each flow has a stream of its own: what it draws does not depend on the
+/// order in which flows send, which differs where packets reach hosts late.
 #[derive(Debug)]
 pub(crate) struct Jitter {
     pub(crate) longest: Span,
+    /// The stream of the group, from which those of its flows are made.
     pub(crate) stream: Stream,
-    /// When the latest packet leaves, by flow number.
-    pub(crate) latest: Vec<Time>,
+    /// By flow number, as far as a flow has sent.
+    pub(crate) flows: Vec<Option<FlowJitter>>,
+}
+
+/// The random times of a flow.
+#[derive(Debug)]
+pub(crate) struct FlowJitter {
+    stream: SmallStream,
+    /// When the latest packet arrives.
+    latest: Time,
 }
 
 impl Jitter {
-    /// When a packet of `flow` that is sent now leaves its host.
-    fn departure(&mut self, flow: u32, now: Time) -> Time {
-        let flow = flow as usize;
-        if flow >= self.latest.len() {
-            self.latest.resize(flow + 1, Time::ZERO);
+    /// When a packet of `flow` arrives that takes `transmission` on its host's link, and that would arrive at `at`.
+    fn arrival(&mut self, flow: u32, at: Time, transmission: Span) -> Time {
+        let place = flow as usize;
+        if place >= self.flows.len() {
+            self.flows.resize_with(place + 1, || None);
         }
-        let drawn = now + self.stream.uniform_span(Span::ZERO, self.longest);
-        let latest = &mut self.latest[flow];
-        *latest = drawn.max(*latest);
-        *latest
+        let flow = self.flows[place].get_or_insert_with(|| FlowJitter {
+            stream: self.stream.small_child("flow.", flow),
+            latest: Time::ZERO,
+        });
+        let drawn = at + flow.stream.uniform_span(self.longest);
+        flow.latest = drawn.max(flow.latest + transmission);
+        flow.latest
     }
 }
 
@@ -66,8 +81,6 @@ impl Jitter {
 pub enum Target {
     /// The queue of a link.
     Link(u32),
-    /// The host's own link, when the packet leaves the host.
-    Departure,
     /// A TCP receiver.
     Receiver,
     /// A TCP sender.
@@ -95,6 +108,8 @@ pub(crate) struct Leg {
     pub(crate) after: Span,
     pub(crate) line: u32,
     pub(crate) target: Target,
+    /// Index of the random times of the host, on the leg along the host's link.
+    pub(crate) jitter: Option<u32>,
     /// The class that packets of its route ask for, known when the route is. It is here, so that whoever sends looks only
     /// at the first leg.
     pub(crate) dscp: Dscp,
@@ -105,8 +120,6 @@ pub(crate) struct Leg {
 pub struct Route {
     /// Index of the traffic group that uses it.
     pub group: u32,
-    /// Index of the random delays of the host that sends its packets.
-    pub(crate) jitter: Option<u32>,
 }
 
 /// The legs of all routes, in one table: a row for each route, as long as the longest route.
@@ -262,28 +275,41 @@ impl Paths {
             class: TrafficClass::new(leg.dscp, ecn),
             id: to.id,
         };
-        if leg.target == Target::Departure {
-            self.hold(packet(now), now, scheduler);
+        if let Some(jitter) = leg.jitter {
+            self.enter_at_random(leg, jitter, packet(now), scheduler);
             return;
         }
         let (at, line) = self.enter(leg, size, now, scheduler);
         *line.push_place() = packet(at);
     }
 
-    /// Keeps `packet` in its host for a random time. The first leg of its route is this time.
-    #[cold]
-    fn hold(&mut self, mut packet: SimPacket, now: Time, scheduler: &mut Scheduler) {
-        let jitter = self.routes[packet.route as usize].jitter;
-        let jitter = jitter.expect("its host holds packets for random times");
-        packet.stamp = self.jitters[jitter as usize].departure(packet.flow, now);
-        let line = self.legs.of_packet(&packet).line;
-        let held = &mut self.lines[line as usize].packets;
-        // Behind the packets that leave at the same time, so that those of a flow stay in order.
-        let place = held.partition_point(|other| other.stamp <= packet.stamp);
-        if place == 0 {
-            scheduler.set_line(line, Some(packet.stamp));
+    /// As [`enter`](Self::enter), for the leg along a host's link, with the random times `jitter`. The packet may overtake
+    /// others.
+    #[inline(never)]
+    fn enter_at_random(
+        &mut self,
+        leg: Leg,
+        jitter: u32,
+        mut packet: SimPacket,
+        scheduler: &mut Scheduler,
+    ) {
+        let (at, transmission) = self.cross(leg, packet.size, packet.stamp);
+        packet.stamp = self.jitters[jitter as usize].arrival(packet.flow, at, transmission);
+        let Line { packets, slack, .. } = &mut self.lines[leg.line as usize];
+        // Behind the packets that arrive at the same time, so that those of a flow stay in order. It is near the end:
+        // random times are short beside the way.
+        let mut place = packets.len();
+        while place > 0
+            && packets
+                .get(place - 1)
+                .is_some_and(|it| it.stamp > packet.stamp)
+        {
+            place -= 1;
         }
-        held.insert(place, packet);
+        if place == 0 {
+            scheduler.set_line(leg.line, Some(packet.stamp + *slack));
+        }
+        packets.insert(place, packet);
     }
 
     /// Sends `packet` into its next leg.
@@ -298,6 +324,22 @@ impl Paths {
         place.leg = next;
     }
 
+    /// A packet of `size` bytes crosses a leg. Returns when it arrives, and its transmission time on a host's link.
+    #[inline(always)]
+    fn cross(&mut self, leg: Leg, size: u32, now: Time) -> (Time, Span) {
+        let at = now + leg.before;
+        let Some(pipe) = leg.pipe else {
+            return (at, Span::ZERO);
+        };
+        let pipe = &mut self.pipes[pipe as usize];
+        // Without a branch: whether a host's link is busy is hard to predict.
+        let start = at.max(pipe.busy_until);
+        pipe.longest_wait = pipe.longest_wait.max(start.since(at));
+        let transmission = pipe.transmitter.time(size);
+        pipe.busy_until = start + transmission;
+        (pipe.busy_until + leg.after, transmission)
+    }
+
     /// A packet of `size` bytes enters a leg. Returns when it arrives, and the line for it.
     #[inline(always)]
     fn enter(
@@ -307,16 +349,7 @@ impl Paths {
         now: Time,
         scheduler: &mut Scheduler,
     ) -> (Time, &mut Ring<SimPacket>) {
-        let mut at = now + leg.before;
-        if let Some(pipe) = leg.pipe {
-            let pipe = &mut self.pipes[pipe as usize];
-            // Without a branch: whether a host's link is busy is hard to predict.
-            let start = at.max(pipe.busy_until);
-            pipe.longest_wait = pipe.longest_wait.max(start.since(at));
-            at = start + pipe.transmitter.time(size);
-            pipe.busy_until = at;
-            at += leg.after;
-        }
+        let (at, _) = self.cross(leg, size, now);
         let Line {
             packets: line,
             slack,
@@ -384,7 +417,6 @@ impl Paths {
     pub fn allow_late_arrivals(&mut self, hosts: impl Iterator<Item = (HostRoutes, Span)>) {
         let mut slacks = vec![Span::MAX; self.lines.len()];
         for (host, shortest_timer) in hosts {
-            // No time where hosts hold packets for random times: that is the first leg, in a line for all of them.
             let soonest = |route: u32| {
                 let leg = self.legs.leg(route, 0);
                 shortest_timer.min(leg.before + leg.after)

@@ -192,10 +192,6 @@ impl<'a> Engine<'a> {
             }
             return;
         }
-        if target == Target::Departure {
-            self.links.leave_host(line, self.now);
-            return;
-        }
         if self.late_arrivals && paths.is_late(line) {
             return self.hosts_hear(line, self.now + INSTANT);
         }
@@ -222,7 +218,7 @@ impl<'a> Engine<'a> {
             Target::Callee => self.call_hears(1, endpoint, size, content, ecn),
             Target::Client => self.client_hears(endpoint, content, ecn),
             Target::Server => self.server_hears(endpoint, content, ecn),
-            Target::Link(_) | Target::Departure => unreachable!("handled above"),
+            Target::Link(_) => unreachable!("handled above"),
         }
     }
 
@@ -276,11 +272,7 @@ impl<'a> Engine<'a> {
                 Target::Client | Target::Server => {
                     self.ends.flows.connections.prefetch(packet.endpoint);
                 }
-                Target::UdpSink
-                | Target::Caller
-                | Target::Callee
-                | Target::Departure
-                | Target::Link(_) => {}
+                Target::UdpSink | Target::Caller | Target::Callee | Target::Link(_) => {}
             }
         }
         if let Some((packet, target)) = self.links.network.paths.upcoming(line, 5) {
@@ -296,11 +288,7 @@ impl<'a> Engine<'a> {
                 Target::Client | Target::Server => {
                     self.ends.flows.connections.prefetch_place(packet.endpoint);
                 }
-                Target::UdpSink
-                | Target::Caller
-                | Target::Callee
-                | Target::Departure
-                | Target::Link(_) => {}
+                Target::UdpSink | Target::Caller | Target::Callee | Target::Link(_) => {}
             }
         }
     }
