@@ -31,6 +31,7 @@ BOTH = ("bottleneck:in", "return:out")
 EXPERIMENT = """
 name = "Captured"
 duration = "60 s"
+host_jitter = "0 s"
 replications = 1
 seed = 7
 [bottleneck]

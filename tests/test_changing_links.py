@@ -107,10 +107,11 @@ def test_phases_have_rows_of_their_own_when_asked_for(file: Path, tmp_path: Path
     for number in results.phases:
         assert 0.5 < case.metric(f"phase{number}.utilization").mean <= 1
         assert case.metric(f"phase{number}.web.goodput").n == 2
-    parts = [case.metric(f"phase{number}.goodput").mean for number in results.phases]
+    # Not of goodput: data that arrived out of order in one phase may be delivered in the next.
+    parts = [case.metric(f"phase{number}.utilization").mean for number in results.phases]
     lengths = (1, 2, 2)
     whole = sum(part * length for part, length in zip(parts, lengths, strict=True)) / 5
-    assert whole == pytest.approx(case.metric("goodput").mean)
+    assert whole == pytest.approx(case.metric("utilization").mean)
     assert "phase1.goodput_bit_per_s" in results.to_arrow().column_names
 
     def printed(phases: bool) -> list[str]:

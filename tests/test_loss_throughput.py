@@ -104,6 +104,7 @@ def measured(sender: str, p: float) -> Estimate:
 name = "throughput"
 duration = "{warmup + period} s"
 warmup = "{warmup} s"
+host_jitter = "0 s"
 [bottleneck]
 rate = "10 Gbit/s"
 delay = "{rtt_ms / 2} ms"
@@ -112,6 +113,7 @@ random_loss = {p:.6f}
 [[traffic]]
 name = "one"
 kind = "bulk"
+start = "0 s"
 tcp = {{ {SENDERS[sender]}, delayed_ack = false, min_rto = "{T0} s" }}
 return_delay = "{rtt_ms / 2} ms"
 """

@@ -37,7 +37,7 @@ def _third(tmp_path: Path, start: str, jitter: str, queue: str = "tail-drop") ->
     text = LOCKOUT.read_text()
     parts = text.replace('start = "0 s"', f'start = "{start}"').split("[[factors.zip]]")
     file = tmp_path / "lockout.toml"
-    file.write_text(f'host_jitter = "{jitter}"\n{parts[0]}'.replace('"tail-drop"', f'"{queue}"'))
+    file.write_text(script.at(parts[0], jitter).replace('"tail-drop"', f'"{queue}"'))
     return script.run(file, tmp_path, replications=10)
 
 
@@ -145,3 +145,6 @@ def test_the_script_sets_the_delay_to_parts_of_a_packets_time() -> None:
     )
     plan = redtail.check(redtail.Toml(slow))
     assert "42857 us" in plan.scenario(0, 0)
+    # A time is taken as it is, in place of what the text has.
+    again = script.with_jitter(slow, "200 us")
+    assert again.startswith('host_jitter = "200 us"\n') and again.count("host_jitter") == 1

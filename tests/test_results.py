@@ -226,7 +226,7 @@ return_delay = "50 ms"
     length, *average = axes.get_lines()
     table = results.series("queues").to_pydict()
     lengths = table["packets"] if unit == "packets" else [each / 1e3 for each in table["bytes"]]
-    assert np.array_equal(length.get_ydata(), lengths)
+    assert np.allclose(length.get_ydata(), lengths, rtol=1e-12, atol=0)
     assert len(average) == averaged
     for line in average:  # it follows the queue, so it is of the same size
         assert 0.3 * max(lengths) < np.max(line.get_ydata()) <= max(lengths)
