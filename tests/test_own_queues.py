@@ -38,6 +38,8 @@ name = "ftp"
 kind = "bulk"
 flows = 4
 tcp = {{ preset = "sack", ecn = true }}
+start = "0 s"
+host_jitter = "0 s"
 
 [[traffic]]
 name = "udp"
