@@ -2,7 +2,8 @@
 //!
 //! Source: V. Arun and H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the
 //! Internet", NSDI 2018, sections 2.1 (the rate), 2.2 (competitive mode) and 3; where it does not
-//! specify a detail, its authors' code (genericCC, markoviancc.cc; mvfst, Copa.cpp).
+//! specify a detail, the authors' code (genericCC, markoviancc.cc and rtt-window.cc) and Facebook's
+//! (mvfst, Copa.cpp).
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
@@ -17,24 +18,41 @@
 //! ```text
 //! for each segment acknowledged:
 //!     w += v / (delta w)   if w / RTTstanding <= 1 / (delta d_q),  -= otherwise
-//! once a window, w having moved in one direction:
-//!     v = 2 v   from the fourth time in a row on;  1 when the direction changes
 //! pacing_rate = 2 w / RTTstanding
 //! slow start: w doubles each round trip, until w / RTTstanding > 1 / (delta d_q)
 //!
 //! default mode:      delta = 0.5
 //! competitive mode:  1/delta += 1 each round trip without a loss, halved by one, at least 2
-//! d_q < 0.1 (RTTmax - RTTmin) in the latest 5 round trips: default, else competitive
+//! d_q <= 0.1 (RTTmax - RTTmin) in the latest 5 round trips: default, else competitive
 //! ```
 //!
-//! The queue of a single flow oscillates between zero and 2.5 / delta segments every five round
-//! trips, with 1.25 / delta on average (section 2.3). Losses are repaired, but do not change the
-//! window in default mode. From the code: the window is at least 2 segments; v becomes 1 as soon as
-//! the target is in the opposite direction. Our rules, where the paper is silent: a step is no
-//! larger than the bytes acknowledged, so that the window at most doubles in a round trip; a
-//! timeout begins slow start; the window does not grow while the application limits the rate. The
-//! three round trips are windowed extremes as in Linux (lib/win_minmax.c): each has three
-//! candidates, from successive parts of the window.
+//! The velocity has two rules:
+//!
+//! ```text
+//! the authors' code, once a round trip:
+//!     v = 2 v   if most of its steps had the direction of the round trip before
+//!     v = 1     otherwise
+//!     v is halved while v > delta w
+//! the paper and mvfst, once a round trip:
+//!     v = 2 v   from the fourth round trip in one direction on
+//!     v = 1     when the direction changes, in mvfst as soon as the target does
+//! ```
+//!
+//! With competitive mode the authors' rule is used, and without it (`copa-default`) mvfst's, because
+//! mvfst has no competitive mode. The paper's rule does not go together with its competitive mode:
+//! the oscillations of several flows are so small that they leave the queue with more than a tenth
+//! of its greatest delay, so that the flows take each other for flows that fill it. The authors' code
+//! itself does so if only this rule is exchanged in it (`docs/explanation/congestion-controls.md`).
+//!
+//! By the paper's rule the queue of a single flow oscillates between zero and 2.5 / delta segments
+//! every five round trips, with 1.25 / delta on average (section 2.3). Losses are repaired, but do
+//! not change the window in default mode. From the code: the window is at least 2 segments. Our
+//! rules, where the paper is silent: a step is no larger than the bytes acknowledged, so that the
+//! window at most doubles in a round trip; a timeout begins slow start; the window does not grow
+//! while the application limits the rate. The three round trips are windowed extremes as in Linux
+//! (lib/win_minmax.c): each has three candidates, from successive parts of the window.
+
+use std::collections::VecDeque;
 
 use redtail_core::{Span, Stream, Time};
 
@@ -50,8 +68,8 @@ const RTT_MAX_ROUNDS: u64 = 4;
 const EMPTY_ROUNDS: u64 = 5;
 /// Share of the swing below which the queue counts as nearly empty.
 const NEARLY_EMPTY: f64 = 0.1;
-/// Windows in one direction after which v doubles.
-const STEADY_WINDOWS: u32 = 3;
+/// Round trips in one direction after which v doubles, in the paper and in mvfst.
+const STEADY_ROUNDS: u32 = 3;
 const MIN_CWND_SEGMENTS: f64 = 2.0;
 /// Share of w / RTTstanding at which segments are paced.
 const PACING_GAIN: f64 = 2.0;
@@ -59,8 +77,8 @@ const PACING_GAIN: f64 = 2.0;
 /// The least sample in a window of time, or with `MAX` the greatest.
 #[derive(Clone, Debug, Default)]
 struct Extreme<const MAX: bool> {
-    /// The best sample; the best sample after it; and the best after that.
-    best: Option<[(Time, Span); 3]>,
+    /// The samples that no later one replaces, in the order of time: the first is the extreme.
+    samples: VecDeque<(Time, Span)>,
 }
 
 impl<const MAX: bool> Extreme<MAX> {
@@ -71,42 +89,35 @@ impl<const MAX: bool> Extreme<MAX> {
 
     /// Adds a sample. Returns the extreme of the latest `window`.
     fn update(&mut self, now: Time, sample: Span, window: Span) -> Span {
-        let new = (now, sample);
-        let best = match &mut self.best {
-            Some(best)
-                if !Self::replaces(sample, best[0].1)
-                    && now.saturating_since(best[2].0) <= window =>
-            {
-                best
-            }
-            none => {
-                *none = Some([new; 3]);
-                return sample;
-            }
-        };
-        if Self::replaces(sample, best[1].1) {
-            (best[1], best[2]) = (new, new);
-        } else if Self::replaces(sample, best[2].1) {
-            best[2] = new;
+        while let Some(&(_, earlier)) = self.samples.back()
+            && Self::replaces(sample, earlier)
+        {
+            self.samples.pop_back();
         }
-        let age = now.saturating_since(best[0].0);
-        if age > window {
-            *best = [best[1], best[2], new];
-            if now.saturating_since(best[0].0) > window {
-                *best = [best[1], best[2], new];
+        self.samples.push_back((now, sample));
+        while let Some(&(at, extreme)) = self.samples.front() {
+            if now.saturating_since(at) <= window {
+                return extreme;
             }
-        } else if best[1].0 == best[0].0 && age > window / 4 {
-            (best[1], best[2]) = (new, new);
-        } else if best[2].0 == best[1].0 && age > window / 2 {
-            best[2] = new;
+            self.samples.pop_front();
         }
-        best[0].1
+        sample
     }
+}
+
+/// The program whose rules are followed where programs differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// The authors' (genericCC): with competitive mode.
+    Authors,
+    /// Facebook's (mvfst): without competitive mode.
+    Mvfst,
 }
 
 /// The controller of Copa with its state.
 #[derive(Clone, Debug)]
 pub struct Copa {
+    program: Program,
     config: ModelConfig,
     cwnd: f64,
     pacing_rate: f64,
@@ -116,17 +127,18 @@ pub struct Copa {
     rtt_max: Extreme<true>,
     rounds: Rounds,
     velocity: f64,
-    /// Whether cwnd rose over the latest window of data, and for how many windows it has moved in
-    /// that direction.
+    /// Whether cwnd rose over the latest round trip, and for how many it has moved in that
+    /// direction.
     up: bool,
     same: u32,
-    /// The window at the beginning of the present window of data.
+    /// The window at the beginning of the present round trip.
     cwnd_before: f64,
+    /// Bytes acknowledged in the present round trip that raised the window, less those that lowered
+    /// it.
+    balance: f64,
     /// The inverse of the parameter delta.
     weight: f64,
     competitive: bool,
-    /// Whether it may leave the default mode.
-    switches: bool,
     /// When the queue was nearly empty last.
     emptied: Option<Time>,
     /// Whether segments were lost in the present round.
@@ -134,9 +146,10 @@ pub struct Copa {
 }
 
 impl Copa {
-    /// A model at the start of a connection; `switches` if it has the competitive mode.
-    pub fn new(config: ModelConfig, switches: bool) -> Self {
+    /// A model at the start of a connection.
+    pub fn new(config: ModelConfig, program: Program) -> Self {
         let mut copa = Self {
+            program,
             cwnd: config.initial_cwnd,
             pacing_rate: 0.0,
             slow_start: true,
@@ -148,9 +161,9 @@ impl Copa {
             up: true,
             same: 0,
             cwnd_before: config.initial_cwnd,
+            balance: 0.0,
             weight: 1.0 / DELTA,
             competitive: false,
-            switches,
             emptied: None,
             lost: false,
             config,
@@ -170,28 +183,40 @@ impl Copa {
             self.emptied = Some(now);
         }
         let emptied = *self.emptied.get_or_insert(now);
-        self.competitive = self.switches && now.saturating_since(emptied) > srtt * EMPTY_ROUNDS;
+        self.competitive =
+            self.program == Program::Authors && now.saturating_since(emptied) > srtt * EMPTY_ROUNDS;
         if !self.competitive {
             self.weight = 1.0 / DELTA;
         }
     }
 
-    /// Updates the mode at the end of a round trip.
+    /// Updates delta and the velocity at the end of a round trip.
     fn end_round(&mut self) {
         if self.competitive && !self.lost {
             self.weight += 1.0;
         }
         self.lost = false;
-        let up = self.cwnd > self.cwnd_before;
-        if up == self.up {
+        let (same, steady) = match self.program {
+            Program::Authors => (
+                if self.up {
+                    self.balance > 0.0
+                } else {
+                    self.balance < 0.0
+                },
+                0,
+            ),
+            Program::Mvfst => (self.up == (self.cwnd > self.cwnd_before), STEADY_ROUNDS),
+        };
+        if same {
             self.same += 1;
-            if self.same > STEADY_WINDOWS {
+            if self.same > steady {
                 self.velocity *= 2.0;
             }
         } else {
-            self.turn(up);
+            self.turn(!self.up);
         }
         self.cwnd_before = self.cwnd;
+        self.balance = 0.0;
     }
 
     fn turn(&mut self, up: bool) {
@@ -199,6 +224,24 @@ impl Copa {
         self.same = 1;
         self.velocity = 1.0;
         self.cwnd_before = self.cwnd;
+        self.balance = 0.0;
+    }
+
+    /// Limits the velocity before a step, which goes up or not.
+    fn limit_velocity(&mut self, up: bool) {
+        match self.program {
+            Program::Authors => {
+                let limit = self.cwnd / self.config.mss / self.weight;
+                if self.velocity > limit {
+                    self.velocity = (self.velocity / 2.0).max(1.0);
+                }
+            }
+            Program::Mvfst => {
+                if up != self.up && self.velocity > 1.0 {
+                    self.turn(up);
+                }
+            }
+        }
     }
 
     fn min_cwnd(&self) -> f64 {
@@ -235,14 +278,14 @@ impl Model for Copa {
             if self.rounds.started {
                 self.end_round();
             }
-            if up != self.up && self.velocity > 1.0 {
-                self.turn(up);
-            }
+            self.limit_velocity(up);
             let step = (self.velocity * self.weight * mss / self.cwnd).min(1.0) * acked;
             if !up {
                 self.cwnd = (self.cwnd - step).max(self.min_cwnd());
+                self.balance -= acked;
             } else if !sample.app_limited {
                 self.cwnd += step;
+                self.balance += acked;
             }
         }
         self.set_pacing_rate(standing);

@@ -7,7 +7,7 @@ use strum::VariantArray;
 
 use super::bbr::Bbr;
 use super::bbr3::Bbr3;
-use super::copa::Copa;
+use super::copa::{Copa, Program};
 use super::model::ModelConfig;
 use super::models::AnyModel;
 use super::{ControllerConfig, GrowthLaw};
@@ -122,10 +122,10 @@ growth_laws! {
         Bbr => Bbr(Bbr::new),
         /// BBR version 3: the same model with bounds learnt from losses (draft-ietf-ccwg-bbr-06).
         Bbr3 => Bbr3(Bbr3::new),
-        /// A target rate in inverse proportion to the queueing delay, so that about two and a half of its own segments wait; beside traffic that fills queues, in proportion to 1/delta, which changes with losses (Copa, Arun and Balakrishnan 2018).
-        Copa => Copa(|config| Copa::new(config, true)),
-        /// Copa without its competitive mode (as in mvfst).
-        CopaDefault => Copa(|config| Copa::new(config, false)),
+        /// A target rate in inverse proportion to the queueing delay, so that about two and a half of its own segments wait; beside traffic that fills queues, in proportion to 1/delta, which changes with losses (Copa, Arun and Balakrishnan 2018; the velocity as in the authors' code, genericCC).
+        Copa => Copa(|config| Copa::new(config, Program::Authors)),
+        /// Copa without its competitive mode (the velocity as in the paper and in mvfst).
+        CopaDefault => Copa(|config| Copa::new(config, Program::Mvfst)),
         /// BBR version 3 as in Google's code, on which published measurements are based, with a response to marks (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c).
         Bbr3Google => Bbr3(Bbr3::google),
     }

@@ -24,7 +24,9 @@
 //! implementations. The difference to the base then includes queueing on the return path and
 //! delayed acknowledgements (the filter removes most of these). The RFC's halving on loss and its
 //! window of one segment after a timeout are in the controller. Slow start, at first and after a
-//! timeout, is the controller's too; the RFC has none.
+//! timeout, is the controller's too; the RFC's algorithm has none. It ends at the latest when the
+//! queueing delay reaches TARGET, because from there on the RFC's algorithm reduces the window. The
+//! delay is seen a round trip late, so it is longer than TARGET for some time.
 
 use redtail_core::{Span, Time};
 
@@ -107,8 +109,12 @@ impl GrowthLaw for Ledbat {
         0.5
     }
 
-    fn observe(&mut self, _window: &mut Window, sample: &AckSample, _mss: f64) {
+    fn observe(&mut self, window: &mut Window, sample: &AckSample, _mss: f64) {
         self.measure(sample);
+        let queueing = self.queueing_delay(sample.now, sample.srtt);
+        if queueing.is_some_and(|queueing| queueing >= TARGET) {
+            window.ssthresh = window.ssthresh.min(window.cwnd);
+        }
     }
 }
 
@@ -148,6 +154,22 @@ mod tests {
             let expected = per_window / 40.0;
             assert!((change(40.0, extra) - expected).abs() < 1e-9, "{extra}");
         }
+    }
+
+    #[test]
+    fn slow_start_ends_when_the_queueing_delay_reaches_the_target() {
+        let ssthresh_at = |extra: u64| {
+            let mut ledbat = Ledbat::default();
+            let mut window = Window {
+                cwnd: 40.0 * MSS,
+                ssthresh: f64::INFINITY,
+            };
+            ledbat.observe(&mut window, &sample(0, Some(50)), MSS);
+            ledbat.observe(&mut window, &sample(1000, Some(50 + extra)), MSS);
+            window.ssthresh
+        };
+        assert_eq!(ssthresh_at(99), f64::INFINITY);
+        assert_eq!(ssthresh_at(100), 40.0 * MSS);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::common::MSS;
 use redtail_core::{Span, Stream, Time};
-use redtail_transport::cc::copa::Copa;
+use redtail_transport::cc::copa::{Copa, Program};
 use redtail_transport::cc::model::{Episode, LostSegment, Model, ModelConfig, RateSample};
 
 const SEGMENT: f64 = MSS as f64;
@@ -18,7 +18,7 @@ struct Feed {
 
 impl Feed {
     /// With a window of so many segments.
-    fn new(window: f64, switches: bool) -> Self {
+    fn new(window: f64, program: Program) -> Self {
         let config = ModelConfig {
             mss: SEGMENT,
             initial_cwnd: window * SEGMENT,
@@ -27,7 +27,7 @@ impl Feed {
             ecn_max_rtt: None,
         };
         Self {
-            model: Copa::new(config, switches),
+            model: Copa::new(config, program),
             now: Time::ZERO + Span::from_s(1),
             delivered: 0,
         }
@@ -77,8 +77,8 @@ impl Feed {
     }
 
     /// A model that has left slow start at a window of so many segments, with no queue.
-    fn steady(window: f64, switches: bool) -> Self {
-        let mut feed = Self::new(window, switches);
+    fn steady(window: f64, program: Program) -> Self {
+        let mut feed = Self::new(window, program);
         feed.model.set_cwnd(window * SEGMENT);
         feed.round(BASE);
         feed.round(2 * BASE);
@@ -91,7 +91,7 @@ impl Feed {
 
 #[test]
 fn slow_start_doubles_until_the_rate_is_above_the_target() {
-    let mut feed = Feed::new(10.0, true);
+    let mut feed = Feed::new(10.0, Program::Authors);
     assert_eq!(feed.round(100), 20.0);
     assert_eq!(feed.round(100), 40.0);
     assert_eq!(feed.model.state(), "slow_start");
@@ -104,16 +104,16 @@ fn slow_start_doubles_until_the_rate_is_above_the_target() {
 
 #[test]
 fn segments_are_paced_at_twice_the_window_in_a_round_trip() {
-    let mut feed = Feed::steady(50.0, true);
+    let mut feed = Feed::steady(50.0, Program::Authors);
     feed.round(100);
     let expected = 2.0 * feed.model.cwnd() / 0.1;
     assert!((feed.model.pacing_rate() / expected - 1.0).abs() < 1e-9);
 }
 
 #[test]
-fn the_window_moves_by_the_velocity_over_delta_which_doubles_after_three_windows() {
+fn by_the_papers_rule_the_velocity_doubles_after_three_round_trips_in_one_direction() {
     // Without queueing delay always up: 1/delta = 2 segments a round trip.
-    let mut feed = Feed::steady(100.0, false);
+    let mut feed = Feed::steady(100.0, Program::Mvfst);
     feed.round(130); // down
     feed.round(100);
     let mut steps = Vec::new();
@@ -142,8 +142,33 @@ fn the_window_moves_by_the_velocity_over_delta_which_doubles_after_three_windows
 }
 
 #[test]
+fn by_the_authors_rule_the_velocity_doubles_every_round_trip_in_one_direction() {
+    let mut feed = Feed::steady(100.0, Program::Authors);
+    for _ in 0..2 {
+        feed.round(130); // down, so that the next round trip up is the first
+    }
+    feed.model.set_cwnd(100.0 * SEGMENT);
+    feed.round(100);
+    let steps: Vec<f64> = (0..4)
+        .map(|_| {
+            let before = feed.w();
+            feed.round(100) - before
+        })
+        .collect();
+    for pair in steps.windows(2) {
+        assert!((pair[1] / pair[0] / 2.0 - 1.0).abs() < 0.15, "{steps:?}");
+    }
+    // v is at most delta w, so the window at most doubles.
+    for _ in 0..6 {
+        let before = feed.w();
+        let after = feed.round(100);
+        assert!(after <= 2.0 * before, "{before} {after}");
+    }
+}
+
+#[test]
 fn a_queue_that_is_never_nearly_empty_is_someone_elses() {
-    let mut feed = Feed::steady(100.0, true);
+    let mut feed = Feed::steady(100.0, Program::Authors);
     feed.round(100);
     assert_eq!(feed.model.state(), "default");
     for _ in 0..4 {
@@ -159,7 +184,7 @@ fn a_queue_that_is_never_nearly_empty_is_someone_elses() {
     feed.round(104);
     assert_eq!(feed.model.state(), "default");
 
-    let mut never = Feed::steady(100.0, false);
+    let mut never = Feed::steady(100.0, Program::Mvfst);
     for _ in 0..20 {
         never.round(150);
     }
@@ -168,8 +193,8 @@ fn a_queue_that_is_never_nearly_empty_is_someone_elses() {
 
 #[test]
 fn losses_change_the_weight_of_delay_in_competitive_mode_alone() {
-    let window_after = |lossy: bool, switches: bool| {
-        let mut feed = Feed::steady(100.0, switches);
+    let window_after = |lossy: bool, program: Program| {
+        let mut feed = Feed::steady(100.0, program);
         for round in 0..40 {
             if lossy && round % 4 == 0 {
                 feed.loses();
@@ -181,16 +206,16 @@ fn losses_change_the_weight_of_delay_in_competitive_mode_alone() {
         feed.round(150)
     };
     // 1/delta grows by 1 each round trip, and from 33 on the window grows as well.
-    assert!(window_after(false, true) > 100.0);
-    assert!(window_after(true, true) < 100.0);
-    let default = window_after(false, false);
+    assert!(window_after(false, Program::Authors) > 100.0);
+    assert!(window_after(true, Program::Authors) < 100.0);
+    let default = window_after(false, Program::Mvfst);
     assert!(default < 100.0);
-    assert_eq!(window_after(true, false), default);
+    assert_eq!(window_after(true, Program::Mvfst), default);
 }
 
 #[test]
 fn the_window_keeps_its_two_segments_in_a_deep_queue_and_a_timeout_starts_over() {
-    let mut feed = Feed::steady(10.0, false);
+    let mut feed = Feed::steady(10.0, Program::Mvfst);
     for _ in 0..15 {
         feed.round(400);
     }
