@@ -84,6 +84,8 @@ class Gap(Paired):
             this case), "not measured" (in any case), or "no value" (in this one).
         refused: why there is no interval whatever the differences are; None when there may be one.
         unjudged: why there is no verdict either; None when there may be one.
+        p, p_adjusted: None: a tolerance decides, and no test.
+        together: 1, as there is no correction.
     """
 
     metric: str
@@ -98,7 +100,7 @@ class Gap(Paired):
     missing: Mapping[str, str] = field_of(default_factory=dict)
     refused: str | None = None
     unjudged: Unjudged | None = None
-    p: float | None = None  # a tolerance decides, and no test
+    p: float | None = None
     p_adjusted: float | None = None
     together: int = 1
 
