@@ -84,7 +84,8 @@ class Gap(Paired):
             this case), "not measured" (in any case), or "no value" (in this one).
         refused: why there is no interval whatever the differences are; None when there may be one.
         unjudged: why there is no verdict either; None when there may be one.
-        p, p_adjusted: None: a tolerance decides, and no test.
+        p: None, since a tolerance decides and no test.
+        p_adjusted: None for the same reason.
         together: 1, as there is no correction.
     """
 
