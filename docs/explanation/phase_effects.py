@@ -389,8 +389,7 @@ def findings(folder: Path) -> str:
             replace(paper, studies=studies), out=folder / f"riva-{part}"
         )
         for verdict in done.verdicts:
-            text = str(verdict.judgement) + ("" if verdict.clear else " *")
-            verdicts.setdefault(verdict.finding.id, []).append(text)
+            verdicts.setdefault(verdict.finding.id, []).append(str(verdict.judgement))
     head = ("finding", *(f"{part:g} packets" for part in parts))
     return table(head, ((name, *texts) for name, texts in verdicts.items()))
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 _RESAMPLES = 1000
+_FEWEST_DRAWN = 5
 
 _MOST_ALIKE = 0.5
 """With more than this share of equal values there is no interval.
@@ -483,12 +484,26 @@ def bootstrap(
     The interval is the bootstrap's (percentiles, Efron 1979), given by its longer side:
     replications are drawn with replacement, the same in every cell, since they share their seeds.
     Of a largest or smallest single value it only shows how much that depends on few replications.
+    With fewer than five replications there is no interval: even the whole range of n values covers
+    the median with probability 1 - 2^(1 - n) only, which is 0.94 for five (H. A. David,
+    H. N. Nagaraja, "Order Statistics", 3rd ed. (2003), chapter 7). Nor is there one where all
+    samples that are drawn give the same number: their spread says nothing then.
+
+    Args:
+        number: takes one list of values for each cell.
+        cells: the values of each cell, replication by replication; NaN where one has none. A cell
+            without any value does not count.
     """
     value = number(cells)
-    count = min(len(cell) for cell in cells)
-    if count < 2 or math.isnan(value):
-        why = "it is undefined" if math.isnan(value) else "fewer than two replications"
-        return Estimate(value, None, count, why)
+    counts = [sum(each == each for each in cell) for cell in cells]
+    count = min((each for each in counts if each), default=0)
+    if math.isnan(value) or count == 0:
+        return Estimate(value, None, count, "it is undefined")
+    constant = count > 1 and all(len({x for x in cell if x == x}) < 2 for cell in cells)
+    if constant:
+        return Estimate(value, None, count, f"all {count} replications are equal", constant=True)
+    if count < _FEWEST_DRAWN:
+        return Estimate(value, None, count, f"fewer than {_FEWEST_DRAWN} replications")
     rng = Random(count)
     drawn = []
     for _ in range(_RESAMPLES):
@@ -498,4 +513,9 @@ def bootstrap(
             drawn.append(again)
     drawn.sort()
     low, high = (drawn[round(share * (len(drawn) - 1))] for share in (0.025, 0.975))
+    if low == high:
+        each = estimate(number([[x] for x in row]) for row in zip(*cells, strict=False))
+        which = "all" if each.constant else "most of"
+        why = f"{which} {count} replications are equal"
+        return Estimate(value, None, count, why, constant=each.constant)
     return Estimate(value, max(value - low, high - value, 0.0), count)

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from redtail._engine import Plan
-from redtail.errors import SpecError
+from redtail.errors import RedtailError, SpecError
 from redtail.measured import Measured
+from redtail.papers.checks import loads_named
 from redtail.papers.definition import Measure, Paper, Study, View
-from redtail.papers.grid import QUANTILES, derived, is_like, quantity
+from redtail.papers.grid import QUANTILES, Loads, derived, is_like
 
 
 @dataclass(frozen=True)
@@ -25,14 +25,14 @@ class Named:
         where: the place.
         view: the name of the study or view.
         queues: the queues.
-        loads: the loads.
+        loads: the names of the loads.
         metrics: the metrics and measures.
     """
 
     where: str
     view: str
     queues: Collection[str] = ()
-    loads: Collection[float] = ()
+    loads: Collection[float | str] = ()
     metrics: Collection[str] = ()
 
 
@@ -68,7 +68,10 @@ def refuse_unknown(paper: Paper, plans: Mapping[str, Sequence[Plan]]) -> None:
         for queue in named.queues:
             _refuse(paper, named.where, queue, there.queues)
         for load in named.loads:
-            _refuse(paper, named.where, load, there.loads)
+            try:
+                there.loads.find(load)
+            except RedtailError as error:
+                raise SpecError(f"{paper.folder}/{named.where}: load {error}") from None
         for metric in named.metrics:
             there.refuse_metric(f"{paper.folder}/{named.where}", metric, measures)
 
@@ -88,7 +91,10 @@ class _Known:
         self.own = {case.labels[view.queue] for case in kept}
         of_variants = {variant.label for variant in study.variants}
         self.queues = self.own | of_variants if view.queue == study.queue else self.own
-        self.loads = {quantity(view.load, case.factors[view.load])[0] for case in kept}
+        try:
+            self.loads = Loads(view.load, (case.factors[view.load] for case in kept))
+        except RedtailError as error:
+            raise SpecError(f"{view.name}: {error}") from None
         self.measured = Measured.of(
             json.loads(plan.example(case)) for plan in plans for case in range(len(plan.cases))
         )
@@ -118,11 +124,7 @@ def _named(paper: Paper) -> Iterator[Named]:
                 f"findings.toml: {finding.id}",
                 check.study,
                 [*given.get("queues", ()), *(to if isinstance(to, list) else ())],
-                [
-                    *given.get("loads", ()),
-                    *([given["load"]] if "load" in given else []),
-                    *([to] if isinstance(to, int | float) else []),
-                ],
+                loads_named(check.test, given),
                 [given[key] for key in ("metric", "to_metric", "of") if key in given],
             )
     for figure in paper.figures:
@@ -134,7 +136,7 @@ def _named(paper: Paper) -> Iterator[Named]:
             f"paper.toml: table {table.name}",
             table.study,
             {queue for _, queue, _ in table.rows},
-            {load for load, _, _ in table.rows},
+            [load for load, _, _ in table.rows],
             table.metrics,
         )
     for number, numbers in enumerate(paper.then_and_now, start=1):
@@ -142,9 +144,8 @@ def _named(paper: Paper) -> Iterator[Named]:
         yield Named(where, numbers.study, (), numbers.loads, numbers.metrics)
 
 
-def _refuse(paper: Paper, where: str, name: Any, accepted: Collection[Any]) -> None:
+def _refuse(paper: Paper, where: str, name: str, accepted: Collection[str]) -> None:
     if name not in accepted:
-        listed = ", ".join(
-            f"{each:g}" if isinstance(each, float) else each for each in sorted(accepted)
+        raise SpecError(
+            f"{paper.folder}/{where}: {name!r}; accepted: {', '.join(sorted(accepted))}"
         )
-        raise SpecError(f"{paper.folder}/{where}: {name!r}; accepted: {listed}")

@@ -2,8 +2,22 @@
 
 A test returns its evidence row by row: a number with its 95 % interval, the bounds it should
 keep, and whether it does. Ratios and differences are taken replication by replication, since
-cases that differ in the queue alone draw the same workload. Whether a row holds is decided on
-the mean; it is clear when the whole interval is on that side.
+cases that differ in the queue alone draw the same workload.
+
+A row holds when its whole interval keeps the bounds, and does not hold when its whole interval is
+outside. It is undecided when the interval crosses a bound, and when there is no interval: with one
+replication, with replications that are copies of one (nothing is drawn at random, so that they are
+one observation), where more than half of the values are equal, for an extreme, and where no
+replication has a value. Several values that are all equal, from replications that are not copies,
+count as what they are: of n such replications, at most 1 - 0.05^(1/n) of all possible ones have
+another value, with 95 % confidence (26 % for n = 10).
+
+Each interval is for one row. All rows have to hold for a finding to hold, so the probability that
+it holds although a number is outside its bounds is at most 2.5 %, with however many rows; the same
+is true of "does not hold" (an intersection-union test: R. L. Berger, "Multiparameter hypothesis
+testing and acceptance sampling", Technometrics 24 (1982) 295-300). "Holds in part" needs one row
+inside and one outside. If all numbers are just inside their bounds, that happens by chance with up
+to 2.5 % for each row.
 """
 
 from __future__ import annotations
@@ -12,16 +26,29 @@ import inspect
 import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from itertools import pairwise
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
-from redtail.analysis.stats import Estimate, bootstrap, estimate
+from redtail.analysis.stats import Estimate, bootstrap
 from redtail.errors import RedtailError, SpecError
 from redtail.metrics import Metric
-from redtail.papers.grid import Grid, quotient
+from redtail.papers.grid import NO_EXTREMES, Cell, Grid, quotient
 
 _RATIO = Metric("", "", "1", "", 1.0, "")
+
+
+Load: TypeAlias = float
+"""A load; findings name it, and tests are given its value in SI units."""
+
+
+class Answer(StrEnum):
+    """Whether a number keeps its bounds."""
+
+    YES = "yes"
+    NO = "no"
+    UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True)
@@ -53,9 +80,16 @@ class Bounds:
         """Whether `value` breaks the upper bound."""
         return self.at_most is not None and value > self.at_most
 
-    def hold(self, value: float) -> bool:
-        """Whether `value` keeps the bounds; NaN never does."""
-        return not (math.isnan(value) or self.under(value) or self.over(value))
+    def kept(self, low: float, high: float) -> Answer:
+        """Whether all values from `low` to `high` keep the bounds, none does, or some do.
+
+        >>> Bounds(at_most=15.0).kept(7.0, 9.0), Bounds(at_most=15.0).kept(16.0, 17.0)
+        (<Answer.YES: 'yes'>, <Answer.NO: 'no'>)
+        """
+        if self.under(high) or self.over(low):
+            return Answer.NO
+        inside = not (self.under(low) or self.over(high))
+        return Answer.YES if inside else Answer.UNDECIDED
 
     def margin(self, value: float) -> float:
         """How far inside `value` is; negative outside."""
@@ -91,24 +125,19 @@ class Evidence:
     shown: Metric = _RATIO
 
     @property
-    def holds(self) -> bool:
-        """Whether the mean keeps the bounds."""
-        return self.bounds.hold(self.value.mean)
+    def answer(self) -> Answer:
+        """Whether the number keeps the bounds, with its whole interval; see the module's text."""
+        found = self.value
+        if math.isnan(found.mean) or (found.ci95 is None and not found.constant):
+            return Answer.UNDECIDED
+        half = found.ci95 or 0.0
+        return self.bounds.kept(found.mean - half, found.mean + half)
 
     @property
-    def clear(self) -> bool:
-        """Whether the whole interval is on the mean's side of the bounds.
-
-        Without an interval it is when all replications are equal, and not otherwise.
-        """
-        if math.isnan(self.value.mean):
-            return True  # nothing to measure, with more replications either
-        if self.value.ci95 is None:
-            return self.value.constant  # no replication says otherwise
-        low, high = self.value.low, self.value.high
-        if self.holds:
-            return self.bounds.hold(low) and self.bounds.hold(high)
-        return self.bounds.under(high) or self.bounds.over(low)
+    def margin(self) -> float:
+        """How far inside the bounds the mean is; negative outside, -inf without a mean."""
+        mean = self.value.mean
+        return -math.inf if math.isnan(mean) else self.bounds.margin(mean)
 
 
 Test = Callable[..., list[Evidence]]
@@ -144,6 +173,17 @@ def validate(name: str, parameters: Mapping[str, Any], where: str) -> None:
     for key, about in accepted.items():
         if about.default is inspect.Parameter.empty and key not in parameters:
             raise SpecError(f"{where}: {name} needs {key}")
+    for key in _loads_in(name, parameters):
+        value, several = parameters[key], "Sequence" in str(accepted[key].annotation)
+        if isinstance(value, list) is not several:
+            wanted = "a list of loads" if several else "one load"
+            raise SpecError(f"{where}: {key} = {value!r}: {wanted} is wanted")
+        for each in value if several else [value]:
+            if isinstance(each, bool) or not isinstance(each, int | float | str):
+                raise SpecError(
+                    f"{where}: {key} = {each!r}: a number, or a quantity such as '640 ms', is "
+                    "wanted"
+                )
     if parameters.get("direction", "rises") not in ("rises", "falls"):
         raise SpecError(
             f"{where}: direction = {parameters['direction']!r}; accepted: 'rises', 'falls'"
@@ -160,13 +200,47 @@ def validate(name: str, parameters: Mapping[str, Any], where: str) -> None:
             raise SpecError(f"{where}: {error}") from None
 
 
+def _loads_in(name: str, parameters: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the keys of a test's parameters that name a load or loads."""
+    accepted = inspect.signature(TESTS[name]).parameters
+    yield from (key for key in parameters if "Load" in str(accepted[key].annotation))
+
+
+def loads_named(name: str, parameters: Mapping[str, Any]) -> list[float | str]:
+    """Return the loads that a test's parameters name."""
+    found: list[float | str] = []
+    for key in _loads_in(name, parameters):
+        value = parameters[key]
+        found += value if isinstance(value, list | tuple) else [value]
+    return found
+
+
+def located(name: str, parameters: Mapping[str, Any], grid: Grid) -> dict[str, Any]:
+    """Return a test's parameters with loads in SI units and queues by their labels.
+
+    Raises:
+        RedtailError: a load is named that there is not, or two have the name.
+    """
+    found = dict(parameters)
+    for key in _loads_in(name, parameters):
+        value = parameters[key]
+        several = isinstance(value, list | tuple)
+        found[key] = (
+            [grid.named.find(each) for each in value] if several else grid.named.find(value)
+        )
+    for key in ("queues", "to"):
+        if isinstance(found.get(key), list | tuple):
+            found[key] = [grid.queue(each) for each in found[key]]
+    return found
+
+
 @_test
 def level(
     grid: Grid,
     *,
     metric: str,
     queues: Sequence[str] = (),
-    loads: Sequence[float] = (),
+    loads: Sequence[Load] = (),
     at_least: float | None = None,
     at_most: float | None = None,
 ) -> list[Evidence]:
@@ -190,7 +264,7 @@ def spread(
     metric: str,
     at_most: float,
     queues: Sequence[str] = (),
-    loads: Sequence[float] = (),
+    loads: Sequence[Load] = (),
 ) -> list[Evidence]:
     """The largest `metric` among the queues, over the smallest, at each load."""
     found = []
@@ -209,7 +283,7 @@ def share_of_best(
     metric: str,
     queues: Sequence[str],
     at_least: float,
-    loads: Sequence[float] = (),
+    loads: Sequence[Load] = (),
 ) -> list[Evidence]:
     """Each queue's `metric` over the largest of all queues, at each load."""
     return [
@@ -231,7 +305,7 @@ def ratio(
     metric: str,
     queues: Sequence[str],
     to: Sequence[str],
-    loads: Sequence[float] = (),
+    loads: Sequence[Load] = (),
     at_least: float | None = None,
     at_most: float | None = None,
 ) -> list[Evidence]:
@@ -249,8 +323,8 @@ def ratio_of_loads(
     grid: Grid,
     *,
     metric: str,
-    load: float,
-    to: float,
+    load: Load,
+    to: Load,
     queues: Sequence[str] = (),
     at_least: float | None = None,
     at_most: float | None = None,
@@ -269,7 +343,7 @@ def difference(
     metric: str,
     queues: Sequence[str],
     to: Sequence[str],
-    loads: Sequence[float] = (),
+    loads: Sequence[Load] = (),
     at_least: float | None = None,
     above: float | None = None,
     at_most: float | None = None,
@@ -290,7 +364,7 @@ def monotone(
     metric: str,
     direction: Literal["rises", "falls"],
     queues: Sequence[str] = (),
-    loads: Sequence[float] = (),
+    loads: Sequence[Load] = (),
 ) -> list[Evidence]:
     """Each queue's `metric` is monotonic in the load.
 
@@ -313,7 +387,7 @@ def convex(
     grid: Grid,
     *,
     metric: str,
-    loads: Sequence[float],
+    loads: Sequence[Load],
     factor: float = 1.0,
     queues: Sequence[str] = (),
 ) -> list[Evidence]:
@@ -323,11 +397,11 @@ def convex(
     """
     if len(loads) != 3:
         raise RedtailError(f"convex takes three loads, and {len(loads)} are given")
-    words = " to ".join(f"{load:g}" for load in loads)
+    words = " to ".join(map(grid.named.text, loads))
     found = []
     for queue in queues or grid.queues:
-        steps = zip(*(grid.values(metric, queue, load) for load in loads), strict=True)
-        value = estimate((c - b) - factor * (b - a) for a, b, c in steps)
+        cells = [(metric, queue, load) for load in loads]
+        value = grid.combined(lambda row: row[2] - row[1] - factor * (row[1] - row[0]), *cells)
         about = grid.describe(metric)
         title = f"{about.title}, {queue}, {words}: second step less {factor:g} times the first"
         found.append(Evidence(title, value, Bounds(at_least=0.0), about))
@@ -341,25 +415,29 @@ def load_dependence(
     metric: str,
     queues: Sequence[str],
     to: Sequence[str],
-    loads: Sequence[float] = (),
+    loads: Sequence[Load] = (),
 ) -> list[Evidence]:
     """Over the loads, each queue's `metric` varies by a smaller factor than that of those in `to`.
 
     The factor is the largest mean over the smallest; the number is one factor over the other.
     """
 
-    def factors(queue: str) -> tuple[list[float], str]:
+    def ends(queue: str) -> tuple[list[Cell], str]:
         order = sorted(along, key=lambda load: grid.estimate(metric, queue, load).mean)
-        high, low = (grid.values(metric, queue, load) for load in (order[-1], order[0]))
-        values = [quotient(a, b) for a, b in zip(high, low, strict=True)]
-        return values, f"{queue} ×{estimate(values).mean:.3g}"
+        cells = [(metric, queue, load) for load in (order[-1], order[0])]
+        return cells, f"{queue} ×{grid.combined(factor, *cells).mean:.3g}"
+
+    def factor(row: Sequence[float]) -> float:
+        return quotient(row[0], row[1])
 
     along = loads or grid.loads
     found = []
     for queue in queues:
         for other in to:
-            (mine, said), (theirs, also) = factors(queue), factors(other)
-            value = estimate(quotient(a, b) for a, b in zip(mine, theirs, strict=True))
+            (mine, said), (theirs, also) = ends(queue), ends(other)
+            value = grid.combined(
+                lambda row: quotient(factor(row[:2]), factor(row[2:])), *mine, *theirs
+            )
             title = grid.describe(metric).title
             about = f"{title}, largest over smallest of all loads, {said} / {also}"
             found.append(Evidence(about, value, Bounds(at_most=1.0)))
@@ -374,7 +452,7 @@ def ratio_of_metrics(
     to_metric: str,
     queues: Sequence[str],
     to: Sequence[str] = (),
-    loads: Sequence[float] = (),
+    loads: Sequence[Load] = (),
     at_least: float | None = None,
     at_most: float | None = None,
 ) -> list[Evidence]:
@@ -383,10 +461,8 @@ def ratio_of_metrics(
     over, under = grid.describe(metric).title, grid.describe(to_metric).title
     for queue, load in _cells(grid, queues, loads):
         for other in to or (queue,):
-            pairs = zip(
-                grid.values(metric, queue, load), grid.values(to_metric, other, load), strict=True
-            )
-            value = estimate(quotient(a, b) for a, b in pairs)
+            cells = (metric, queue, load), (to_metric, other, load)
+            value = grid.combined(lambda row: quotient(row[0], row[1]), *cells)
             about = f"{over}, {queue} / {under}, {other}, {grid.at(load)}"
             found.append(Evidence(about, value, bounds))
     return found
@@ -398,7 +474,7 @@ def constant(
     *,
     metric: str,
     queues: Sequence[str] = (),
-    loads: Sequence[float] = (),
+    loads: Sequence[Load] = (),
     at_least: float | None = None,
     at_most: float | None = None,
 ) -> list[Evidence]:
@@ -406,9 +482,13 @@ def constant(
     bounds, found = Bounds(at_least, None, at_most), []
     along = loads or grid.loads
     for queue in queues or grid.queues:
-        rows = list(zip(*(grid.values(metric, queue, load) for load in along), strict=True))
-        for index, load in enumerate(along):
-            value = estimate(quotient(row[index], statistics.fmean(row)) for row in rows)
+        cells = [(metric, queue, load) for load in along]
+        for load in along:
+            value = grid.combined(
+                lambda row: quotient(row[-1], statistics.fmean(row[:-1])),
+                *cells,
+                (metric, queue, load),
+            )
             about = f"{grid.describe(metric).title}, {queue}, {grid.at(load)} / mean of all loads"
             found.append(Evidence(about, value, bounds))
     return found
@@ -421,7 +501,7 @@ def span(
     metric: str,
     at_most: float,
     queues: Sequence[str] = (),
-    loads: Sequence[float] = (),
+    loads: Sequence[Load] = (),
 ) -> list[Evidence]:
     """The largest `metric` among the queues, less the smallest, at each load."""
     found = []
@@ -440,7 +520,7 @@ def difference_monotone(
     direction: Literal["rises", "falls"],
     queues: Sequence[str],
     to: Sequence[str],
-    loads: Sequence[float] = (),
+    loads: Sequence[Load] = (),
 ) -> list[Evidence]:
     """Each queue's `metric` minus that of each queue in `to` is monotonic in the load.
 
@@ -450,23 +530,17 @@ def difference_monotone(
     along = loads or grid.loads
     sign = 1.0 if direction == "rises" else -1.0
     about = grid.describe(metric)
+
+    def gain(row: Sequence[float]) -> float:
+        return sign * (row[2] - row[3]) - sign * (row[0] - row[1])
+
     found = []
     for queue in queues:
         for other in to:
-            gains = {
-                load: [
-                    sign * (a - b)
-                    for a, b in zip(
-                        grid.values(metric, queue, load),
-                        grid.values(metric, other, load),
-                        strict=True,
-                    )
-                ]
-                for load in along
-            }
             steps = [(pair, Bounds(at_least=0.0)) for pair in pairwise(along)]
             for (first, last), bounds in [*steps, ((along[0], along[-1]), Bounds(above=0.0))]:
-                value = estimate(b - a for a, b in zip(gains[first], gains[last], strict=True))
+                ends = [(metric, which, load) for load in (first, last) for which in (queue, other)]
+                value = grid.combined(gain, *ends)
                 change = f"{direction} from {grid.at(first)} to {grid.at(last)} by"
                 title = f"{about.title}, {queue} − {other}: {change}"
                 found.append(Evidence(title, value, bounds, about))
@@ -475,7 +549,7 @@ def difference_monotone(
 
 @_test
 def closer(
-    grid: Grid, *, metric: str, queues: Sequence[str], load: float, to: float
+    grid: Grid, *, metric: str, queues: Sequence[str], load: Load, to: Load
 ) -> list[Evidence]:
     """Two queues are nearer to each other in `metric` at one load than at another.
 
@@ -484,21 +558,22 @@ def closer(
     if len(queues) != 2:
         raise RedtailError(f"closer takes two queues, and {len(queues)} are given")
 
-    def apart(at: float) -> list[float]:
-        pairs = zip(*(grid.values(metric, queue, at) for queue in queues), strict=True)
-        steps = [a - b for a, b in pairs]
+    def apart(at: float) -> tuple[list[Cell], float]:
+        cells = [(metric, queue, at) for queue in queues]
         # The sign is that of the mean, so that noise alone makes no distance in each replication.
-        return steps if estimate(steps).mean >= 0 else [-step for step in steps]
+        mean = grid.combined(lambda row: row[0] - row[1], *cells).mean
+        return cells, 1.0 if mean >= 0 else -1.0
 
-    value = estimate(a - b for a, b in zip(apart(to), apart(load), strict=True))
+    (there, first), (here, second) = apart(to), apart(load)
+    value = grid.combined(
+        lambda row: first * (row[0] - row[1]) - second * (row[2] - row[3]), *there, *here
+    )
     about = grid.describe(metric)
     words = f"{queues[0]} and {queues[1]}: apart, {grid.at(to)} − {grid.at(load)}"
     return [Evidence(f"{about.title}, {words}", value, Bounds(above=0.0), about)]
 
 
-def _cells(
-    grid: Grid, queues: Sequence[str], loads: Sequence[float]
-) -> Iterator[tuple[str, float]]:
+def _cells(grid: Grid, queues: Sequence[str], loads: Sequence[Load]) -> Iterator[tuple[str, float]]:
     for queue in queues or grid.queues:
         for load in loads or grid.loads:
             yield queue, load
@@ -511,16 +586,16 @@ def _by_mean(grid: Grid, metric: str, queues: Sequence[str], load: float) -> lis
 def _ratio(
     grid: Grid, metric: str, first: tuple[str, float], second: tuple[str, float], bounds: Bounds
 ) -> Evidence:
-    pairs = zip(grid.values(metric, *first), grid.values(metric, *second), strict=True)
-    value = estimate(quotient(a, b) for a, b in pairs)
+    cells = (metric, *first), (metric, *second)
+    value = grid.combined(lambda row: quotient(row[0], row[1]), *cells)
     return Evidence(_pair(grid, metric, first, second, "/"), value, bounds)
 
 
 def _difference(
     grid: Grid, metric: str, first: tuple[str, float], second: tuple[str, float], bounds: Bounds
 ) -> Evidence:
-    pairs = zip(grid.values(metric, *first), grid.values(metric, *second), strict=True)
-    value = estimate(a - b for a, b in pairs)
+    cells = (metric, *first), (metric, *second)
+    value = grid.combined(lambda row: row[0] - row[1], *cells)
     return Evidence(_pair(grid, metric, first, second, "−"), value, bounds, grid.describe(metric))
 
 
@@ -543,7 +618,7 @@ def range_over_loads(
     metric: str,
     queues: Sequence[str] = (),
     to: Sequence[str] = (),
-    loads: Sequence[float] = (),
+    loads: Sequence[Load] = (),
     statistic: Statistic = "mean",
     relative: bool = False,
     at_least: float | None = None,
@@ -568,7 +643,13 @@ def range_over_loads(
         width = max(points) - min(points)
         return quotient(width, max(points)) if relative else width
 
-    return _over_loads(grid, metric, queues, to, along, title, extent, bounds, relative)
+    found = _over_loads(grid, metric, queues, to, along, title, extent, bounds, relative)
+    if statistic != "each":
+        return found
+    return [
+        replace(row, value=replace(row.value, constant=False).without_interval(NO_EXTREMES))
+        for row in found
+    ]
 
 
 @_test
@@ -578,7 +659,7 @@ def mean_over_loads(
     metric: str,
     queues: Sequence[str] = (),
     to: Sequence[str] = (),
-    loads: Sequence[float] = (),
+    loads: Sequence[Load] = (),
     statistic: Statistic = "mean",
     at_least: float | None = None,
     above: float | None = None,
@@ -607,7 +688,7 @@ def where_largest(
     metric: str,
     of: str,
     queues: Sequence[str] = (),
-    loads: Sequence[float] = (),
+    loads: Sequence[Load] = (),
     at_least: float | None = None,
     at_most: float | None = None,
 ) -> list[Evidence]:
@@ -627,7 +708,7 @@ def _over_loads(
     metric: str,
     queues: Sequence[str],
     to: Sequence[str],
-    loads: Sequence[float],
+    loads: Sequence[Load],
     title: str,
     number: Callable[[Sequence[Sequence[float]]], float],
     bounds: Bounds,
@@ -635,20 +716,24 @@ def _over_loads(
 ) -> list[Evidence]:
     """Return one number over all loads for each queue, or for each pair of queues their ratio."""
 
-    def cells(queue: str) -> list[list[float]]:
-        return [grid.values(metric, queue, load) for load in loads]
+    def cells(queue: str) -> list[Cell]:
+        return [(metric, queue, load) for load in loads]
+
+    def estimated(
+        of: Callable[[Sequence[Sequence[float]]], float], wanted: Sequence[Cell]
+    ) -> Estimate:
+        return grid.observed(bootstrap(of, [grid.values(*cell) for cell in wanted]), *wanted)
 
     found = []
     for queue in queues or grid.queues:
         if not to:
-            value = bootstrap(number, cells(queue))
+            value = estimated(number, cells(queue))
             shown = _RATIO if is_ratio else grid.describe(metric)
             found.append(Evidence(f"{title}, {queue}", value, bounds, shown))
         for other in to:
-            both = [*cells(queue), *cells(other)]
-            value = bootstrap(
+            value = estimated(
                 lambda drawn: quotient(number(drawn[: len(loads)]), number(drawn[len(loads) :])),
-                both,
+                [*cells(queue), *cells(other)],
             )
             found.append(Evidence(f"{title}, {queue} / {other}", value, bounds))
     return found

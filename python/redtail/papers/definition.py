@@ -9,6 +9,7 @@ import shutil
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,17 @@ FOLDER = Path(__file__).parent
 
 FIGURES = ("consecutive_loss", "queue_over_time", "response_times", "quartiles")
 """What a figure draws that is not a metric against the load."""
+
+
+class Judgement(StrEnum):
+    """The verdict on a finding."""
+
+    HOLDS = "holds"
+    IN_PART = "holds in part"
+    FAILS = "does not hold"
+    UNDECIDED = "undecided"
+    UNTESTED = "not tested"
+
 
 EXPECTED = "expected.toml"
 """The file with the verdicts that runs are compared with."""
@@ -205,7 +217,7 @@ class FigureOf:
         draws: a metric, "consecutive_loss", "queue_over_time", "response_times:GROUP" or
             "quartiles:METRIC".
         caption: what it shows, with the paper's number.
-        loads: the loads shown; none stands for all.
+        loads: the names of the loads shown (see `grid.Loads.find`); none stands for all.
         queues: the queues shown; none stands for those of the paper.
         modern: whether the queues of today are shown as well.
     """
@@ -214,7 +226,7 @@ class FigureOf:
     study: str
     draws: str
     caption: str
-    loads: tuple[float, ...]
+    loads: tuple[float | str, ...]
     queues: tuple[str, ...]
     modern: bool
 
@@ -237,8 +249,8 @@ class TableOf:
         caption: what it shows.
         source: where others' numbers come from; empty without any.
         metrics: its columns.
-        rows: load, queue, and others' number for each metric in SI units, NaN where there is
-            none; no rows stand for all queues at all loads.
+        rows: name of the load, queue, and others' number for each metric in SI units, NaN where
+            there is none; no rows stand for all queues at all loads.
         modern: whether the queues of today have rows as well.
     """
 
@@ -247,7 +259,7 @@ class TableOf:
     caption: str
     source: str
     metrics: tuple[str, ...]
-    rows: tuple[tuple[float, str, tuple[float, ...]], ...]
+    rows: tuple[tuple[float | str, str, tuple[float, ...]], ...]
     modern: bool
 
 
@@ -276,12 +288,12 @@ class ThenAndNow:
 
     Attributes:
         study: the study or view they are of.
-        loads: its loads; none stands for all.
+        loads: the names of its loads; none stands for all.
         metrics: the columns.
     """
 
     study: str
-    loads: tuple[float, ...]
+    loads: tuple[float | str, ...]
     metrics: tuple[str, ...]
 
 
@@ -558,6 +570,13 @@ class _Part:
     def numbers(self, key: str) -> tuple[float, ...]:
         return tuple(self.listed(key, int | float, "a number"))
 
+    def loads(self, key: str) -> tuple[float | str, ...]:
+        return tuple(self.listed(key, int | float | str, "a number or a quantity"))
+
+    def load(self, key: str) -> float | str:
+        value: float | str = self.take(key, int | float | str, "a number or a quantity")
+        return value
+
     def tables(self, key: str) -> list[_Part]:
         parts = [
             _Part(table, f"{self.where}: {key} {number}")
@@ -681,7 +700,7 @@ def _figure(part: _Part) -> FigureOf:
         study=part.text("study"),
         draws=part.text("draws"),
         caption=part.text("caption"),
-        loads=part.numbers("loads"),
+        loads=part.loads("loads"),
         queues=part.texts("queues"),
         modern=part.flag("modern"),
     )
@@ -697,7 +716,7 @@ def _table(part: _Part) -> TableOf:
         if len(values) not in (0, len(metrics)):
             raise SpecError(f"{row.where}: {len(values)} values for {len(metrics)} metrics")
         values = values or (math.nan,) * len(metrics)
-        rows.append((row.number("load"), row.text("queue"), values))
+        rows.append((row.load("load"), row.text("queue"), values))
         row.end()
     found = TableOf(
         name=part.text("name"),
@@ -738,7 +757,7 @@ def _kernel(top: _Part) -> Setting | None:
 
 
 def _then_and_now(part: _Part) -> ThenAndNow:
-    found = ThenAndNow(part.text("study"), part.numbers("loads"), part.texts("metrics"))
+    found = ThenAndNow(part.text("study"), part.loads("loads"), part.texts("metrics"))
     part.end()
     return found
 
@@ -749,5 +768,14 @@ def _expected(path: Path) -> dict[str, dict[str, str]]:
     part = _open(path)
     found = {}
     for scale in list(part.left):
-        found[scale] = {finding: str(verdict) for finding, verdict in part.table(scale).items()}
+        of_scale = _Part(part.table(scale), f"{path}: {scale}")
+        found[scale] = {finding: of_scale.text(finding) for finding in list(of_scale.left)}
+        for finding, verdict in found[scale].items():
+            if verdict not in list(Judgement):
+                raise SpecError(
+                    f"{of_scale.where}: {finding} = {verdict!r}; "
+                    f"accepted: {', '.join(repr(each.value) for each in Judgement)}",
+                    file=str(path),
+                    key=f"{scale}.{finding}",
+                )
     return found

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from redtail import metrics as names
+from redtail import quantities
 from redtail._engine import Case
 from redtail.analysis.results import CaseResult, Results
 from redtail.analysis.stats import Estimate, bootstrap, estimate, quantile, shares_within
-from redtail.errors import RedtailError
+from redtail.errors import RedtailError, SpecError
 from redtail.metrics import Metric
 from redtail.papers.formula import Formula
 from redtail.store.folders import read_series
@@ -35,8 +36,12 @@ _DERIVED: dict[str, Metric] = {
 _TAIL = re.compile(r"loss_events_of_(\d+)_or_more")
 _WITHIN = re.compile(r"responses_within_(\d+)ms")
 
+NO_EXTREMES = "the largest and the smallest of some replications have no interval"
+COPIES = "the replications are copies of one: one observation"
+
 # In front of a metric: a quantile of its replications in place of their mean.
 QUANTILES = {"least": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "most": 1.0}
+_EXTREMES = ("least", "most")
 
 
 def derived(metric: str) -> bool:
@@ -62,14 +67,101 @@ def describe(metric: str) -> Metric:
     return _DERIVED.get(base) or names.describe(metric)
 
 
+Cell = tuple[str, str, float]
+"""A metric or measure, a queue, and a load in SI units."""
+
+
+class Loads:
+    """The loads of a study: their values in SI units, and what findings may call them.
+
+    Args:
+        key: the dotted key of the factor.
+        values: its values, as the experiment files write them.
+
+    Raises:
+        RedtailError: a value has no number, or two values differ in dimension and so have no
+            order.
+    """
+
+    def __init__(self, key: str, values: Iterable[object]) -> None:
+        self.key = key
+        written: dict[float, dict[tuple[float, str], None]] = {}
+        first: dict[str, object] = {}
+        for value in values:
+            number, dimension = in_si(key, value)
+            first.setdefault(dimension, value)
+            written.setdefault(number, {})[quantity(key, value)] = None
+        if len(first) > 1:
+            a, b = list(first.values())[:2]
+            raise RedtailError(
+                f"{key}: {a!r} and {b!r} are loads of one study; accepted: loads of one "
+                "dimension, such as times only"
+            )
+        self._dimension = next(iter(first), "1")
+        self._written = dict(sorted(written.items()))
+
+    def __iter__(self) -> Iterator[float]:
+        """Iterate over the loads in SI units, the smallest first."""
+        return iter(self._written)
+
+    def text(self, load: float) -> str:
+        """Return a load as a file writes it: "640 ms", "90 %", "16"."""
+        return _text(*next(iter(self._written[load])))
+
+    def number(self, load: float, of: float | None = None) -> float:
+        """Return a load in the unit in which a file writes it, or writes the load `of`.
+
+        So is it on the axis of a figure whose first load is `of`.
+        """
+        number, unit = next(iter(self._written[load]))
+        on_axis = unit if of is None else next(iter(self._written[of]))[1]
+        if unit == on_axis:
+            return number
+        one = in_si(self.key, f"1 {on_axis}".rstrip())[0]
+        return float(f"{load / one:.12g}")
+
+    def find(self, name: float | str) -> float:
+        """Return the load that a name stands for, in SI units.
+
+        A name is a quantity ("640 ms"; "0.64 s" is the same), or a number: a load that a file
+        writes with this number, in whatever unit, or that has it in SI units.
+
+        Raises:
+            RedtailError: no load or more than one has this name.
+        """
+        found: set[float] = set()
+        try:
+            number, unit = quantity(self.key, name)
+        except RedtailError:
+            pass
+        else:
+            if unit:
+                value, dimension = in_si(self.key, name)
+                found = {value} & self._written.keys() if dimension == self._dimension else set()
+            else:
+                found = {number} & self._written.keys()
+                found |= {
+                    load
+                    for load, written in self._written.items()
+                    if any(number == each for each, _ in written)
+                }
+        if len(found) == 1:
+            return found.pop()
+        if found:
+            texts = " or ".join(repr(self.text(load)) for load in sorted(found))
+            raise RedtailError(f"{name!r} may be {texts}; accepted: a load with its unit")
+        listed = ", ".join(map(self.text, self))
+        raise RedtailError(f"{name!r}; accepted: {listed}")
+
+
 class Grid:
     """Results laid out by queue and load.
 
     Args:
         results: the results of a study.
         queue: the dotted key of the factor that is compared.
-        load: the dotted key of the factor it is compared over: a number, or a quantity with a
-            unit, of which the number counts.
+        load: the dotted key of the factor it is compared over: numbers, or quantities of one
+            dimension. A load is its value in SI units.
         variants: labels of queues that a test takes only when it names them.
         where: the label or value of further factors that cases have to have.
         measures: formulas over metrics, and how they are shown, by name.
@@ -90,25 +182,38 @@ class Grid:
         self.results = results
         self._measures = measures or {}
         self._cases: dict[tuple[str, float], CaseResult] = {}
-        self._unit = ""
-        for case in results.cases:
-            if not is_like(case, where or {}):
-                continue
+        kept = [case for case in results.cases if is_like(case, where or {})]
+        for case in kept:
             for key in (queue, load):
                 if key not in case.factors:
                     factors = ", ".join(case.factors)
                     raise RedtailError(f"no factor {key!r}; accepted: {factors}")
-            number, self._unit = quantity(load, case.factors[load])
-            if self._cases.setdefault((case.labels[queue], number), case) is not case:
+        self.named = Loads(load, (case.factors[load] for case in kept))
+        self._spelled: dict[str, str] = {}
+        spelled: dict[object, str] = {}
+        for case in kept:
+            label, value = case.labels[queue], case.factors[queue]
+            same = _value(value) if isinstance(value, str | int | float) else label
+            self._spelled[label] = label = spelled.setdefault(same, label)
+            at, _ = in_si(load, case.factors[load])
+            if self._cases.setdefault((label, at), case) is not case:
                 raise RedtailError(
-                    f"two cases have queue {case.labels[queue]!r} at load {number:g}: "
+                    f"two cases have queue {label!r} at load {self.named.text(at)}: "
                     "where has to say which"
                 )
         labels = dict.fromkeys(label for label, _ in self._cases)
         self.queues = tuple(label for label in labels if label not in variants)
         self.variants = tuple(label for label in labels if label in variants)
-        self.loads = tuple(sorted({load for _, load in self._cases}))
+        self.loads = tuple(self.named)
         self._answered: dict[tuple[str, str, float], list[float]] = {}
+        self._copied: dict[tuple[str, float], bool] = {}
+
+    def queue(self, name: str) -> str:
+        """Return the label of the queue that is called so, whichever spelling of a quantity it is.
+
+        A file may write "1 Gbit/s", and another one "1000 Mbit/s".
+        """
+        return self._spelled.get(name, name)
 
     def case(self, queue: str, load: float) -> CaseResult:
         """Return one case.
@@ -120,9 +225,10 @@ class Grid:
             return self._cases[queue, load]
         except KeyError:
             labels = ", ".join(dict.fromkeys(label for label, _ in self._cases))
-            loads = ", ".join(f"{each:g}" for each in self.loads)
+            loads = ", ".join(map(self.named.text, self.loads))
+            at = self.named.text(load) if load in self.loads else f"{load!r}"
             raise RedtailError(
-                f"no case has queue {queue!r} at load {load!r}; the queues are {labels}; "
+                f"no case has queue {queue!r} at load {at}; the queues are {labels}; "
                 f"the loads are {loads}"
             ) from None
 
@@ -132,10 +238,11 @@ class Grid:
 
     def at(self, load: float) -> str:
         """Return a load in words: "16 flows", "start 2 s", "90 %" of a case of that name."""
+        text = self.named.text(load)
         if self.load_key == names.CASE_NAME:
-            return f"{load:g} {self._unit}".rstrip()
+            return text
         name = self.load_key.rpartition(".")[2]
-        return f"{name} {load:g} {self._unit}" if self._unit else f"{load:g} {name}"
+        return f"{name} {text}" if " " in text else f"{text} {name}"
 
     def describe(self, metric: str) -> Metric:
         """Return how a metric or measure is shown; its title says what it is of."""
@@ -187,7 +294,10 @@ class Grid:
                     replace(
                         case,
                         factors=factors,
-                        labels={key: case.labels[key] for key in keys},
+                        labels={
+                            key: queue if key == self.queue_key else case.labels[key]
+                            for key in keys
+                        },
                         runs=runs,
                     )
                 )
@@ -250,20 +360,52 @@ class Grid:
         between two of them is interpolated.
         """
         which, _, base = metric.rpartition(":")
-        if which in QUANTILES:
-            share = QUANTILES[which]
-            return bootstrap(
-                lambda drawn: quantile(drawn[0], share), [self.values(base, queue, load)]
+        if which not in QUANTILES:
+            return self.combined(lambda row: row[0], (metric, queue, load))
+        share = QUANTILES[which]
+        found = bootstrap(lambda drawn: quantile(drawn[0], share), [self.values(base, queue, load)])
+        if which in _EXTREMES:
+            found = replace(found, constant=False).without_interval(NO_EXTREMES)
+        return self.observed(found, (base, queue, load))
+
+    def combined(self, number: Callable[[Sequence[float]], float], *cells: Cell) -> Estimate:
+        """Estimate a number that is computed replication by replication.
+
+        Args:
+            number: takes the values of one replication, one for each cell.
+            cells: of what.
+        """
+        rows = zip(*(self.values(*cell) for cell in cells), strict=True)
+        return self.observed(estimate(map(number, rows)), *cells)
+
+    def observed(self, found: Estimate, *cells: Cell) -> Estimate:
+        """Return an estimate as one observation if a cell's replications are copies."""
+        if math.isnan(found.mean) or not any(self.copied(queue, load) for _, queue, load in cells):
+            return found
+        return Estimate(found.mean, None, 1, COPIES)
+
+    def copied(self, queue: str, load: float) -> bool:
+        """Whether all replications of a case are copies of one: all their metrics are equal."""
+        if (queue, load) not in self._copied:
+            first, *others = self.case(queue, load).runs.values()
+            mine = first.metrics
+            self._copied[queue, load] = bool(mine and others) and all(
+                run.metrics.keys() == mine.keys()
+                and all(_equal(value, run.metrics[name]) for name, value in mine.items())
+                for run in others
             )
-        return estimate(self.values(metric, queue, load))
+        return self._copied[queue, load]
 
     def _size(self, case: CaseResult, key: str) -> float:
         """Return a parameter of the case's queue that is a number of packets."""
         text = str(case.factors[self.queue_key].get(key, ""))
-        match = re.fullmatch(r"\s*([0-9.]+)\s*(packets?|pkts?)\s*", text)
-        if match is None:
+        try:
+            size, unit = quantities.parse(text)
+        except SpecError:
+            unit = ""
+        if unit != "packets":
             raise RedtailError(f"{case.title}: {key} = {text!r}: a number of packets is wanted")
-        return float(match[1])
+        return size
 
 
 def replace_cases(
@@ -286,6 +428,8 @@ def replace_cases(
 def is_like(case: CaseResult | Case, where: Mapping[str, Any]) -> bool:
     """Return whether a case has these values, or labels, of these factors.
 
+    Equal quantities are the same value, however they are written.
+
     Raises:
         RedtailError: it has no such factor.
     """
@@ -293,25 +437,78 @@ def is_like(case: CaseResult | Case, where: Mapping[str, Any]) -> bool:
         if key not in case.factors:
             raise RedtailError(f"no factor {key!r}; accepted: {', '.join(case.factors)}")
     return all(
-        case.factors[key] == value or case.labels[key] == str(value) for key, value in where.items()
+        case.factors[key] == value
+        or case.labels[key] == str(value)
+        or _value(case.factors[key]) == _value(value)
+        for key, value in where.items()
     )
 
 
-_QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(\D*?)\s*")
+_NUMBER = re.compile(r"\s*([-+]?[0-9][0-9_.]*(?:[eE][-+]?[0-9]+)?)\s*(\D*?)\s*")
 
 
 def quantity(key: str, value: object) -> tuple[float, str]:
-    """Return the number and the unit of a factor's value.
+    """Return the number and the unit of a load as they are written.
+
+    Args:
+        key: of the factor, for the message.
+        value: a number, or a text that begins with one.
+
+    Raises:
+        RedtailError: it is neither.
 
     >>> quantity("traffic.web.load", "90 %"), quantity("traffic.ftp.flows", 16)
     ((90.0, '%'), (16.0, ''))
     """
     if isinstance(value, int | float):
         return float(value), ""
-    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        raise RedtailError(f"{key} = {value!r}: a load is a number, with a unit or without")
-    return float(match[1]), match[2]
+    match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    try:
+        if match is not None:
+            return float(match[1].replace("_", "")), match[2]
+    except ValueError:
+        pass
+    raise RedtailError(f"{key} = {value!r}: a load is a number, with a unit or without")
+
+
+def in_si(key: str, value: object) -> tuple[float, str]:
+    """Return a load in the SI unit of its dimension, and this unit; "1" of a share or a number.
+
+    The name of a case may count what is no quantity, as in "16 hosts"; this is a dimension of its
+    own. Arguments and errors are those of `quantity`.
+
+    >>> in_si("limit", "20 ms"), in_si("limit", "1.28 s"), in_si("load", "90 %"), in_si("load", 0.9)
+    ((0.02, 's'), (1.28, 's'), (0.9, '1'), (0.9, '1'))
+    """
+    number, unit = quantity(key, value)
+    if unit and isinstance(value, str):
+        try:
+            return quantities.parse(value)
+        except SpecError:
+            return number, unit
+    return number, "1"
+
+
+def _value(value: object) -> object:
+    """Return a quantity or a number as a pair that equal ones have in common; others as they are.
+
+    >>> _value("1 Gbit/s") == _value("1000 Mbit/s"), _value("90 %") == _value(0.9), _value("RED")
+    (True, True, 'RED')
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value), "1"
+    try:
+        return quantities.parse(value) if isinstance(value, str) else value
+    except SpecError:
+        return value
+
+
+def _text(number: float, unit: str) -> str:
+    return f"{number:g} {unit}".rstrip()
+
+
+def _equal(a: float, b: float) -> bool:
+    return a == b or (math.isnan(a) and math.isnan(b))
 
 
 def _answered(case: CaseResult, group: str, time: float) -> list[float]:

@@ -13,11 +13,10 @@ from redtail import metrics as names
 from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate
 from redtail.papers import definition
-from redtail.papers.checks import Evidence
-from redtail.papers.definition import Finding, TableOf
+from redtail.papers.checks import Answer, Evidence
+from redtail.papers.definition import Finding, Judgement, TableOf
 from redtail.papers.grid import Grid
 from redtail.papers.reproduction import (
-    Judgement,
     Reproduction,
     Tested,
     UnderSetting,
@@ -29,12 +28,12 @@ from redtail.papers.reproduction import (
 if TYPE_CHECKING:
     from rich.table import Table
 
-_UNCLEAR = "*"
-_UNCLEAR_TEXT = (
-    f"{_UNCLEAR} the 95 % interval of a number extends beyond its bound: more replications "
-    "could change the verdict"
+_SIGNS = {Answer.YES: "+", Answer.NO: "−", Answer.UNDECIDED: "?"}
+_SIGNS_TEXT = (
+    "+: all numbers of a check are within their bounds; −: one or more are outside; ?: none is "
+    "outside, and one or more are undecided, as the 95 % interval crosses a bound or is missing; "
+    "shown is the number on which the sign depends, in brackets how many are within"
 )
-_UNCLEAR_MARKDOWN = _UNCLEAR_TEXT.replace(_UNCLEAR, f"\\{_UNCLEAR}", 1) + "."
 
 
 def listing() -> str:
@@ -55,13 +54,20 @@ def number(row: Evidence) -> str:
 
 
 def summary(tested: Tested) -> str:
-    """Return a check in one line: the number nearest to its bound, or farthest beyond it."""
+    """Return a check in one line: the number on which its answer depends.
+
+    That is the one farthest outside; if none is outside, an undecided one; else the one nearest to
+    its bound.
+    """
     rows = tested.evidence
-    holding = sum(row.holds for row in rows)
-    worst = min(rows, key=lambda row: _margin(row))
-    count = f" [{holding} of {len(rows)}]" if len(rows) > 1 else ""
-    mark = "" if worst.clear else f" {_UNCLEAR}"
-    return f"{'+' if holding == len(rows) else '−'} {worst.about}: {number(worst)}{mark}{count}"
+    found = [row.answer for row in rows]
+    answer = next((each for each in (Answer.NO, Answer.UNDECIDED) if each in found), Answer.YES)
+    shown_row = min((row for row in rows if row.answer is answer), key=lambda row: row.margin)
+    count = f"{found.count(Answer.YES)} of {len(rows)}"
+    if Answer.UNDECIDED in found:
+        count += f", {found.count(Answer.UNDECIDED)} undecided"
+    count = f" [{count}]" if len(rows) > 1 else ""
+    return f"{_SIGNS[answer]} {shown_row.about}: {number(shown_row)}{count}"
 
 
 def table(done: Reproduction) -> Table:
@@ -72,12 +78,7 @@ def table(done: Reproduction) -> Table:
     made = Table(
         title=escape.title(f"{done.paper.name}, scale {done.scale}: {done.paper.title}"),
         title_justify="left",
-        caption=(
-            "+ and − say whether all numbers of a check are within their bounds; the one shown is "
-            "the nearest to its bound or the farthest beyond, with its 95 % interval; in brackets, "
-            "how many are within"
-            + ("" if all(each.clear for each in done.verdicts) else f"\n{_UNCLEAR_TEXT}")
-        ),
+        caption=_SIGNS_TEXT,
         caption_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
@@ -93,7 +94,7 @@ def table(done: Reproduction) -> Table:
         cells = (
             escape.name(verdict.finding.id),
             escape.text(verdict.finding.statement),
-            _judgement(verdict),
+            verdict.judgement.value,
             "\n".join(map(escape.name, [*(summary(tested) for tested in verdict.tested), *why])),
         )
         made.add_row(*map(escape.plain, cells))
@@ -109,7 +110,7 @@ def counts(done: Reproduction) -> str:
 def as_json(done: Reproduction) -> dict[str, Any]:
     """Return everything as plain Python objects."""
     return {
-        "format": 1,
+        "format": 2,
         "paper": done.paper.name,
         "title": done.paper.title,
         "scale": done.scale,
@@ -119,7 +120,6 @@ def as_json(done: Reproduction) -> dict[str, Any]:
                 "id": verdict.finding.id,
                 "statement": verdict.finding.statement,
                 "verdict": verdict.judgement.value,
-                "clear": verdict.clear,
                 "why": verdict.why,
                 "checks": [
                     {
@@ -135,7 +135,10 @@ def as_json(done: Reproduction) -> dict[str, Any]:
         ],
         "solved": {
             name: {
-                label: [{"load": load, "value": value} for load, value in values.items()]
+                label: [
+                    {"load": done.grids[name].named.text(load), "value": value}
+                    for load, value in values.items()
+                ]
                 for label, values in study.solved.items()
             }
             for name, study in done.studies.items()
@@ -156,7 +159,6 @@ def as_json(done: Reproduction) -> dict[str, Any]:
                 "verdicts": {
                     verdict.finding.id: {
                         "verdict": verdict.judgement.value,
-                        "clear": verdict.clear,
                         "why": verdict.why,
                         "evidence": [
                             _row(row) for tested in verdict.tested for row in tested.evidence
@@ -223,8 +225,8 @@ def markdown(done: Reproduction) -> str:
             ]
             for tested in verdict.tested:
                 for row in tested.evidence:
-                    answer = ("yes" if row.holds else "no") + ("" if row.clear else _UNCLEAR)
-                    lines.append(f"| {_md(row.about)} | {_md(number(row))} | {answer} |")
+                    cells = (row.about, number(row), row.answer.value)
+                    lines.append("| " + " | ".join(map(_md, cells)) + " |")
             lines.append("")
     for name, study in done.studies.items():
         for label, values in study.solved.items():
@@ -242,11 +244,9 @@ def verdict_lines(done: Reproduction) -> list[str]:
         evidence = "<br>".join(map(_md, [*(summary(tested) for tested in verdict.tested), *why]))
         lines.append(
             f"| {_md(verdict.finding.id)} | {_md(verdict.finding.statement)} "
-            f"| {_judgement(verdict)} | {evidence} |"
+            f"| {verdict.judgement.value} | {evidence} |"
         )
-    if not all(verdict.clear for verdict in done.verdicts):
-        lines += ["", _UNCLEAR_MARKDOWN]
-    return lines
+    return [*lines, "", f"{_md(_SIGNS_TEXT)}."]
 
 
 def figure_lines(done: Reproduction, folder: str) -> list[str]:
@@ -265,7 +265,9 @@ def table_lines(done: Reproduction, table: TableOf) -> list[str]:
     if table.study not in done.grids:
         return [f"This scale does not run {table.study}."]
     grid = done.grids[table.study]
-    published = {(load, queue): values for load, queue, values in table.rows}
+    published = {
+        (grid.named.find(load), grid.queue(queue)): values for load, queue, values in table.rows
+    }
     queues = (*grid.queues, *(modern(done, table.study) if table.modern else ()))
     rows = list(published)
     if not rows or table.modern:
@@ -288,8 +290,6 @@ def now_lines(done: Reproduction) -> list[str]:
         escape.paragraph(f"{each.name}: {each.setting.about}") for each in done.now if each.setting
     ]
     lines += [f"{'; '.join(about)}. Then is the paper's own set-up.", ""]
-    if not all(verdict.clear for each in done.now for verdict in each.verdicts):
-        lines += [_UNCLEAR_MARKDOWN, ""]
     for wanted in done.paper.then_and_now:
         if not all(wanted.study in each.grids for each in done.now):
             lines += [f"This scale does not run {wanted.study}.", ""]
@@ -298,7 +298,7 @@ def now_lines(done: Reproduction) -> list[str]:
         for each in done.now:
             grid = each.grids[wanted.study]
             queues = (*grid.queues, *modern(done, wanted.study))
-            for load in wanted.loads or grid.loads:
+            for load in map(grid.named.find, wanted.loads) if wanted.loads else grid.loads:
                 for queue in queues:
                     if grid.has(queue, load):
                         first = [each.name, grid.at(load), queue]
@@ -334,8 +334,6 @@ def kernel_lines(done: Reproduction) -> list[str]:
     lines = [*_side_by_side(done.kernel), ""]
     lines += [f"{escape.paragraph(note)}." for note in kernel_notes(done)]
     lines.append("")
-    if not all(verdict.clear for each in done.kernel for verdict in each.verdicts):
-        lines += [_UNCLEAR_MARKDOWN, ""]
     lines += ["| finding | | simulated so | kernel |", "|---|---|---|---|"]
     for simulated, measured in zip(*(each.verdicts for each in done.kernel[1:]), strict=True):
         for ours, theirs in zip(_evidence(simulated), _evidence(measured), strict=False):
@@ -375,7 +373,7 @@ def _table_of(columns: Sequence[UnderSetting]) -> Table:
 def _by_finding(columns: Sequence[UnderSetting]) -> Iterator[tuple[Finding, list[str]]]:
     """Yield each finding with its verdict in each column."""
     for verdicts in zip(*(each.verdicts for each in columns), strict=True):
-        yield verdicts[0].finding, [_judgement(verdict) for verdict in verdicts]
+        yield verdicts[0].finding, [verdict.judgement.value for verdict in verdicts]
 
 
 def changes(done: Reproduction) -> list[str]:
@@ -421,14 +419,6 @@ def _prefixes(metrics: Sequence[str]) -> list[str]:
     return [f"{of} " if of else "" for of in found]
 
 
-def _judgement(verdict: Verdict) -> str:
-    return verdict.judgement.value + ("" if verdict.clear else f" {_UNCLEAR}")
-
-
-def _margin(row: Evidence) -> float:
-    return -math.inf if math.isnan(row.value.mean) else row.bounds.margin(row.value.mean)
-
-
 def _row(row: Evidence) -> dict[str, Any]:
     return {
         "about": row.about,
@@ -443,8 +433,7 @@ def _row(row: Evidence) -> dict[str, Any]:
             )
             if value is not None
         },
-        "holds": row.holds,
-        "clear": row.clear,
+        "within": row.answer.value,
     }
 
 

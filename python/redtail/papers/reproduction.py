@@ -5,28 +5,27 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redtail import _engine, backends, experiment
 from redtail._engine import Plan
 from redtail.analysis.results import CaseResult, Results
-from redtail.errors import RedtailWarning, SpecError
+from redtail.errors import RedtailError, RedtailWarning, SpecError
 from redtail.experiment import toml_key
 from redtail.files import path_of
 from redtail.inputs.code import Allowed
 from redtail.papers.agreement import refuse_unknown
-from redtail.papers.checks import TESTS, Evidence
+from redtail.papers.checks import TESTS, Answer, Evidence, located
 from redtail.papers.definition import (
     EXPECTED,
     Check,
     FigureOf,
     Finding,
+    Judgement,
     Paper,
     Scale,
     Setting,
@@ -36,7 +35,7 @@ from redtail.papers.definition import (
     load,
     names,
 )
-from redtail.papers.grid import Grid, quantity, replace_cases
+from redtail.papers.grid import Grid, in_si, quantity, replace_cases
 from redtail.running import runner
 from redtail.running.runner import Progress
 from redtail.store.folders import (
@@ -48,15 +47,6 @@ from redtail.store.folders import (
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-class Judgement(StrEnum):
-    """The verdict on a finding."""
-
-    HOLDS = "holds"
-    IN_PART = "holds in part"
-    FAILS = "does not hold"
-    UNTESTED = "not tested"
 
 
 @dataclass(frozen=True)
@@ -74,7 +64,8 @@ class Verdict:
     Attributes:
         finding: the finding.
         judgement: what follows.
-        tested: the checks with their evidence; conditions first when one of them fails.
+        tested: the checks with their evidence; after conditions that do not hold or that are
+            undecided, these first.
         why: the reason in words.
     """
 
@@ -82,11 +73,6 @@ class Verdict:
     judgement: Judgement
     tested: tuple[Tested, ...]
     why: str
-
-    @property
-    def clear(self) -> bool:
-        """Whether every number is on its side of the bounds with its whole interval."""
-        return all(row.clear for tested in self.tested for row in tested.evidence)
 
 
 @dataclass(frozen=True)
@@ -251,26 +237,33 @@ class Reproduction:
         from redtail.display import plots
 
         grid = self.grids[wanted.study]
-        queues = wanted.queues or grid.queues
+        queues = tuple(map(grid.queue, wanted.queues)) or grid.queues
         if wanted.modern:
             queues = (*queues, *modern(self, wanted.study))
-        results = grid.subset(wanted.metrics, queues, wanted.loads)
+        loads = tuple(map(grid.named.find, wanted.loads))
+        results = grid.subset(wanted.metrics, queues, loads)
         about = grid.describe(next(iter(wanted.metrics), ""))
         published, source = self._published(wanted)
         return plots.paper_figure(results, wanted.draws, about, published, source)
 
     def _published(self, wanted: FigureOf) -> tuple[dict[tuple[str, float], float], str]:
-        """Return others' numbers of what a figure shows, by queue and load, and their source."""
+        """Return others' numbers of what a figure shows, and their source.
+
+        They are by queue and by load, in the unit of the figure's axis: that of its first load.
+        """
+        grid = self.grids[wanted.study]
+        loads = [grid.named.find(name) for name in wanted.loads] or list(grid.loads)
         found: dict[tuple[str, float], float] = {}
         sources: dict[str, None] = {}
         for table in self.paper.tables:
             for metric in set(wanted.metrics) & set(table.metrics):
                 place = table.metrics.index(metric)
-                for at, queue, values in table.rows:
-                    of_study = table.study == wanted.study and len(values) > place
-                    shown = not wanted.loads or at in wanted.loads
-                    if of_study and shown and not math.isnan(values[place]):
-                        found[queue, at] = values[place]
+                for name, queue, values in table.rows:
+                    if table.study != wanted.study or math.isnan(values[place]):
+                        continue
+                    at = grid.named.find(name)
+                    if at in loads:
+                        found[grid.queue(queue), grid.named.number(at, loads[0])] = values[place]
                         sources[table.source] = None
         return found, "; ".join(sources)
 
@@ -463,23 +456,43 @@ def judge(finding: Finding, grids: Mapping[str, Grid]) -> Verdict:
         return Verdict(finding, Judgement.UNTESTED, (), why)
 
     conditions = tuple(_tested(check, grids) for check in finding.conditions)
-    broken = [row for each in conditions for row in each.evidence if not row.holds]
-    if broken:
-        why = f"a condition for the test is not met: {broken[0].about}"
-        return Verdict(finding, Judgement.UNTESTED, conditions, why)
+    of_conditions = [row for each in conditions for row in each.evidence]
+    for answer, judgement, how in (
+        (Answer.NO, Judgement.UNTESTED, "not met"),
+        (Answer.UNDECIDED, Judgement.UNDECIDED, "undecided"),
+    ):
+        for row in of_conditions:
+            if row.answer is answer:
+                why = f"a condition for the test is {how}: {row.about}"
+                return Verdict(finding, judgement, conditions, why)
 
     tested = tuple(_tested(check, grids) for check in finding.checks)
-    rows = [row for each in tested for row in each.evidence]
-    against = [row for row in rows if not row.holds]
-    counted = f"{len(rows) - len(against)} of {len(rows)} numbers are within their bounds"
-    if len(against) == len(rows):
-        return Verdict(finding, Judgement.FAILS, tested, counted)
-    if against:
-        return Verdict(finding, Judgement.IN_PART, tested, counted)
+    answers = [row.answer for each in tested for row in each.evidence]
+    inside, outside, undecided = map(answers.count, Answer)
+    why = f"{inside} of {len(answers)} numbers are within their bounds"
+    why += f", {outside} are outside, {undecided} undecided" if undecided else ""
+    # The undecided numbers may be all inside, all outside, or some of each.
+    possible = {
+        _follows(inside + more, outside + undecided - more, part=bool(finding.untested))
+        for more in range(undecided + 1)
+    }
+    judgement = possible.pop() if len(possible) == 1 else Judgement.UNDECIDED
     if finding.untested:
-        why = f"{counted}; not tested: {finding.untested}"
-        return Verdict(finding, Judgement.IN_PART, tested, why)
-    return Verdict(finding, Judgement.HOLDS, tested, counted)
+        why += f"; not tested: {finding.untested}"
+    return Verdict(finding, judgement, tested, why)
+
+
+def _follows(inside: int, outside: int, *, part: bool) -> Judgement:
+    """Return the verdict from the numbers inside and outside their bounds.
+
+    Args:
+        inside: how many are inside.
+        outside: how many are outside.
+        part: whether the tests cover a part of the finding only.
+    """
+    if not inside:
+        return Judgement.FAILS
+    return Judgement.IN_PART if outside or part else Judgement.HOLDS
 
 
 def _absent(checks: Sequence[Check], grids: Mapping[str, Grid]) -> list[str]:
@@ -496,8 +509,12 @@ def _absent(checks: Sequence[Check], grids: Mapping[str, Grid]) -> list[str]:
 
 
 def _tested(check: Check, grids: Mapping[str, Grid]) -> Tested:
-    found = TESTS[check.test](grids[check.study], **check.parameters)
-    return Tested(check, tuple(found))
+    grid = grids[check.study]
+    try:
+        given = located(check.test, check.parameters, grid)
+    except RedtailError as error:
+        raise RedtailError(f"{check.study}: {check.test}: {error}") from None
+    return Tested(check, tuple(TESTS[check.test](grid, **given)))
 
 
 class _Request:
@@ -621,13 +638,15 @@ class _Search:
         base = by_queue[variant.of]
         self.at = _load(study, base)
         self.queue = file.queue(variant)
-        match = re.fullmatch(r"\s*([0-9.]+)\s*(\D+)", str(self.queue.get(wanted.key)))
-        if match is None:
+        try:
+            number, self.unit = quantity(wanted.key, self.queue.get(wanted.key))
+        except RedtailError:
+            self.unit = ""
+        if not self.unit:
             raise SpecError(f"{wanted.key} = {self.queue.get(wanted.key)!r}: a number with a unit")
-        self.unit = match[2]
         self.tried: dict[int, Results] = {}
         self.guesses = seek(
-            start=(float(match[1]), base.metric(wanted.metric).mean),
+            start=(number, base.metric(wanted.metric).mean),
             target=by_queue[wanted.like].metric(wanted.metric).mean,
             within=wanted.within,
             rounds=wanted.rounds,
@@ -759,7 +778,7 @@ def seek(
 
 
 def _load(study: Study, case: CaseResult) -> float:
-    return quantity(study.load, case.factors[study.load])[0]
+    return in_si(study.load, case.factors[study.load])[0]
 
 
 def versions() -> dict[str, str]:
