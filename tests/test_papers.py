@@ -289,11 +289,16 @@ def test_a_number_keeps_its_bounds_if_its_whole_interval_does() -> None:
         ([0.01, math.nan, math.nan], Answer.UNDECIDED),
         ([0.0] * 10, Answer.YES),  # equal, while the runs differ
         ([0.5] * 10, Answer.NO),
-        ([0.0] * 7 + [0.01] * 3, Answer.UNDECIDED),  # too many are equal for an interval
+        # Too many are equal for an interval: each replication counts.
+        ([0.0] * 7 + [0.01] * 3, Answer.YES),
+        ([0.0] * 7 + [0.01, 0.02, 0.3], Answer.UNDECIDED),
+        ([0.5] * 7 + [0.2, 0.3, 0.4], Answer.NO),
         ([math.nan] * 3, Answer.UNDECIDED),
     ],
 )
-def test_without_an_interval_only_equal_values_decide(losses: list[float], answer: Answer) -> None:
+def test_without_an_interval_values_decide_if_most_are_equal(
+    losses: list[float], answer: Answer
+) -> None:
     runs = {"loss": losses, "goodput": [1e6 + number for number in range(len(losses))]}
     (row,) = TESTS["level"](grid({("A", 16): runs}), metric="loss", at_most=0.1)
     assert row.answer is answer

@@ -59,6 +59,9 @@ class Estimate:
         constant: whether there are several values, all of them equal.
         mostly: the value that more than half of the replications have, where the others have not
             all of it, so that the mean describes no replication; None otherwise.
+        least: the smallest value, where there is no interval because more than half are equal; NaN
+            otherwise.
+        most: the largest value, likewise.
     """
 
     mean: float
@@ -67,6 +70,8 @@ class Estimate:
     no_interval: str | None = dataclasses.field(default=None, compare=False)
     constant: bool = dataclasses.field(default=False, compare=False, repr=False)
     mostly: float | None = dataclasses.field(default=None, compare=False, repr=False)
+    least: float = dataclasses.field(default=math.nan, compare=False, repr=False)
+    most: float = dataclasses.field(default=math.nan, compare=False, repr=False)
 
     @property
     def low(self) -> float:
@@ -203,6 +208,8 @@ def estimate(
             f"{which} replications are {'0' if value == 0 else 'equal'}",
             constant=alike == n,
             mostly=None if alike == n else value,
+            least=mean if alike == n else ordered[0],
+            most=mean if alike == n else ordered[-1],
         )
     off: Any = [value - mean for value in used] if used is ordered else used - mean
     squares = _sum_of_powers(off, 2)
@@ -501,7 +508,8 @@ def bootstrap(
         return Estimate(value, None, count, "it is undefined")
     constant = count > 1 and all(len({x for x in cell if x == x}) < 2 for cell in cells)
     if constant:
-        return Estimate(value, None, count, f"all {count} replications are equal", constant=True)
+        why = f"all {count} replications are equal"
+        return Estimate(value, None, count, why, constant=True, least=value, most=value)
     if count < _FEWEST_DRAWN:
         return Estimate(value, None, count, f"fewer than {_FEWEST_DRAWN} replications")
     rng = Random(count)
@@ -517,5 +525,6 @@ def bootstrap(
         each = estimate(number([[x] for x in row]) for row in zip(*cells, strict=False))
         which = "all" if each.constant else "most of"
         why = f"{which} {count} replications are equal"
-        return Estimate(value, None, count, why, constant=each.constant)
+        ends = (value, value) if each.constant else (each.least, each.most)
+        return Estimate(value, None, count, why, each.constant, *ends)
     return Estimate(value, max(value - low, high - value, 0.0), count)

@@ -7,10 +7,11 @@ cases that differ in the queue alone draw the same workload.
 A row holds when its whole interval keeps the bounds, and does not hold when its whole interval is
 outside. It is undecided when the interval crosses a bound, and when there is no interval: with one
 replication, with replications that are copies of one (nothing is drawn at random, so that they are
-one observation), where more than half of the values are equal, for an extreme, and where no
-replication has a value. Several values that are all equal, from replications that are not copies,
-count as what they are: of n such replications, at most 1 - 0.05^(1/n) of all possible ones have
-another value, with 95 % confidence (26 % for n = 10).
+one observation), for an extreme, and where no replication has a value. Where there is none because
+more than half of the values are equal (all, or nearly all), though the replications are no copies,
+all values together stand for the interval, from the smallest to the largest. That n replications
+are on one side of a bound shows with 95 % confidence that at most 1 - 0.05^(1/n) of all possible
+ones are on the other side (26 % for n = 10).
 
 Each interval is for one row. All rows have to hold for a finding to hold, so the probability that
 it holds although a number is outside its bounds is at most 2.5 %, with however many rows; the same
@@ -34,7 +35,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from redtail.analysis.stats import Estimate, bootstrap
 from redtail.errors import RedtailError, SpecError
 from redtail.metrics import Metric
-from redtail.papers.grid import NO_EXTREMES, Cell, Grid, quotient
+from redtail.papers.grid import Cell, Grid, extreme, quotient
 
 _RATIO = Metric("", "", "1", "", 1.0, "")
 
@@ -128,10 +129,8 @@ class Evidence:
     def answer(self) -> Answer:
         """Whether the number keeps the bounds, with its whole interval; see the module's text."""
         found = self.value
-        if math.isnan(found.mean) or (found.ci95 is None and not found.constant):
-            return Answer.UNDECIDED
-        half = found.ci95 or 0.0
-        return self.bounds.kept(found.mean - half, found.mean + half)
+        low, high = (found.least, found.most) if found.ci95 is None else (found.low, found.high)
+        return Answer.UNDECIDED if math.isnan(low) else self.bounds.kept(low, high)
 
     @property
     def margin(self) -> float:
@@ -646,10 +645,7 @@ def range_over_loads(
     found = _over_loads(grid, metric, queues, to, along, title, extent, bounds, relative)
     if statistic != "each":
         return found
-    return [
-        replace(row, value=replace(row.value, constant=False).without_interval(NO_EXTREMES))
-        for row in found
-    ]
+    return [replace(row, value=extreme(row.value)) for row in found]
 
 
 @_test

@@ -36,8 +36,7 @@ _DERIVED: dict[str, Metric] = {
 _TAIL = re.compile(r"loss_events_of_(\d+)_or_more")
 _WITHIN = re.compile(r"responses_within_(\d+)ms")
 
-NO_EXTREMES = "the largest and the smallest of some replications have no interval"
-COPIES = "the replications are copies of one: one observation"
+_COPIES = "the replications are copies of one: one observation"
 
 # In front of a metric: a quantile of its replications in place of their mean.
 QUANTILES = {"least": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "most": 1.0}
@@ -365,7 +364,7 @@ class Grid:
         share = QUANTILES[which]
         found = bootstrap(lambda drawn: quantile(drawn[0], share), [self.values(base, queue, load)])
         if which in _EXTREMES:
-            found = replace(found, constant=False).without_interval(NO_EXTREMES)
+            found = extreme(found)
         return self.observed(found, (base, queue, load))
 
     def combined(self, number: Callable[[Sequence[float]], float], *cells: Cell) -> Estimate:
@@ -382,7 +381,7 @@ class Grid:
         """Return an estimate as one observation if a cell's replications are copies."""
         if math.isnan(found.mean) or not any(self.copied(queue, load) for _, queue, load in cells):
             return found
-        return Estimate(found.mean, None, 1, COPIES)
+        return Estimate(found.mean, None, 1, _COPIES)
 
     def copied(self, queue: str, load: float) -> bool:
         """Whether all replications of a case are copies of one: all their metrics are equal."""
@@ -524,6 +523,14 @@ def _answered(case: CaseResult, group: str, time: float) -> list[float]:
         within = shares_within(*bins[0], [time])[0] if bins else 0.0
         found.append(within * (1 - unanswered))
     return found
+
+
+def extreme(found: Estimate) -> Estimate:
+    """Return an estimate of the largest or smallest of all replications, which has no interval.
+
+    More replications can only move it outwards.
+    """
+    return Estimate(found.mean, None, found.n, "an extreme of replications has no interval")
 
 
 def quotient(a: float, b: float) -> float:
