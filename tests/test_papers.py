@@ -717,6 +717,99 @@ def test_loads_are_in_the_order_of_their_values_whatever_their_units() -> None:
     ]
 
 
+def test_a_paper_with_loads_in_several_units_is_reproduced(tmp_path: Path) -> None:
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    rows = ", ".join(
+        f'{{ load = {name}, queue = "4", values = [{share}] }}'
+        for name, share in (("80", 0.5), ('"160 ms"', 0.6), ("0.32", 0.7), ('"1280 ms"', 0.8))
+    )
+    (folder / "paper.toml").write_text(f"""
+title = "t"
+authors = "a"
+published = "never"
+[[study]]
+name = "share"
+about = "tail drop"
+queue = "traffic.ftp.flows"
+load = "bottleneck.queue.limit"
+files = ["one.toml", "two.toml"]
+[[study.scale]]
+name = "quick"
+about = "5 s"
+set = {{}}
+[[figure]]
+name = "fig1"
+study = "share"
+draws = "queue_delay_mean"
+caption = "Delay"
+[[table]]
+name = "delays"
+study = "share"
+caption = "Delay"
+source = "section 1"
+metrics = ["queue_delay_mean"]
+rows = [{rows}]
+""")
+    (folder / "findings.toml").write_text("""
+[[finding]]
+id = "RISES"
+statement = "The delay rises with the limit."
+[[finding.check]]
+study = "share"
+test = "monotone"
+direction = "rises"
+metric = "queue_delay_mean"
+[[finding]]
+id = "LARGEST"
+statement = "The delay at the largest limit is larger."
+[[finding.check]]
+study = "share"
+test = "ratio_of_loads"
+metric = "queue_delay_mean"
+load = "1.28 s"
+to = 80
+at_least = 1.5
+""")
+    for name, limits in (("one", ["80 ms", "1.28 s"]), ("two", ["0.16 s", "320 ms"])):
+        (folder / f"{name}.toml").write_text(f"""
+name = "share {name}"
+duration = "8 s"
+warmup = "2 s"
+replications = 4
+[bottleneck]
+rate = "2 Mbit/s"
+delay = "10 ms"
+queue = {{ kind = "tail-drop", limit = "80 ms" }}
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+flows = 4
+start = "uniform 0..1 s"
+[factors]
+"traffic.ftp.flows" = [4]
+"bottleneck.queue.limit" = {json.dumps(limits)}
+""")
+    done = reproduce_paper(papers.load(folder), out=tmp_path / "out")
+    assert done.grids["share"].loads == (0.08, 0.16, 0.32, 1.28)
+    assert [verdict.judgement for verdict in done.verdicts] == [Judgement.HOLDS] * 2
+    (table,) = done.paper.tables
+    lines = report.table_lines(done, table)
+    assert [line.split("|")[1].strip() for line in lines[4:]] == [
+        "limit 80 ms",
+        "limit 0.16 s",
+        "limit 320 ms",
+        "limit 1.28 s",
+    ]
+    # Published numbers stand where the axis has them: in the unit of the first load.
+    (figure,) = done.paper.figures
+    published, _ = done._published(figure)
+    assert published == {("4", 80): 0.5, ("4", 160): 0.6, ("4", 320): 0.7, ("4", 1280): 0.8}
+    drawn = done.figure(figure)
+    (line, *_) = [each for each in drawn.axes[0].get_lines() if len(each.get_xdata()) == 4]
+    assert sorted(line.get_xdata()) == [80, 160, 320, 1280]
+
+
 @pytest.mark.parametrize(
     ("values", "name", "load"),
     [

@@ -392,6 +392,7 @@ def test_ranges_that_span_decades_are_logarithmic_and_numbers_are_short() -> Non
     assert wide.value(0.123456) == 0.123
     assert replace(narrow, initial="12 packets").start == 12
     assert replace(narrow, initial="12 ms").start is None
+    assert replace(narrow, initial="0.012 s", unit="ms").start == 12  # where the file has it
     assert Range("c", 1, 9, "packets", True).value(1) == "1 packet"
 
 

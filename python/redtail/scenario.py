@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 _QUANTITY = re.compile(r"\s*([0-9][0-9_.]*(?:e[+-]?[0-9]+)?)\s*([A-Za-zµ/]+|%)\s*")
+TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "min": 60.0, "h": 3600.0}
+"""Units of time in a scenario, in seconds."""
+
 _FACTORS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
 
 
@@ -60,7 +63,7 @@ def seconds(text: str) -> float:
     """
     number, unit = quantity(text)
     assert number is not None
-    return number * {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}[unit]
+    return number * TIMES[unit]
 
 
 def rate_or_size(text: str) -> float:

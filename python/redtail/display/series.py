@@ -13,7 +13,7 @@ from redtail.analysis import places
 from redtail.analysis.flows import array
 from redtail.display import style
 from redtail.errors import RedtailError, StoreError
-from redtail.scenario import links, quantity, rate_or_size, seconds
+from redtail.scenario import TIMES, links, quantity, rate_or_size, seconds
 
 if TYPE_CHECKING:
     import numpy as np
@@ -282,7 +282,7 @@ def _queue(table: pa.Table, run: Run) -> list[Panel]:
         delay = Panel(f"Queueing delay at {run.link}", "s")
         delay.curves.append(("mean", time, columns["delay_s"]))
         target, unit = quantity(queue.get("target"))
-        if target is not None and unit in ("s", "ms", "us"):
+        if target is not None and unit in TIMES:
             delay.levels.append(("target", [(0.0, seconds(queue["target"]))]))
         interval = time[1] - time[0] if len(time) > 1 else 1.0
         happened = [name for name in ("drops", "marks") if columns[name].any()]

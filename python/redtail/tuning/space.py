@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from redtail import quantities
 from redtail.catalog import Catalog, Parameter, Section
 from redtail.errors import SpecError
 
@@ -99,14 +100,16 @@ class Range:
         return f"{rounded:g} {self.unit}" if rounded < 1e6 else f"{rounded:.0f} {self.unit}"
 
     def number(self, value: Any) -> float | None:
-        """Return the number of a value of the file; None when it is not in this unit."""
+        """Return a value of the file as a number in this unit; None when it has no such number."""
         if isinstance(value, int | float) and not isinstance(value, bool):
             return None if self.unit else float(value)
-        found = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
-        if not found:
+        if not isinstance(value, str):
             return None
-        unit = "packets" if (found[2] or "", self.unit) == ("packet", "packets") else found[2] or ""
-        return float(found[1].replace("_", "")) if unit == self.unit else None
+        try:
+            (found, dimension), (one, own) = map(quantities.parse, (value, f"1 {self.unit}"))
+        except SpecError:
+            return None
+        return float(f"{found / one:.12g}") if dimension == own else None
 
     @property
     def start(self) -> float | None:
