@@ -1168,6 +1168,13 @@ BROKEN = [
     ("paper.toml", 'draws = "goodput"', 'draws = "goodput"\nsize = 3', "size: unknown key"),
     ("paper.toml", "of.web = {", "of.wbe = {", "setting linux: study = 'wbe'; accepted: "),
     ("expected.toml", "ISCC-1 =", "ISCC-99 =", "finding = 'ISCC-99'; accepted: ISCC-1"),
+    (
+        "expected.toml",
+        'ISCC-1 = "',
+        'ISCC-1 = "* ',
+        "ISCC-1 = '* holds'; accepted: 'holds', 'holds in",
+    ),
+    ("findings.toml", "loads = [", "loads = [[], ", "loads = []: a number, or a quantity such as"),
     ("findings.toml", 'id = "ISCC-2"', 'id = "ISCC-1"', "two of [[finding]] are called 'ISCC-1'"),
     ("findings.toml", "untested =", "because =", "because: unknown key"),
     (

@@ -126,8 +126,8 @@ def section(done: Reproduction, now: Reproduction, mark: str, scale: str | None 
         case "kernel":
             lines = [f"Measured {when}.", "", *report.kernel_lines(done)]
         case "then and now":
-            scale = f"{now.scale} scale ({now.paper.scales[now.scale]})"
-            lines = [f"Measured at {scale} {when}.", "", *report.now_lines(now)]
+            at = f"{now.scale} scale ({now.paper.scales[now.scale]})"
+            lines = [f"Measured at {at} {when}.", "", *report.now_lines(now)]
         case _:
             lines = report.figure_lines(done, f"figures/{done.paper.name}-")[:-1]
     named = f" @{scale}" if scale else ""
