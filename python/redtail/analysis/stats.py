@@ -525,6 +525,6 @@ def bootstrap(
         each = estimate(number([[x] for x in row]) for row in zip(*cells, strict=False))
         which = "all" if each.constant else "most of"
         why = f"{which} {count} replications are equal"
-        ends = (value, value) if each.constant else (each.least, each.most)
-        return Estimate(value, None, count, why, each.constant, *ends)
+        least, most = (value, value) if each.constant else (each.least, each.most)
+        return Estimate(value, None, count, why, constant=each.constant, least=least, most=most)
     return Estimate(value, max(value - low, high - value, 0.0), count)

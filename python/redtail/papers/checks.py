@@ -7,11 +7,13 @@ cases that differ in the queue alone draw the same workload.
 A row holds when its whole interval keeps the bounds, and does not hold when its whole interval is
 outside. It is undecided when the interval crosses a bound, and when there is no interval: with one
 replication, with replications that are copies of one (nothing is drawn at random, so that they are
-one observation), for an extreme, and where no replication has a value. Where there is none because
-more than half of the values are equal (all, or nearly all), though the replications are no copies,
-all values together stand for the interval, from the smallest to the largest. That n replications
-are on one side of a bound shows with 95 % confidence that at most 1 - 0.05^(1/n) of all possible
-ones are on the other side (26 % for n = 10).
+one observation), for an extreme, for rare events (`analysis.rare`), and where no replication has a
+value. Where there is none because more than half of the values are equal (all, or nearly all),
+though the replications are no copies, all of six or more have to be on one side of a bound. That
+is the sign test, as for differences (`stats.p_zero_mean`): were the median on the other side, six
+of six would be on this one with a probability of 1.6 %. That n replications are on one side shows
+with 95 % confidence that at most 1 - 0.05^(1/n) of all possible ones are on the other (26 % for
+n = 10).
 
 Each interval is for one row. All rows have to hold for a finding to hold, so the probability that
 it holds although a number is outside its bounds is at most 2.5 %, with however many rows; the same
@@ -36,6 +38,9 @@ from redtail.analysis.stats import Estimate, bootstrap
 from redtail.errors import RedtailError, SpecError
 from redtail.metrics import Metric
 from redtail.papers.grid import Cell, Grid, extreme, quotient
+
+_FEWEST_SIGNS = 6
+"""Replications that decide without an interval if all agree: the sign test's p is 2^(1-6) = 3 %."""
 
 _RATIO = Metric("", "", "1", "", 1.0, "")
 
@@ -130,7 +135,8 @@ class Evidence:
         """Whether the number keeps the bounds, with its whole interval; see the module's text."""
         found = self.value
         low, high = (found.least, found.most) if found.ci95 is None else (found.low, found.high)
-        return Answer.UNDECIDED if math.isnan(low) else self.bounds.kept(low, high)
+        few = found.ci95 is None and found.n < _FEWEST_SIGNS
+        return Answer.UNDECIDED if math.isnan(low) or few else self.bounds.kept(low, high)
 
     @property
     def margin(self) -> float:

@@ -12,6 +12,8 @@ from typing import Any
 from redtail import metrics as names
 from redtail import quantities
 from redtail._engine import Case
+from redtail.analysis import copies
+from redtail.analysis.rare import why_no_interval
 from redtail.analysis.results import CaseResult, Results
 from redtail.analysis.stats import Estimate, bootstrap, estimate, quantile, shares_within
 from redtail.errors import RedtailError, SpecError
@@ -35,8 +37,6 @@ _DERIVED: dict[str, Metric] = {
 }
 _TAIL = re.compile(r"loss_events_of_(\d+)_or_more")
 _WITHIN = re.compile(r"responses_within_(\d+)ms")
-
-_COPIES = "the replications are copies of one: one observation"
 
 # In front of a metric: a quantile of its replications in place of their mean.
 QUANTILES = {"least": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "most": 1.0}
@@ -205,7 +205,6 @@ class Grid:
         self.variants = tuple(label for label in labels if label in variants)
         self.loads = tuple(self.named)
         self._answered: dict[tuple[str, str, float], list[float]] = {}
-        self._copied: dict[tuple[str, float], bool] = {}
 
     def queue(self, name: str) -> str:
         """Return the label of the queue that is called so, whichever spelling of a quantity it is.
@@ -378,22 +377,21 @@ class Grid:
         return self.observed(estimate(map(number, rows)), *cells)
 
     def observed(self, found: Estimate, *cells: Cell) -> Estimate:
-        """Return an estimate as one observation if a cell's replications are copies."""
-        if math.isnan(found.mean) or not any(self.copied(queue, load) for _, queue, load in cells):
-            return found
-        return Estimate(found.mean, None, 1, _COPIES)
+        """Return an estimate as one observation if a cell's replications are copies.
 
-    def copied(self, queue: str, load: float) -> bool:
-        """Whether all replications of a case are copies of one: all their metrics are equal."""
-        if (queue, load) not in self._copied:
-            first, *others = self.case(queue, load).runs.values()
-            mine = first.metrics
-            self._copied[queue, load] = bool(mine and others) and all(
-                run.metrics.keys() == mine.keys()
-                and all(_equal(value, run.metrics[name]) for name, value in mine.items())
-                for run in others
-            )
-        return self._copied[queue, load]
+        Nor has it an interval where the metric of a cell depends on rare events, or is an extreme
+        of each run (`analysis.rare`).
+        """
+        if math.isnan(found.mean):
+            return found
+        for metric, queue, load in cells:
+            case = self.case(queue, load)
+            if case.copies:
+                return Estimate(found.mean, None, 1, copies.reason(case.copies))
+            why = why_no_interval(metric, case.sharing, found.n, case.values)
+            if why is not None:
+                return Estimate(found.mean, None, found.n, why)
+        return found
 
     def _size(self, case: CaseResult, key: str) -> float:
         """Return a parameter of the case's queue that is a number of packets."""
@@ -504,10 +502,6 @@ def _value(value: object) -> object:
 
 def _text(number: float, unit: str) -> str:
     return f"{number:g} {unit}".rstrip()
-
-
-def _equal(a: float, b: float) -> bool:
-    return a == b or (math.isnan(a) and math.isnan(b))
 
 
 def _answered(case: CaseResult, group: str, time: float) -> list[float]:
