@@ -246,7 +246,14 @@ def verdict_lines(done: Reproduction) -> list[str]:
             f"| {_md(verdict.finding.id)} | {_md(verdict.finding.statement)} "
             f"| {verdict.judgement.value} | {evidence} |"
         )
-    return [*lines, "", f"{_md(_SIGNS_TEXT)}."]
+    return _with_legend([*lines, "", f"{_md(_SIGNS_TEXT)}."])
+
+
+def _with_legend(lines: list[str]) -> list[str]:
+    """Return lines of Markdown with the meaning of the star, if a number has one."""
+    if not any("±?*" in line or "±?\\*" in line for line in lines):
+        return lines
+    return [*lines, "", "\\*: most replications have another value, so the mean describes none."]
 
 
 def figure_lines(done: Reproduction, folder: str) -> list[str]:
@@ -278,7 +285,7 @@ def table_lines(done: Reproduction, table: TableOf) -> list[str]:
     for load, queue in rows:
         others = published.get((load, queue), ())
         lines.append(_line(grid, [grid.at(load), queue], load, queue, table.metrics, others))
-    return lines
+    return _with_legend(lines)
 
 
 def now_lines(done: Reproduction) -> list[str]:
@@ -304,7 +311,7 @@ def now_lines(done: Reproduction) -> list[str]:
                         first = [each.name, grid.at(load), queue]
                         lines.append(_line(grid, first, load, queue, wanted.metrics))
         lines.append("")
-    return lines[:-1]
+    return _with_legend(lines[:-1])
 
 
 def now_table(done: Reproduction) -> Table:
