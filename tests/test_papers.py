@@ -27,11 +27,11 @@ from redtail.analysis.stats import Estimate, bootstrap
 from redtail.backends.sim import Sim
 from redtail.cli import app
 from redtail.errors import RedtailError, SpecError
+from redtail.formula import Formula
 from redtail.papers import checks, definition, report
 from redtail.papers.agreement import refuse_unknown
 from redtail.papers.checks import TESTS, Answer, Bounds, Evidence
 from redtail.papers.definition import Finding, Judgement, Paper, Study, Variant
-from redtail.papers.formula import Formula
 from redtail.papers.grid import Grid, Loads, describe, replace_cases
 from redtail.papers.reproduction import (
     Reproduction,

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from redtail._module import native
 from redtail.analysis.stopping import StopRule
+from redtail.derived import DerivedMetric
+from redtail.derived import parse as derived_of
 from redtail.errors import Cancelled, RedtailError, RunError, SpecError
 from redtail.files import Reader
 from redtail.inputs import queues as own
@@ -115,6 +117,8 @@ class Plan:
             largest of them, and there is no stop rule.
         backend: the name of what makes the runs, if the experiment says so.
         report: names of the metrics that the experiment wants shown, which may have wildcards.
+        derived: the metrics that the experiment derives from others, in an order in which they can
+            be computed.
         seed: where the random numbers start from.
         warnings: set-ups that are legal but degenerate, each a whole message.
         factors: the dotted keys of its factors.
@@ -160,6 +164,7 @@ class Plan:
     report: tuple[str, ...] = ()
     counts: tuple[int, ...] = ()
     packages: Mapping[str, str] = field(default_factory=dict)
+    derived: tuple[DerivedMetric, ...] = ()
 
     @property
     def loaded(self) -> bool:
@@ -352,6 +357,7 @@ def plan(
             ),
             report=tuple(getattr(found, "report", ())),
             packages=dict(sorted({at for it in resolver.code.values() for at in it.installed})),
+            derived=derived_of(json.loads(getattr(found, "derived", "[]")), file),
         )
 
 

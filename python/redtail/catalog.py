@@ -365,7 +365,7 @@ def metric_listing(
     if measured is not None:
         for name, definition in measured.names.items():
             if phase(name) is None:
-                found[definition].append(name)
+                found.setdefault(definition, []).append(name)
         found = {each: here for each, here in found.items() if here}
     if as_json:
         rows = [

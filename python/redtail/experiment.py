@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
-from redtail import _engine, backends, selection
+from redtail import _engine, backends, derived, selection
 from redtail import metrics as names
 from redtail._engine import Plan
 from redtail.analysis import copies
@@ -181,14 +181,19 @@ def measured(source: Source) -> Measured:
         SpecError: the experiment is not valid.
     """
     plan = check(source)
-    found = Measured.of(json.loads(plan.example(case)) for case in range(len(plan.cases)))
+    found = Measured.of_plan(plan)
     if found is None:
         raise SpecError("the scenarios of this experiment do not state their metrics")
     return found
 
 
 def _refuse_unknown_metrics(plan: Plan) -> None:
-    """Refuse a stop rule about a metric that no run can have, before any is made."""
+    """Refuse formulas and a stop rule about a metric that no run can have, before any is made."""
+    if plan.stop is None and not plan.derived:
+        return
+    known = Measured.of_plan(plan)
+    if known is not None:
+        derived.check(plan.derived, known, plan.factors)
     if plan.stop is None:
         return
     known = Measured.of(json.loads(plan.example(case)) for case in range(len(plan.cases)))

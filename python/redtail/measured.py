@@ -6,10 +6,14 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from redtail import _engine
-from redtail.metrics import DEFINITIONS, Definition, base, phase, prefix
+from redtail.metrics import DEFINITIONS, Definition, base, named, phase, prefix
+
+if TYPE_CHECKING:
+    from redtail._engine import Plan
+    from redtail.derived import DerivedMetric
 
 # Most names that a message lists.
 _NEAREST = 5
@@ -37,8 +41,15 @@ class Measured:
     phases: int
 
     @classmethod
-    def of(cls, scenarios: Iterable[Mapping[str, Any]]) -> Measured | None:
-        """Return what runs of these scenarios can have; None when they do not tell."""
+    def of(
+        cls, scenarios: Iterable[Mapping[str, Any]], derived: Iterable[DerivedMetric] = ()
+    ) -> Measured | None:
+        """Return what runs of these scenarios can have; None when they do not tell.
+
+        Args:
+            scenarios: a run of each case.
+            derived: the metrics that the experiment derives from others.
+        """
         names: dict[str, Definition] = {}
         free: dict[str, None] = {}
         phases = 0
@@ -51,7 +62,18 @@ class Measured:
             free.update(dict.fromkeys(own))
             ends = len(scenario.get("phases", ()))
             phases = max(phases, ends + 1 if ends else 0)
+        names.update((each.name, each.definition) for each in derived)
         return cls(names, tuple(free), phases)
+
+    @classmethod
+    def of_plan(cls, plan: Plan) -> Measured | None:
+        """Return what runs of an experiment can have; None when it does not tell."""
+        cases = range(len(plan.cases))
+        return cls.of((json.loads(plan.example(case)) for case in cases), plan.derived)
+
+    def named(self, name: str) -> str:
+        """Return a name as it is among those that are known."""
+        return named(self.names, name)
 
     def __contains__(self, name: str) -> bool:
         return name in self.names or name.startswith(self.free)

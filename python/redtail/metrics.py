@@ -49,6 +49,41 @@ class Metric:
         return f"{self.title} ({self.shown_unit})" if self.shown_unit else self.title
 
 
+class Derived(str):
+    """The name of a metric that an experiment derives from others by a formula.
+
+    It is a text like the names of all metrics. Unlike theirs, its unit and titles do not follow
+    from it, so it has them with it.
+
+    Args:
+        name: the name.
+        about: how the metric is shown.
+        inputs: the metrics of a run that it follows from.
+
+    Attributes:
+        about, inputs: as given.
+    """
+
+    about: Metric
+    inputs: tuple[str, ...]
+
+    def __new__(cls, name: str, about: Metric, inputs: Iterable[str] = ()) -> Derived:
+        """Return the name with what belongs to it."""
+        made = super().__new__(cls, name)
+        made.about = about
+        made.inputs = tuple(inputs)
+        return made
+
+    def __getnewargs__(self) -> tuple[str, Metric, tuple[str, ...]]:  # type: ignore[override]
+        """Return what a copy is made from."""
+        return str(self), self.about, self.inputs
+
+
+def named(present: Iterable[str], name: str) -> str:
+    """Return a name as it is among those that there are, so that a derived one says what it is."""
+    return next((each for each in present if each == name), name)
+
+
 @dataclass(frozen=True)
 class Definition:
     """What a metric is. Rust defines it; `make generate` writes it to `metrics.json`.
@@ -143,6 +178,8 @@ def describe(name: str) -> Metric:
     >>> describe("ftp.something_new").unit
     ''
     """
+    if isinstance(name, Derived):
+        return name.about
     known = METRICS.get(base(name))
     if known is not None:
         return known
@@ -229,10 +266,10 @@ def bounds(name: str) -> tuple[float, float]:
     >>> bounds("loss"), bounds("ftp.goodput"), bounds("calls.mos")
     ((0.0, 1.0), (0.0, inf), (1.0, 4.5))
     """
-    known = _BY_NAME.get(base(name))
+    known = None if isinstance(name, Derived) else _BY_NAME.get(base(name))
     if base(name) in _RANGES:
         return _RANGES[base(name)]
-    if known is None:  # named by a queue of the user
+    if known is None:  # named by a queue of the user, or derived
         return -math.inf, math.inf
     return 0.0, 1.0 if known.measure == "fraction" else math.inf
 

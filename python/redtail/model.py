@@ -28,6 +28,7 @@ __all__ = [
     "Choke",
     "Cobalt",
     "Codel",
+    "DerivedMetric",
     "DocsisPie",
     "Drr",
     "DrrClass",
@@ -3298,6 +3299,26 @@ class Report(Part):
 
 
 @dataclass(kw_only=True)
+class DerivedMetric(Part):
+    """A metric that follows from others by a formula.
+
+    Attributes:
+        formula: How it is computed from the metrics of a run: numbers, names of metrics, `+ - * /`,
+            parentheses, `min(…)` and `max(…)`. A name with `-` in it stands in single quotes:
+            `'bbr-1.goodput'`. A text.
+        title: Name in figures. A text.
+        short: Name at the head of a column. A text.
+        unit: Unit in which it is shown, which has to suit the formula: `"%"` or `"1"` of a ratio,
+            `"ms"` of a time, `"Mbit/s"` of a rate. A text.
+    """
+
+    formula: str
+    title: str | None = None
+    short: str | None = None
+    unit: str | None = None
+
+
+@dataclass(kw_only=True)
 class Experiment(Whole):
     """An experiment: what runs, how long, how often, and what is compared.
 
@@ -3342,6 +3363,10 @@ class Experiment(Whole):
             are kept only if this key is given. A whole number.
         report: What tables and figures show; without it, what suits the traffic. It changes no run.
             A table with metrics.
+        metrics: Metrics that follow from others, each a name with a formula: `share = "bbr.goodput
+            / goodput"`, or a table with the keys of a [derived metric](#derived-metric). They are
+            computed for each replication and are used like all other metrics. They change no run. A
+            table.
         factors: Keys that take several values in turn; every combination is a case. A key is
             dotted: "bottleneck.queue", "traffic.ftp.flows" (the group named ftp),
             "chain.hop2.rate". Those in a table of [[factors.zip]] take their values in step, as
@@ -3366,6 +3391,7 @@ class Experiment(Whole):
     series: Series | None = None
     keep_flows: int | None = None
     report: Report | None = None
+    metrics: Mapping[str, str | DerivedMetric] | None = None
     factors: Mapping[str, Sequence[Any] | Mapping[str, Any]] | None = None
     case: Sequence[Mapping[str, Any]] | None = None
 

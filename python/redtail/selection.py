@@ -3,7 +3,7 @@
 Names are given with `--metrics`, as an argument in Python, or in the table `[report]` of an
 experiment file; what is given at the command counts before the file. Without names the choice
 follows the traffic: what calls, pages, videos and transfers are judged by, for each group, and
-utilization, loss and delay of every queue.
+utilization, loss and delay of every queue. Metrics of the file's [metrics] come first.
 """
 
 from __future__ import annotations
@@ -114,9 +114,10 @@ def select(
 def default(present: Collection[str], links: Sequence[str] = ()) -> list[str]:
     """Return which metrics to show when none is named.
 
-    Those of `_DEFAULT`, and besides the goodput of each group when there are several, what each
-    group is judged by, and utilization, loss and delay of queues beyond the first. In a chain no
-    queue is the first. Phases are left out.
+    What the experiment derives by formulas of its own, those of `_DEFAULT`, and besides the
+    goodput of each group when there are several, what each group is judged by, and utilization,
+    loss and delay of queues beyond the first. In a chain no queue is the first. Phases are left
+    out.
 
     >>> default(["goodput", "hop1.loss", "hop1.ftp.loss"], ["hop1"])
     ['goodput', 'hop1.loss']
@@ -125,9 +126,11 @@ def default(present: Collection[str], links: Sequence[str] = ()) -> list[str]:
     >>> default(["goodput", "web.goodput", "web.transaction_rate"])
     ['goodput', 'web.transaction_rate']
     """
+    found: dict[str, None] = dict.fromkeys(
+        name for name in present if isinstance(name, names.Derived)
+    )
     of_groups = [name for name in present if name.count(".") == 1 and names.phase(name) is None]
     goodputs = [name for name in of_groups if names.base(name) == "goodput"]
-    found: dict[str, None] = {}
     for name in _DEFAULT:
         if name is None:
             found.update(dict.fromkeys(_of_groups(present, of_groups)))
@@ -179,7 +182,7 @@ def of_plan(plan: Plan, patterns: Sequence[str] = (), where: str = "metrics") ->
         SpecError: a pattern fits no metric that a run can have.
     """
     scenarios = [json.loads(plan.example(case)) for case in range(len(plan.cases))]
-    known = Measured.of(scenarios)
+    known = Measured.of(scenarios, plan.derived)
     if known is None:  # a stand-in for the native module
         return list(patterns)
     if not patterns:
@@ -207,7 +210,7 @@ def split(texts: Iterable[str] | str | None) -> list[str]:
 
 def _fitting(present: Collection[str], pattern: str) -> list[str]:
     if not _is_wild(pattern):
-        return [pattern] if pattern in present else []
+        return [names.named(present, pattern)] if pattern in present else []
     phases = pattern.startswith("phase")
     return [
         name

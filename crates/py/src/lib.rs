@@ -214,6 +214,23 @@ impl Plan {
         self.0.report.clone()
     }
 
+    /// The metrics that the file derives from others, as JSON text.
+    #[getter]
+    fn derived(&self) -> String {
+        let each = self.0.derived.iter().map(|derived| {
+            serde_json::json!({
+                "name": derived.name,
+                "formula": derived.params.formula,
+                "title": derived.params.title,
+                "short": derived.params.short,
+                "unit": derived.params.unit,
+                "place": derived.place,
+                "line": derived.line,
+            })
+        });
+        serde_json::Value::Array(each.collect()).to_string()
+    }
+
     /// The stop rule as JSON text, when there is one.
     #[getter]
     fn stop(&self) -> Option<String> {

@@ -78,13 +78,14 @@ pub(crate) const CASE_NAME: &str = "case.name";
 const KINDS: [&str; 2] = ["kind", "preset"];
 
 /// Keys that concern all runs or name them. They cannot differ between cases.
-const NOT_FACTORS: [&str; 8] = [
+const NOT_FACTORS: [&str; 9] = [
     format::KEY,
     NAME,
     "description",
     "replications",
     "seed",
     "report",
+    "metrics",
     FACTORS,
     CASE,
 ];

@@ -6,6 +6,7 @@ use redtail_traffic::{Direction, TrafficParams};
 use serde::{Deserialize, Serialize};
 
 use crate::de;
+use crate::derived::DerivedMetrics;
 use crate::error::SpecError;
 use crate::format::FORMAT;
 use crate::node::Node;
@@ -52,6 +53,8 @@ params! {
         keep_flows: Option<u64>, "1000, which takes 130 kB for each run.";
         /// What tables and figures show; without it, what suits the traffic. It changes no run.
         report: Option<ReportParams>;
+        /// Metrics that follow from others, each a name with a formula: `share = "bbr.goodput / goodput"`, or a table with the keys of a [derived metric](#derived-metric). They are computed for each replication and are used like all other metrics. They change no run.
+        metrics: Option<DerivedMetrics>;
     }
 }
 

@@ -37,6 +37,7 @@
 //! Nothing here touches files, clocks or the environment.
 
 mod de;
+mod derived;
 mod error;
 mod expand;
 mod experiment;
@@ -58,6 +59,7 @@ mod validate;
 mod words;
 
 pub use de::hint;
+pub use derived::{Derived, DerivedMetricParams, DerivedMetrics};
 pub use error::{Problem, SpecError};
 pub use experiment::{
     ChainParams, Experiment, HopParams, LinkParams, ReportParams, Scenario, Series, SeriesParams,

@@ -6,6 +6,7 @@ use redtail_traffic::{Access, AccessFilling, Dealt, Direction, TraceParams, Traf
 use serde_json::{Map, Value as Json, json};
 
 use crate::de::Fault;
+use crate::derived::Derived;
 use crate::error::{Problem, SpecError, place};
 use crate::expand::{self, Factor, Set};
 use crate::experiment::{
@@ -70,6 +71,8 @@ pub struct Plan {
     pub stop: Option<StopRuleParams>,
     /// Names of the metrics to show, if the file says so.
     pub report: Vec<String>,
+    /// Metrics that the file derives from others by formulas, in its order.
+    pub derived: Vec<Derived>,
     /// Where the random numbers start from.
     pub seed: u64,
     /// Warnings of values that are accepted but probably not intended; each is a complete message with its
@@ -315,6 +318,22 @@ fn expand_and_check(
         report: experiment
             .report
             .map_or_else(Vec::new, |report| report.metrics),
+        derived: experiment
+            .metrics
+            .unwrap_or_default()
+            .0
+            .into_iter()
+            .map(|(name, params)| {
+                let origin = paths::origin(&tree, &format!("metrics.{name}.formula"));
+                let (place, line) = (place(file, &origin), origin.line());
+                Derived {
+                    name,
+                    params,
+                    place,
+                    line,
+                }
+            })
+            .collect(),
         seed: experiment.seed,
         warnings: warnings
             .finish(&factors)

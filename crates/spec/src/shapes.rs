@@ -8,13 +8,14 @@ use crate::node::{Node, Table, Value};
 const LISTS: [&str; 4] = ["traffic", "case", "chain.hop", "factors.zip"];
 
 /// The tables of which there is one.
-const TABLES: [&str; 6] = [
+const TABLES: [&str; 7] = [
     "bottleneck",
     "bottleneck.return",
     "chain",
     "factors",
     "series",
     "report",
+    "metrics",
 ];
 
 /// Finds tables of the wrong form, and gives them the right one, so that what is in them is looked at too.

@@ -395,7 +395,9 @@ def gaps(
                 f"the results of {first.backend} and {other.backend} have different cases; "
                 "accepted: results of the same experiment with the same --set"
             )
+    known = [name for each in results for name in each.metric_names]
     wanted = _chosen(results) if metrics is None else list(dict.fromkeys(metrics))
+    wanted = [names.named(known, name) for name in wanted]
     rows = []
     for name in wanted:
         for number, case in enumerate(first.cases):

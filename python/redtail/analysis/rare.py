@@ -64,6 +64,9 @@ def why_no_interval(
     'flows share a bucket of the queue too seldom, about 0.7 times in 10 replications'
     >>> why_no_interval("hop1.cbr.loss", {"cbr.": 0.07}, 200, values)
     """
+    if isinstance(name, names.Derived):  # it has what any of its inputs lacks
+        found = (why_no_interval(each, sharing, n, values) for each in name.inputs)
+        return next((why for why in found if why is not None), None)
     last = names.base(name)
     if last.endswith(_EXTREMES):
         return "an extreme of each run"

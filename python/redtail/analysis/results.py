@@ -36,7 +36,9 @@ from redtail.analysis.stats import (
     paired_difference,
     shares_within,
 )
-from redtail.errors import RedtailError, RedtailWarning, StoreError
+from redtail.derived import DerivedMetric, with_derived
+from redtail.derived import parse as derived_of
+from redtail.errors import RedtailError, RedtailWarning, SpecError, StoreError
 from redtail.files import path_of
 from redtail.scenario import series_key
 from redtail.store.columns import numbers
@@ -117,9 +119,20 @@ class CaseResult:
         loads: tuple[Calibrated, ...],
         own: dict[str, Any] | None = None,
         sharing: Mapping[str, float] | None = None,
+        derived: Sequence[DerivedMetric] = (),
     ) -> CaseResult:
-        """Return a case with the load that its groups offered among the metrics of its runs."""
+        """Return a case with more metrics of its runs.
+
+        These are the load that its groups offered, and what follows by formulas from the others.
+        """
         if not loads:
+            if derived and isinstance(runs, CaseRuns):
+                runs = runs.with_derived(derived)
+            elif derived:
+                runs = {
+                    number: replace(run, metrics=with_derived(run.metrics, derived))
+                    for number, run in runs.items()
+                }
             return cls(factors, labels, runs, loads, own, sharing or {})
         with_loads = {}
         for number, run in runs.items():
@@ -128,7 +141,8 @@ class CaseResult:
                 for load in loads
                 if number in load.offered
             }
-            with_loads[number] = replace(run, metrics={**run.metrics, **offered})
+            metrics = with_derived({**run.metrics, **offered}, derived)
+            with_loads[number] = replace(run, metrics=metrics)
         return cls(factors, labels, with_loads, loads, own, sharing or {})
 
     @property
@@ -278,6 +292,7 @@ class Results:
         provenance: the experiment as it was given, its seed, and the version of redtail.
         unsure: a line for each case whose intervals a stop rule's last look still found too wide.
         report: names of the metrics that the experiment wants shown, which may have wildcards.
+        derived: the metrics that the experiment derives from others by formulas.
     """
 
     def __init__(
@@ -294,6 +309,7 @@ class Results:
         made_by: str = "",
         provenance: Provenance | None = None,
         report: Sequence[str] = (),
+        derived: Sequence[DerivedMetric] = (),
     ) -> None:
         self.name = name
         self.description = description
@@ -306,6 +322,7 @@ class Results:
         self.made_by = made_by
         self.provenance = provenance or Provenance()
         self.report = tuple(report)
+        self.derived = tuple(derived)
         self.replaced = 0
         # The table of replications as it was read, when it was.
         self._loaded: pa.Table | None = None
@@ -937,6 +954,7 @@ class Results:
         Raises:
             RedtailError: there is no such factor or setting.
         """
+        metric = names.named(self.metric_names, metric)
         factor = factor or (self.factors[0] if self.factors else "")
         settings = list(dict.fromkeys(case.labels.get(factor, "") for case in self.cases))
         if factor not in self.factors:
@@ -1078,6 +1096,7 @@ class Results:
             backend=self.backend,
             made_by=self.made_by,
             report=self.report,
+            derived=self.derived,
         )
 
     def figure(
@@ -1158,6 +1177,7 @@ class Results:
             "description": self.description,
             "provenance": self.provenance.as_json(),
             **({"report": {"metrics": self.report}} if self.report else {}),
+            **({"metrics": [each.given for each in self.derived]} if self.derived else {}),
             "factors": self.factors,
             "cases": [
                 {
@@ -1269,6 +1289,7 @@ def load(folder: str | os.PathLike[str]) -> Results:
             path = _fetched(str(folder))
         index = read_index(path)
         runs = _Stored(path, index)
+        derived = derived_of(index.get("metrics", []))
         results = Results(
             name=index["experiment"],
             description=index["description"],
@@ -1281,6 +1302,7 @@ def load(folder: str | os.PathLike[str]) -> Results:
                     tuple(Calibrated.from_json(load) for load in case.get("loads", [])),
                     case.get("settings"),
                     case.get("sharing"),
+                    derived,
                 )
                 for case in index["cases"]
             ),
@@ -1289,6 +1311,7 @@ def load(folder: str | os.PathLike[str]) -> Results:
             made_by=index.get("made_by", ""),
             provenance=Provenance.read(path, index.get("provenance")),
             report=index.get("report", {}).get("metrics", ()),
+            derived=derived,
         )
         results._loaded = runs.table
         return results
@@ -1296,7 +1319,7 @@ def load(folder: str | os.PathLike[str]) -> Results:
         raise StoreError(
             f"{folder}: not the folder of a finished experiment (it has no results.json)"
         ) from None
-    except MALFORMED as error:
+    except (*MALFORMED, SpecError) as error:
         raise StoreError(f"{path}/results.json: cannot be read: {error}") from error
 
 

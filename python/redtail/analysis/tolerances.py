@@ -6,7 +6,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -132,6 +132,7 @@ class Tolerances:
     Args:
         given: texts by metric. A whole name (`web.goodput`) goes before its last part (`goodput`).
         where: what stands before a metric in messages; or of each metric.
+        own: names of metrics of the experiment, of which those that it derives have tolerances too.
 
     Raises:
         SpecError: a metric that does not exist, or a text that is no tolerance.
@@ -143,15 +144,20 @@ class Tolerances:
     """
 
     def __init__(
-        self, given: Mapping[str, str] | None = None, where: str | Mapping[str, str] = ""
+        self,
+        given: Mapping[str, str] | None = None,
+        where: str | Mapping[str, str] = "",
+        own: Iterable[str] = (),
     ) -> None:
         self.given = dict(given or {})
+        self.own: dict[str, str] = {name: name for name in own if isinstance(name, names.Derived)}
         self.where = {name: where for name in self.given} if isinstance(where, str) else where
         for name, text in self.given.items():
             place = self.where.get(name, "")
             # Queues of users name their own metrics.
-            if names.base(name) not in names.METRICS and "queue" not in name.split(".")[:-1]:
-                near = get_close_matches(names.base(name), names.METRICS, n=3)
+            unknown = name not in self.own and names.base(name) not in names.METRICS
+            if unknown and "queue" not in name.split(".")[:-1]:
+                near = get_close_matches(names.base(name), [*self.own, *names.METRICS], n=3)
                 raise SpecError(
                     f"{place}{name} = {text!r}: there is no metric {name}; accepted: one that "
                     "`redtail list metrics` lists"
@@ -160,7 +166,7 @@ class Tolerances:
                 )
             if not isinstance(text, str):
                 raise _refused(name, str(text), place)
-            parse(name, text, place)
+            parse(self.own.get(name, name), text, place)
 
     def of(self, metric: str) -> Tolerance | None:
         """Return the tolerance of a metric; None when it has none."""
@@ -185,11 +191,19 @@ class Tolerances:
 
     def updated(self, other: Tolerances) -> Tolerances:
         """Return these with those that `other` gives in their place."""
-        return Tolerances({**self.given, **other.given}, {**self.where, **other.where})
+        return Tolerances(
+            {**self.given, **other.given},
+            {**self.where, **other.where},
+            {**self.own, **other.own}.values(),
+        )
 
 
-def of_options(texts: list[str]) -> Tolerances:
+def of_options(texts: list[str], own: Iterable[str] = ()) -> Tolerances:
     """Return the tolerances of texts `METRIC=VALUE`, as `--tolerance` takes them.
+
+    Args:
+        texts: one for each metric.
+        own: as for `Tolerances`.
 
     Raises:
         SpecError: one is of another form.
@@ -202,13 +216,17 @@ def of_options(texts: list[str]) -> Tolerances:
                 f"--tolerance {text}: accepted: METRIC=VALUE, for example 'loss=15 % or 0.2 points'"
             )
         given[name.strip()] = value.strip()
-    return Tolerances(given, "--tolerance ")
+    return Tolerances(given, "--tolerance ", own)
 
 
-def read(file: str | os.PathLike[str]) -> Tolerances:
+def read(file: str | os.PathLike[str], own: Iterable[str] = ()) -> Tolerances:
     """Read tolerances from a TOML file, a line `METRIC = "VALUE"` for each.
 
     Names with a dot are quoted: `"web.goodput" = "3 %"`.
+
+    Args:
+        file: its path.
+        own: as for `Tolerances`.
 
     Raises:
         SpecError: the file cannot be read, or a line is not valid.
@@ -236,7 +254,7 @@ def read(file: str | os.PathLike[str]) -> Tolerances:
                 file=str(path),
                 key=name,
             )
-    return Tolerances(found, where)
+    return Tolerances(found, where, own)
 
 
 def _line_of(text: str, name: str) -> str:

@@ -71,7 +71,7 @@ def _metric(results: Results, wanted: Wanted) -> str:
         raise RedtailError(
             f"no run has the metric {wanted.metric}{nearest(results.metric_names, wanted.metric)}"
         )
-    return wanted.metric
+    return names.named(results.metric_names, wanted.metric)
 
 
 def _distribution(results: Results, wanted: Wanted, *, tail: bool) -> Figure:

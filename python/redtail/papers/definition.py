@@ -15,9 +15,9 @@ from typing import Any
 
 from redtail.errors import SpecError, StoreError
 from redtail.files import is_file_name, path_of
+from redtail.formula import Formula
 from redtail.metrics import Metric
 from redtail.papers import checks
-from redtail.papers.formula import Formula
 
 FOLDER = Path(__file__).parent
 """Where the papers are."""

@@ -17,8 +17,8 @@ from redtail.analysis.rare import why_no_interval
 from redtail.analysis.results import CaseResult, Results
 from redtail.analysis.stats import Estimate, bootstrap, estimate, quantile, shares_within
 from redtail.errors import RedtailError, SpecError
+from redtail.formula import Formula
 from redtail.metrics import Metric
-from redtail.papers.formula import Formula
 from redtail.store.folders import read_series
 
 # Measures that follow from a run's metrics and its queue's parameters.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -55,9 +54,9 @@ def compare_backends(
         raise SpecError(
             f"backend = {running['backend']!r}: not here; accepted: backends, a list of two or more"
         )
-    limits = Tolerances(tolerances, "tolerances: ")
     require_several(backends)
     plan = experiment.prepare(source, **checking)
+    limits = Tolerances(tolerances, "tolerances: ", [each.name for each in plan.derived])
     for text in plan.warnings:
         warnings.warn(text, RedtailWarning, stacklevel=2)
     metrics = selection.of_plan(plan) if checking.get("metrics") else None
@@ -158,7 +157,7 @@ def _require_known(plan: Plan, metrics: Sequence[str]) -> None:
     """Refuse a metric that no run can have, before any is made."""
     if not metrics:
         return
-    found = Measured.of(json.loads(plan.example(case)) for case in range(len(plan.cases)))
+    found = Measured.of_plan(plan)
     for name in metrics:
         if found is not None and name not in found:
             raise SpecError(

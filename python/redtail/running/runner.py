@@ -29,6 +29,7 @@ from redtail.analysis.rare import sharing, why_no_interval
 from redtail.analysis.results import CaseResult, Failure, Results, replaced
 from redtail.analysis.stopping import StopRule
 from redtail.backends import Backend
+from redtail.derived import with_derived
 from redtail.errors import Cancelled, InvalidRun, RedtailWarning, RunError, SpecError, StoreError
 from redtail.experiment import Source, toml_value
 from redtail.measured import nearest
@@ -380,7 +381,8 @@ class _Study:
         if rule is not None:
             stored = self.stored
             keys = itertools.chain.from_iterable(self.keys)
-            _known(rule, (stored.metrics(key) for key in keys if key in stored))
+            found = (stored.metrics(key) for key in keys if key in stored)
+            _known(rule, (with_derived(run, self.plan.derived) for run in found))
             still = [case for case in self.open_cases if not self._copied(case)]
             # More copies would tell nothing.
             self._closed += [case for case in self.open_cases if case not in still]
@@ -510,7 +512,10 @@ class _Study:
         """Return a metric of a case replication by replication."""
         stored = self.stored
         runs = (stored.metrics(key) for key in self.keys[case] if key in stored)
-        return [run.get(metric, math.nan) for run in runs]
+        derived = (
+            self.plan.derived if any(each.name == metric for each in self.plan.derived) else ()
+        )
+        return [with_derived(run, derived).get(metric, math.nan) for run in runs]
 
     def _copied(self, case: int) -> int:
         """Return how many replications of a case are copies of one run: all, or none."""
@@ -543,6 +548,7 @@ class _Study:
                     self.loads[number],
                     case.settings,
                     self._sharing[number],
+                    plan.derived,
                 )
             )
         self.results = Results(
@@ -569,6 +575,7 @@ class _Study:
                 packages=plan.packages,
             ),
             report=plan.report,
+            derived=plan.derived,
         )
         self.results.unsure = (
             *(

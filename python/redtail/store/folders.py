@@ -853,7 +853,11 @@ def metric_field(metric: str) -> pa.Field:
 
     about = names.describe(metric)
     return field(
-        names.column(metric), pa.float64(), metric=metric, unit=about.unit, description=about.title
+        names.column(metric),
+        pa.float64(),
+        **{"derived" if isinstance(metric, names.Derived) else "metric": metric},
+        unit=about.unit,
+        description=about.title,
     )
 
 

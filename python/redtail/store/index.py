@@ -68,6 +68,9 @@ def _check_form(index: dict[str, Any]) -> None:
     report = expect(index.get("report", {}), dict, "report")
     for name in expect(report.get("metrics", []), list, "metrics of report"):
         expect(name, str, "a metric of report")
+    for metric in expect(index.get("metrics", []), list, "metrics"):
+        for value in expect(metric, dict, "a metric of metrics").values():
+            expect(value, str, "a part of a metric of metrics")
     for key in expect(index["factors"], list, "factors"):
         expect(key, str, "a factor")
     for case in expect(index["cases"], list, "cases"):

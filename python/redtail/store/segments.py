@@ -24,10 +24,12 @@ import warnings
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from redtail.derived import DerivedMetric, with_derived
 from redtail.errors import RedtailWarning, StoreError
 from redtail.metrics import column as column_of
 from redtail.outcomes import TABLES, Outcomes, Rows
@@ -237,8 +239,14 @@ class RunTable:
 class CaseRuns(Mapping[int, StoredRun]):
     """The runs of a case by replication, each made when it is asked for."""
 
-    def __init__(self, run_table: RunTable, rows: Mapping[int, int]) -> None:
+    def __init__(
+        self,
+        run_table: RunTable,
+        rows: Mapping[int, int],
+        derived: Sequence[DerivedMetric] = (),
+    ) -> None:
         self.run_table = run_table
+        self.derived = tuple(derived)
         self._numbers = array("L", sorted(rows))
         self._rows = array("Q", [rows[number] for number in self._numbers])
         self._places: Places | None = None
@@ -247,7 +255,13 @@ class CaseRuns(Mapping[int, StoredRun]):
         place = bisect_left(self._numbers, replication)
         if place == len(self._numbers) or self._numbers[place] != replication:
             raise KeyError(replication)
-        return self.run_table.run(self._rows[place])
+        run = self.run_table.run(self._rows[place])
+        return replace(run, metrics=with_derived(run.metrics, self.derived))
+
+    def with_derived(self, derived: Sequence[DerivedMetric]) -> CaseRuns:
+        """Return the same runs with metrics that follow from theirs."""
+        rows = dict(zip(self._numbers, self._rows, strict=True))
+        return CaseRuns(self.run_table, rows, derived)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._numbers)
@@ -259,7 +273,8 @@ class CaseRuns(Mapping[int, StoredRun]):
         """Return the names of the metrics that any of the runs has, in their order."""
         run_table = self.run_table
         shapes = dict.fromkeys(run_table.shape[row] for row in self._rows)
-        return dict.fromkeys(name for shape in shapes for name in run_table.shapes[shape])
+        found = dict.fromkeys(name for shape in shapes for name in run_table.shapes[shape])
+        return {**found, **dict.fromkeys(each.name for each in self.derived)}
 
     def links(self) -> dict[str, None]:
         """Return the names of the queues of the runs, in their order."""
@@ -276,9 +291,23 @@ class CaseRuns(Mapping[int, StoredRun]):
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
         """Return a metric replication by replication, NaN where it is undefined."""
+        import numpy as np
+
         if self._places is None:
             self._places = self.run_table.places(self._rows)
-        return self.run_table.column(name, self._places)
+        formula = next((each.formula for each in self.derived if each.name == name), None)
+        if formula is None:
+            return self.run_table.column(name, self._places)
+        inputs = [self.column(each).tolist() for each in formula.names]
+        return np.array(
+            [
+                formula(dict(zip(formula.names, values, strict=True)))
+                for values in zip(*inputs, strict=True)
+            ]
+            if inputs
+            else [formula({})] * len(self),
+            dtype=np.float64,
+        )
 
 
 def keys_of(runs: Mapping[int, StoredRun]) -> dict[int, str]:

@@ -183,7 +183,7 @@ def _metric(name: str, option: str, text: str, known: Measured | None) -> str:
             f"{known.nearest(name)}",
             key=option,
         )
-    return name
+    return name if known is None else known.named(name)
 
 
 def _units(metric: str) -> dict[str, float]:

@@ -148,7 +148,7 @@ def prepare(
         raise SpecError(f"over = {over!r}; accepted: {', '.join(OVER)}", key="over")
     if sampler not in SAMPLERS:
         raise SpecError(f"sampler = {sampler!r}; accepted: {', '.join(SAMPLERS)}", key="sampler")
-    known = Measured.of(bench.scenarios)
+    known = Measured.of(bench.scenarios, bench.plan.derived)
     objectives = aims.objectives(objective, known)
     if not objectives:
         raise SpecError("objective: none is given; accepted: 'min METRIC' or 'max METRIC'")
