@@ -199,6 +199,23 @@ class Comparisons(Rows[Comparison]):
         """Return what `redtail compare --json` prints."""
         return json.dumps(self.as_json(), indent=2, ensure_ascii=False, allow_nan=False)
 
+    def table_text(self, form: str = "csv") -> str:
+        """Return the table that `redtail compare` prints as text for other programs.
+
+        Args:
+            form: "csv" has the columns of `to_arrow`, in SI units with all digits; "latex" (with
+                booktabs) and "markdown" have the digits and units of the printed table.
+
+        Raises:
+            SpecError: there is no such form.
+        """
+        from redtail.display import texts
+
+        chosen = texts.form_of(form)
+        if chosen == "csv":
+            return texts.of_arrow(self.to_arrow())
+        return texts.of_tables([self.table()], chosen)
+
     def table(self) -> Table:
         """Return the table that `redtail compare` prints."""
         from rich import box

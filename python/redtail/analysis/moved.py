@@ -169,6 +169,20 @@ class Diff(Rows[Moved]):
         """Return what `redtail diff --json` prints."""
         return json.dumps(self.as_json(), indent=2, ensure_ascii=False, allow_nan=False)
 
+    def table_text(self, form: str = "csv") -> str:
+        """Return the table that `redtail diff` prints as text for other programs.
+
+        Args:
+            form: "csv" has SI units and all digits; "latex" (with booktabs) and "markdown" have the
+                digits and units of the printed table.
+
+        Raises:
+            SpecError: there is no such form.
+        """
+        from redtail.display import texts
+
+        return texts.of_diff(self, texts.form_of(form))
+
     def table(self, rows: Sequence[Moved] | None = None) -> Table:
         """Return the table that `redtail diff` prints: what moved, or the rows that are given."""
         from rich import box

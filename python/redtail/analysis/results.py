@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from redtail.display.style import Figure, Size
+    from redtail.display.texts import Form
 
 JSON_FORMAT = 1
 """Version of what `redtail run --json` prints."""
@@ -1156,6 +1157,27 @@ class Results:
         from redtail.display import plots  # loads Matplotlib
 
         return plots.draw_all(self, self.folder / "figures" if folder is None else path_of(folder))
+
+    def table_text(
+        self, form: Form = "csv", *, phases: bool = False, metrics: str | Sequence[str] = ()
+    ) -> str:
+        """Return the table that `redtail run` prints as text for other programs.
+
+        Args:
+            form: "csv" has SI units and all digits, and for each metric the columns mean, ci95
+                (half-width of the 95 % interval) and n; "latex" (with booktabs) and "markdown" have
+                the digits and units of the printed table.
+            phases: below each case, a row for each of its phases.
+            metrics: names, which may have wildcards; by default those of `report`, and without
+                these what suits the traffic.
+
+        Raises:
+            SpecError: there is no such form or metric.
+        """
+        from redtail.display import texts
+
+        chosen = selection.split(metrics)
+        return texts.of_results(self, texts.form_of(form), phases=phases, metrics=chosen)
 
     def _repr_html_(self) -> str:
         """Return the table, for notebooks."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Unpack
 
@@ -11,8 +11,8 @@ import typer
 
 from redtail.cli import completion
 from redtail.cli.exits import EXIT_FAILED
-from redtail.cli.options import BackendName, Jobs, Out, with_plan_options
-from redtail.cli.output import complain, print_wide, say, warnings_shown
+from redtail.cli.options import BackendName, Format, Jobs, Out, with_plan_options
+from redtail.cli.output import complain, form_alone, print_wide, say, warnings_shown
 from redtail.cli.progress import progress_shown
 from redtail.errors import SpecError
 from redtail.options import PlanOptions
@@ -105,6 +105,7 @@ def compare(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the comparisons as JSON and nothing else.")
     ] = False,
+    form: Format = None,
     out: Out = "runs",
     backend: BackendName = None,
     **given: Unpack[PlanOptions],
@@ -115,12 +116,16 @@ def compare(
     from redtail.files import path_of
     from redtail.running import runner
 
+    if form is not None:
+        form = form_alone(form, as_json)
     if backends is not None:
         _refuse({"--baseline": baseline, "--by": by, "--correction": correction}, "cases")
         _refuse({"--backend": backend}, "one backend")
         if path_of(file).is_dir():
             raise SpecError(f"{file} holds results; --backends goes with an experiment file")
-        limits = limits_of(tolerance, tolerances)
+        limits = (tolerance, tolerances)
+        if form is not None:
+            raise SpecError("--format: goes with cases; accepted: --backends with --json")
         _compare_backends(file, backends, metric, limits, check, figures, jobs, as_json, out, given)
         return
     alone = {"--tolerance": tolerance, "--tolerances": tolerances, "--check": check or None}
@@ -148,20 +153,28 @@ def compare(
     if as_json:
         say(compared.to_json())
         return
+    if form is not None:
+        say(compared.table_text(form))
+        return
     if len(compared):
         print_wide(compared.table())
 
 
-def limits_of(texts: list[str] | None, file: Path | None) -> Tolerances:
+def limits_of(texts: list[str] | None, file: Path | None, own: Iterable[str] = ()) -> Tolerances:
     """Return the tolerances that the options give.
+
+    Args:
+        texts: those of `--tolerance`.
+        file: that of `--tolerances`.
+        own: names of metrics of the experiment.
 
     Raises:
         SpecError: one is not valid.
     """
     from redtail.analysis import tolerances
 
-    found = tolerances.Tolerances() if file is None else tolerances.read(file)
-    return found.updated(tolerances.of_options(texts or []))
+    found = tolerances.Tolerances(own=own) if file is None else tolerances.read(file, own)
+    return found.updated(tolerances.of_options(texts or [], own))
 
 
 def names_of(backends: str) -> list[str]:
@@ -196,7 +209,7 @@ def _compare_backends(
     file: Path,
     backends: str,
     metric: list[str] | None,
-    limits: Tolerances,
+    limits: tuple[list[str] | None, Path | None],
     check: bool,
     figures: bool,
     jobs: int | None,
@@ -217,7 +230,7 @@ def _compare_backends(
             plan,
             chosen,
             metrics=metric or (selection.of_plan(plan) if given.get("metrics") else None),
-            tolerances=limits,
+            tolerances=limits_of(*limits, own=[each.name for each in plan.derived]),
             jobs=jobs,
             out=out,
             progress=show,

@@ -48,6 +48,15 @@ def metrics(incomplete: str) -> list[str]:
     return _beginning((each.name for each in metrics.DEFINITIONS), incomplete)
 
 
+def forms(incomplete: str) -> list[str]:
+    """Return the forms of a table as text."""
+    from typing import get_args
+
+    from redtail.display.texts import Form
+
+    return _beginning(get_args(Form), incomplete)
+
+
 def papers(incomplete: str) -> list[str]:
     """Return the papers that `redtail reproduce` repeats."""
     from redtail.papers import definition

@@ -71,6 +71,15 @@ AllowCode = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="Print the table alone, for other programs: csv, latex or markdown.",
+        autocompletion=completion.forms,
+    ),
+]
 BackendName = Annotated[
     str | None,
     typer.Option(

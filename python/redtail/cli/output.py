@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from redtail import escape
-from redtail.errors import RedtailWarning
+from redtail.errors import RedtailWarning, SpecError
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -33,6 +33,19 @@ def complain(text: str, kind: str = "error") -> None:
 def say(text: str) -> None:
     """Print a result; what cannot be seen in names is escaped, which is the same text in JSON."""
     print(escape.text(text))
+
+
+def form_alone(form: str, as_json: bool) -> str:
+    """Return the form that `--format` names.
+
+    Raises:
+        SpecError: there is no such form, or `--json` is given too.
+    """
+    from redtail.display.texts import form_of
+
+    if as_json:
+        raise SpecError("--format and --json exclude each other")
+    return form_of(form, "--format")
 
 
 @contextmanager

@@ -14,8 +14,8 @@ import typer
 from redtail.backends import DEFAULT
 from redtail.cli.check import amount, print_code
 from redtail.cli.exits import EXIT_FAILED
-from redtail.cli.options import BackendName, File, Jobs, KernelName, Out, with_plan_options
-from redtail.cli.output import complain, print_wide, say, warnings_shown, width
+from redtail.cli.options import BackendName, File, Format, Jobs, KernelName, Out, with_plan_options
+from redtail.cli.output import complain, form_alone, print_wide, say, warnings_shown, width
 from redtail.cli.pack import verify as verify_archive
 from redtail.cli.progress import progress_shown
 from redtail.errors import SpecError
@@ -97,6 +97,7 @@ def run(
     file: File,
     jobs: Jobs = None,
     as_json: AsJson = False,
+    form: Format = None,
     out: Out = "runs",
     figures: Figures = True,
     phases: Phases = False,
@@ -132,6 +133,8 @@ def run(
             f"{file} is an archive; accepted: redtail run {file} --verify, or unpack it"
         )
 
+    if form is not None:
+        form = form_alone(form, as_json)
     checked = experiment.check if dry_run else experiment.prepare
     plan = checked(file, **given)
     if kernel is not None:
@@ -167,8 +170,8 @@ def run(
             backend=backend,
         )
     seconds = time.monotonic() - start
-    if as_json:
-        say(results.to_json())
+    if as_json or form is not None:
+        say(results.to_json() if form is None else results.table_text(form, phases=phases))  # type: ignore[arg-type]
         if results.replaced:
             complain(_replacing(results), "note")
     else:
@@ -178,7 +181,7 @@ def run(
         if results.replaced:
             say(f"note:    {_replacing(results)}")
     if report:
-        _write_report(results, quiet=as_json)
+        _write_report(results, quiet=as_json or form is not None)
     _warn_of(results)
     _exit_for(results)
 
@@ -214,7 +217,7 @@ def _print_files(results: Results, out: str, captured: Captured | None, *, figur
 
 
 def _write_report(results: Results, *, quiet: bool) -> None:
-    """Write the page; with `--json` its path goes to standard error."""
+    """Write the page; with `--json` or `--format` its path goes to standard error."""
     from redtail import page
 
     path = page.write([results])

@@ -83,12 +83,9 @@ def summary_tables(
     odd: list[tuple[str, CaseResult, Estimate]] = []
     # No gap is needed behind the last column.
     room = least = width + _GAP - 1 - sum(_width(head, texts) for head, _, texts in labels)
-    for name in results.select(metrics):
+    for name in shown_metrics(results, prefixes, metrics):
         found = [case.metric(prefix + name) for case, prefix in rows]
         known = [each.mean for each in found if not math.isnan(each.mean)]
-        absent = not known or (names.base(name) == "mark" and not any(known))
-        if absent and not (asked_for and name in metrics):
-            continue
         about = names.readable(names.describe(name), known)
         texts = [shown(each, about.scale) for each in found]
         odd += [
@@ -167,6 +164,32 @@ def _no_run(odd: Sequence[tuple[str, CaseResult, Estimate]]) -> str:
         return ""
     more = f"; and {len(odd) - _ODD_SHOWN} more" if len(odd) > _ODD_SHOWN else ""
     return f"\n*: a mean that describes no run; {'; '.join(lines)}{more}"
+
+
+def shown_metrics(
+    results: Results, prefixes: Sequence[str], metrics: Sequence[str] = ()
+) -> list[str]:
+    """Return the names of the metrics that a table has.
+
+    What has no value in any case is left out if it was not asked for, and so are marks where there
+    are none.
+
+    Args:
+        results: what is shown.
+        prefixes: what stands before the names: nothing, and of each phase "phase1." and so on.
+        metrics: names, with wildcards, of what is shown; by default as the results say.
+
+    Raises:
+        SpecError: there is no such metric.
+    """
+    found = []
+    for name in results.select(metrics):
+        means = [case.metric(prefix + name).mean for case in results.cases for prefix in prefixes]
+        known = [mean for mean in means if not math.isnan(mean)]
+        absent = not known or (names.base(name) == "mark" and not any(known))
+        if not absent or name in metrics:
+            found.append(name)
+    return found
 
 
 def _table(columns: Sequence[_Column], title: Any, caption: str | None) -> Table:
