@@ -15,13 +15,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from redtail import escape
 from redtail import metrics as names
 from redtail.analysis.digits import shown
+from redtail.analysis.equivalence import Margins, p_equal
 from redtail.analysis.paired import (
     LEVEL,
     Correction,
@@ -33,7 +34,7 @@ from redtail.analysis.paired import (
     why_no_interval,
     why_unjudged,
 )
-from redtail.analysis.stats import difference, estimate
+from redtail.analysis.stats import difference, estimate, holm
 from redtail.errors import RedtailError
 from redtail.measured import nearest
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from redtail.analysis.results import CaseResult, Results
+    from redtail.analysis.tolerances import Tolerance
 
 Row = TypeVar("Row")
 
@@ -65,6 +67,9 @@ class Comparison(Paired):
         refused: why there is no interval whatever the differences are; None when there may be one.
         unjudged: why there is no verdict either; None when there may be one.
         together: how many tests the correction allows for.
+        margin: within which difference the two count as equal; None when it was not asked.
+        p_equal: the p-value of the test that they are (`equivalence`); None without an interval.
+        p_equal_adjusted: the same after the correction, for all tests of equality.
     """
 
     metric: str
@@ -80,6 +85,21 @@ class Comparison(Paired):
     refused: str | None = None
     unjudged: Unjudged | None = None
     together: int = 1
+    margin: Tolerance | None = None
+    p_equal: float | None = None
+    p_equal_adjusted: float | None = None
+
+    @property
+    def equal(self) -> bool | None:
+        """Whether the two are shown to be equal within the margin; None without a test."""
+        return None if self.p_equal_adjusted is None else self.p_equal_adjusted <= LEVEL
+
+    @property
+    def equality(self) -> str:
+        """What is said of equality; empty without a test."""
+        if self.equal is None or self.margin is None:
+            return ""
+        return f"{'equal' if self.equal else 'not shown equal'} within {self.margin.text}"
 
     def as_json(self) -> dict[str, Any]:
         """Return what `redtail compare --json` prints of it, as Python objects."""
@@ -98,6 +118,10 @@ class Comparison(Paired):
             "distinguishable": self.distinguishable,
             "replications_needed": self.needed,
             "same_workload": self.shared,
+            "equal_within": None if self.margin is None else self.margin.text,
+            "equal": self.equal,
+            "p_equal": self.p_equal,
+            "p_equal_adjusted": self.p_equal_adjusted,
         }
 
 
@@ -163,6 +187,10 @@ class Comparisons(Rows[Comparison]):
             field("p_adjusted", pa.float64(), unit="1", description=f"after {self.correction}"),
             field("distinguishable", pa.bool_()),
             field("verdict", pa.string(), description="what is said of the difference"),
+            field("equal_within", pa.string(), description="the margin of the test of equality"),
+            field("equal", pa.bool_(), description="whether they are shown to be equal within it"),
+            field("p_equal", pa.float64(), unit="1", description="of two one-sided tests"),
+            field("p_equal_adjusted", pa.float64(), unit="1", description=f"{self.correction}"),
         ]
         columns = [
             [row.metric for row in self.rows],
@@ -180,6 +208,10 @@ class Comparisons(Rows[Comparison]):
             [row.p_adjusted for row in self.rows],
             [row.distinguishable for row in self.rows],
             [row.judged for row in self.rows],
+            [None if row.margin is None else row.margin.text for row in self.rows],
+            [row.equal for row in self.rows],
+            [row.p_equal for row in self.rows],
+            [row.p_equal_adjusted for row in self.rows],
         ]
         return pa.table(columns, schema=pa.schema(fields))
 
@@ -260,10 +292,21 @@ class Comparisons(Rows[Comparison]):
                 shown(row.relative, 100.0),
                 str(row.difference.n),
                 _shown_p(row.p_adjusted),
-                row.words,
+                ", ".join(text for text in (row.words, row.equality) if text),
             ]
             table.add_row(*(escape.plain(escape.name(cell)) for cell in cells))
         return table
+
+    def _notes_on_equality(self) -> list[str]:
+        tests = sum(row.p_equal is not None for row in self.rows)
+        if all(row.margin is None for row in self.rows):
+            return []
+        if not tests:
+            return ["no difference has an interval, so nothing is shown to be equal"]
+        alone = "" if self.correction == "holm" else ", each alone"
+        found = f"equal: two one-sided tests at 5 %{alone}; shares are of the mean of the second"
+        untested = sum(row.margin is not None and row.p_equal is None for row in self.rows)
+        return [found, *([f"without an interval, not tested: {untested}"] if untested else [])]
 
     @property
     def pairing(self) -> list[str]:
@@ -287,6 +330,7 @@ class Comparisons(Rows[Comparison]):
             [
                 "mean ± half-width of the 95 % interval of each difference alone;",
                 *notes(self.rows, self.correction),
+                *self._notes_on_equality(),
                 *self.pairing,
             ]
         )
@@ -299,6 +343,7 @@ def compare(
     baseline: str | None = None,
     by: str | None = None,
     correction: Correction = "holm",
+    equal_within: str | Sequence[str] = (),
 ) -> Comparisons:
     """Compare the cases of an experiment that differ in one factor alone.
 
@@ -310,12 +355,14 @@ def compare(
         by: the factor, by its dotted key or the last part of it; by default the first one that is
             a queue, else the first.
         correction: "holm" (Holm 1979) or "none".
+        equal_within: within which difference two cases count as equal, which is tested too: "2 %"
+            (of the baseline's mean), or of one metric "goodput=2 %", "loss=0.2 points".
 
     Returns:
         A comparison for each metric and pair, with what to know before trusting them.
 
     Raises:
-        RedtailError: there is no such metric, factor or setting.
+        RedtailError: there is no such metric, factor, setting or margin.
     """
     metrics = [metric] if isinstance(metric, str) else list(metric)
     if correction not in get_args(Correction):
@@ -346,8 +393,31 @@ def compare(
                 changed.update(dict.fromkeys(keys))
                 drafts.append(_compared(name, factor, held, first, second, shared=not keys))
     rows = corrected(drafts, correction)
+    if equal_within:
+        margins = Margins(equal_within)
+        margins.refuse_unknown(metrics)
+        rows = _with_equality(rows, margins, correction)
     found = _warnings(results, factor, rows, list(changed))
     return Comparisons(rows, correction, factor, tuple(found), along, held)
+
+
+def _with_equality(
+    rows: Sequence[Comparison], margins: Margins, correction: Correction
+) -> tuple[Comparison, ...]:
+    """Return comparisons with tests of equality, whose p-values are corrected for their number."""
+    found = []
+    for row in rows:
+        margin = margins.of(row.metric)
+        p = None
+        if margin is not None and not math.isnan(row.reference):
+            p = p_equal(row.difference, margin.allowed(row.reference))
+        found.append(replace(row, margin=margin, p_equal=p))
+    p_values = [row.p_equal for row in found if row.p_equal is not None]
+    adjusted = iter(holm(p_values) if correction == "holm" else p_values)
+    return tuple(
+        row if row.p_equal is None else replace(row, p_equal_adjusted=next(adjusted))
+        for row in found
+    )
 
 
 def changing_along(cases: Sequence[CaseResult], factor: str) -> tuple[str, ...]:

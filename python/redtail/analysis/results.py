@@ -996,6 +996,7 @@ class Results:
         baseline: str | None = None,
         by: str | None = None,
         correction: Correction = "holm",
+        equal_within: str | Sequence[str] = (),
     ) -> Comparisons:
         """Compare the cases that differ in one factor alone, replication by replication.
 
@@ -1006,11 +1007,22 @@ class Results:
             by: the factor, by its dotted key or the last part of it; by default the first one
                 that is a queue, else the first.
             correction: "holm", so that verdicts hold for all comparisons at once, or "none".
+            equal_within: within which difference two cases count as equal, which is tested too:
+                "2 %" (of the baseline's mean), or of one metric "goodput=2 %", "loss=0.2 points".
 
         Raises:
-            RedtailError: there is no such metric, factor or setting.
+            RedtailError: there is no such metric, factor, setting or margin.
         """
-        found = comparing.compare(self, metric, baseline=baseline, by=by, correction=correction)
+        wanted = [metric] if isinstance(metric, str) else metric
+        metric = [names.named(self.metric_names, each) for each in wanted]
+        found = comparing.compare(
+            self,
+            metric,
+            baseline=baseline,
+            by=by,
+            correction=correction,
+            equal_within=equal_within,
+        )
         for text in found.warnings:
             warnings.warn(text, RedtailWarning, stacklevel=2)
         return found

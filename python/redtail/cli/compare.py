@@ -96,6 +96,15 @@ def compare(
             help="For many comparisons at once: holm (the default) or none.",
         ),
     ] = None,
+    equal_within: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--equal-within",
+            metavar="MARGIN",
+            help="Also test whether cases are equal within '2 %' of the baseline's mean, or of one "
+            "metric: 'goodput=2 %', 'loss=0.2 points'. May be repeated.",
+        ),
+    ] = None,
     backends: Backends = None,
     tolerance: ToleranceOption = None,
     tolerances: ToleranceFile = None,
@@ -113,6 +122,7 @@ def compare(
     """Compare cases, or with --backends what backends measure, replication by replication."""
     from redtail import experiment
     from redtail.analysis import results
+    from redtail.analysis.equivalence import Margins
     from redtail.files import path_of
     from redtail.running import runner
 
@@ -121,6 +131,7 @@ def compare(
     if backends is not None:
         _refuse({"--baseline": baseline, "--by": by, "--correction": correction}, "cases")
         _refuse({"--backend": backend}, "one backend")
+        _refuse({"--equal-within": ", ".join(equal_within) if equal_within else None}, "cases")
         if path_of(file).is_dir():
             raise SpecError(f"{file} holds results; --backends goes with an experiment file")
         limits = (tolerance, tolerances)
@@ -137,6 +148,8 @@ def compare(
     correction = correction or "holm"
     if correction not in ("holm", "none"):
         raise SpecError(f"--correction {correction}: accepted: holm, none")
+    if equal_within:
+        Margins(equal_within, "--equal-within ")  # a mistake is found before anything is run
     if path_of(file).is_dir():
         if {"set", "replications", "until"} & given.keys():
             raise SpecError(f"{file} holds results; --set and replications go with a file")
@@ -149,7 +162,13 @@ def compare(
             found = runner.execute(plan, jobs=jobs, out=out, progress=show, backend=backend)
     metric = metric or found.select(given.get("metrics") or ())
     with warnings_shown():
-        compared = found.compare(metric, baseline=baseline, by=by, correction=correction)  # type: ignore[arg-type]
+        compared = found.compare(
+            metric,
+            baseline=baseline,
+            by=by,
+            correction=correction,  # type: ignore[arg-type]
+            equal_within=equal_within or (),
+        )
     if as_json:
         say(compared.to_json())
         return
