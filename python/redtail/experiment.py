@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, Unpack
 from redtail import _engine, backends, derived, selection
 from redtail import metrics as names
 from redtail._engine import Plan
-from redtail.analysis import copies
+from redtail.analysis import copies, stopping
 from redtail.analysis.loads import alike
 from redtail.analysis.stopping import table
 from redtail.errors import SpecError
@@ -196,10 +196,13 @@ def _refuse_unknown_metrics(plan: Plan) -> None:
         derived.check(plan.derived, known, plan.factors)
     if plan.stop is None:
         return
-    known = Measured.of(json.loads(plan.example(case)) for case in range(len(plan.cases)))
+    where = f"{plan.file}: " if plan.file else ""
+    try:
+        stopping.pairs(plan.stop, plan.cases)
+    except SpecError as error:
+        raise SpecError(f"{where}{error}", file=plan.file, key=error.key) from None
     for bound in plan.stop.until:
         if known is not None and bound.metric not in known:
-            where = f"{plan.file}: " if plan.file else ""
             raise SpecError(
                 f'{where}replications.until = "{bound}": no run has the metric {bound.metric}'
                 f"{known.nearest(bound.metric)}",

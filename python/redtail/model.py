@@ -88,8 +88,11 @@ class StopRule(Part):
 
     Attributes:
         until: Condition under which a case needs no more runs, such as `"queue_delay_p99 within 5
-            %"`: half the width of the metric's 95 % interval is at most this share of its mean. In
-            a list, all conditions must hold. A text, or a list of these.
+            %"`: half the width of the metric's 95 % interval is at most this share of its mean.
+            `"difference of queue_delay_p99 between A and B within 5 %"` is about the paired
+            difference of two settings of a factor, by their labels: half the width of its interval
+            is at most this share of B's mean. In a list, all conditions must hold. A text, or a
+            list of these.
         at_least: Number of runs of each case before the condition is tested for the first time; 2
             or more. With fewer than 10, the final interval covers the mean in fewer than 95 % of
             cases. A whole number, at least 2; default 10.

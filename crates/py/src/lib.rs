@@ -235,10 +235,11 @@ impl Plan {
     #[getter]
     fn stop(&self) -> Option<String> {
         let rule = self.0.stop.as_ref()?;
-        let until = rule
-            .until
-            .iter()
-            .map(|bound| serde_json::json!({ "metric": bound.metric, "within": bound.within }));
+        let until = rule.until.iter().map(|bound| {
+            serde_json::json!({
+                "metric": bound.metric, "between": bound.between, "within": bound.within,
+            })
+        });
         let found = serde_json::json!({
             "until": serde_json::Value::Array(until.collect()),
             "at_least": rule.at_least,

@@ -29,7 +29,7 @@ params! {
     /// Replications until intervals are narrow enough.
     #[schemars(rename = "StopRule")]
     pub struct StopRuleParams {
-        /// Condition under which a case needs no more runs, such as `"queue_delay_p99 within 5 %"`: half the width of the metric's 95 % interval is at most this share of its mean. In a list, all conditions must hold.
+        /// Condition under which a case needs no more runs, such as `"queue_delay_p99 within 5 %"`: half the width of the metric's 95 % interval is at most this share of its mean. `"difference of queue_delay_p99 between A and B within 5 %"` is about the paired difference of two settings of a factor, by their labels: half the width of its interval is at most this share of B's mean. In a list, all conditions must hold.
         #[schemars(with = "UntilTexts")]
         until with "one_or_more": Vec<Until>;
         /// Number of runs of each case before the condition is tested for the first time; 2 or more. With
@@ -42,26 +42,40 @@ params! {
     }
 }
 
-/// A bound on the interval of a metric.
+/// A bound on the interval of a metric, or of its difference between two settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Until {
     /// The metric's name, as in results.
     pub metric: String,
-    /// Half the width of its interval as a share of its mean; above 0, at most 1.
+    /// Of a difference, the labels of both settings: `A and B`. Which of several "and" parts them, labels
+    /// tell.
+    pub between: Option<String>,
+    /// Half the width of the interval as a share of the mean, of a difference of B's mean; above 0, at
+    /// most 1.
     pub within: f64,
 }
 
-const UNTIL: &str = "a metric and a bound in %, such as \"queue_delay_p99 within 5 %\"";
+const UNTIL: &str = "a metric and a bound in %, such as \"queue_delay_p99 within 5 %\" or \
+                     \"difference of queue_delay_p99 between A and B within 5 %\"";
 
 impl FromStr for Until {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Until, String> {
         let refused = |why: &str| Err(format!("{text:?} {why}; accepted: {UNTIL}"));
-        let Some((metric, bound)) = text.split_once(" within ") else {
+        let Some((about, bound)) = text.rsplit_once(" within ") else {
             return refused("is no bound");
         };
-        let metric = metric.trim();
+        let about = about.trim();
+        let (metric, between) = match about.strip_prefix("difference of ") {
+            None => (about, None),
+            Some(rest) => match rest.split_once(" between ") {
+                Some((metric, pair)) if pair.contains(" and ") => {
+                    (metric.trim(), Some(pair.trim().to_owned()))
+                }
+                _ => return refused("does not say between which settings"),
+            },
+        };
         if metric.is_empty() || metric.contains(char::is_whitespace) {
             return refused("names no metric");
         }
@@ -69,6 +83,7 @@ impl FromStr for Until {
         match number.map(str::parse::<f64>) {
             Some(Ok(percent)) if percent > 0.0 && percent <= 100.0 => Ok(Until {
                 metric: metric.to_owned(),
+                between,
                 within: percent / 100.0,
             }),
             Some(Ok(_)) => refused("has a bound that is not above 0 and at most 100 %"),
@@ -81,7 +96,14 @@ impl fmt::Display for Until {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // 0.07 * 100 is not 7 exactly; what was typed has far fewer digits than this.
         let percent = (self.within * 1e11).round() / 1e9;
-        write!(f, "{} within {percent} %", self.metric)
+        match &self.between {
+            None => write!(f, "{} within {percent} %", self.metric),
+            Some(pair) => write!(
+                f,
+                "difference of {} between {pair} within {percent} %",
+                self.metric
+            ),
+        }
     }
 }
 
@@ -229,6 +251,7 @@ mod tests {
             "loss within 7 %",
             "ftp.goodput within 0.1 %",
             "a within 100 %",
+            "difference of loss between 5 % within and RED and more within 5 %",
         ] {
             let bound: Until = text.parse().unwrap();
             assert_eq!(bound.to_string(), text);
@@ -246,12 +269,17 @@ mod tests {
         assert_eq!(
             refusal("loss"),
             "\"loss\" is no bound; accepted: a metric and a bound in %, such as \
-             \"queue_delay_p99 within 5 %\""
+             \"queue_delay_p99 within 5 %\" or \"difference of queue_delay_p99 between A and B \
+             within 5 %\""
         );
         assert!(refusal("loss within 5").starts_with("\"loss within 5\" has no bound in %"));
         assert!(refusal("loss within 0 %").contains("not above 0 and at most 100 %"));
         assert!(refusal("loss within NaN %").contains("not above 0"));
         assert!(refusal(" within 5 %").contains("names no metric"));
         assert!(refusal("a b within 5 %").contains("names no metric"));
+        assert!(refusal("difference of loss within 5 %").contains("between which settings"));
+        assert!(
+            refusal("difference of a b between c and d within 5 %").contains("names no metric")
+        );
     }
 }

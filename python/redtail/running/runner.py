@@ -27,7 +27,8 @@ from redtail.analysis.loads import Calibrated
 from redtail.analysis.provenance import Provenance
 from redtail.analysis.rare import sharing, why_no_interval
 from redtail.analysis.results import CaseResult, Failure, Results, replaced
-from redtail.analysis.stopping import StopRule
+from redtail.analysis.stats import Estimate
+from redtail.analysis.stopping import Pair, StopRule, pairs, reached
 from redtail.backends import Backend
 from redtail.derived import with_derived
 from redtail.errors import Cancelled, InvalidRun, RedtailWarning, RunError, SpecError, StoreError
@@ -348,6 +349,7 @@ class _Study:
         self.open_cases = list(range(len(plan.cases)))
         # Cases whose replications are copies of one run, which met no rule.
         self._closed: list[int] = []
+        self.open_pairs = list(() if plan.stop is None else pairs(plan.stop, plan.cases))
         self._looks = iter([plan.replications] if plan.stop is None else plan.stop.looks())
         self._made = 0
         self._waiting = 0
@@ -383,13 +385,23 @@ class _Study:
             keys = itertools.chain.from_iterable(self.keys)
             found = (stored.metrics(key) for key in keys if key in stored)
             _known(rule, (with_derived(run, self.plan.derived) for run in found))
-            still = [case for case in self.open_cases if not self._copied(case)]
+            copied = {case for case in self.open_cases if self._copied(case)}
             # More copies would tell nothing.
-            self._closed += [case for case in self.open_cases if case not in still]
+            self._closed += sorted(copied)
+            self.open_pairs = [
+                pair
+                for pair in self.open_pairs
+                if not {pair.first, pair.second} & {*copied, *self._closed} and not self._met(pair)
+            ]
+            waiting = {case for pair in self.open_pairs for case in (pair.first, pair.second)}
             self.open_cases = [
                 case
-                for case in still
-                if not rule.met(functools.partial(self._values, case), self._explain(case))
+                for case in self.open_cases
+                if case not in copied
+                and (
+                    case in waiting
+                    or not rule.met(functools.partial(self._values, case), self._explain(case))
+                )
             ]
         if self.open_cases and self._begin_round():
             return True
@@ -517,6 +529,23 @@ class _Study:
         )
         return [with_derived(run, derived).get(metric, math.nan) for run in runs]
 
+    def _reached(self, pair: Pair) -> tuple[Estimate, float]:
+        """Return the difference of a pair of cases so far, and the mean of its second case."""
+
+        def values(case: int, metric: str) -> dict[int, float]:
+            keys = self.keys[case]
+            present = (number for number, key in enumerate(keys) if key in self.stored)
+            return dict(zip(present, self._values(case, metric), strict=True))
+
+        def why(metric: str, n: int) -> str | None:
+            found = (self._explain(case)(metric, n) for case in (pair.first, pair.second))
+            return next((text for text in found if text is not None), None)
+
+        return reached(pair, values, why)
+
+    def _met(self, pair: Pair) -> bool:
+        return pair.bound.met(*self._reached(pair))
+
     def _copied(self, case: int) -> int:
         """Return how many replications of a case are copies of one run: all, or none."""
         stored = self.stored
@@ -584,6 +613,7 @@ class _Study:
                 for case in self._closed
             ),
             *_too_wide(plan, self.open_cases, self._values, self._explain),
+            *(_too_wide_pair(plan, pair, *self._reached(pair)) for pair in self.open_pairs),
         )
         self.results.replaced = replaced(self.results, self.code_version)
         self.results.write(self.store)
@@ -774,11 +804,26 @@ def _too_wide(
     """Return a line for each case whose intervals are wider than its rule asks for."""
     if plan.stop is None:
         return ()
+    unmet = {case: plan.stop.unmet(functools.partial(values, case), why(case)) for case in cases}
     return tuple(
         f"{plan.cases[case].title or 'the case'} after {plan.stop.at_most} replications: "
-        + "; ".join(plan.stop.unmet(functools.partial(values, case), why(case)))
-        for case in cases
+        + "; ".join(texts)
+        for case, texts in unmet.items()
+        if texts
     )
+
+
+def _too_wide_pair(plan: Plan, pair: Pair, found: Estimate, reference: float) -> str:
+    """Return a line for a pair of cases whose difference is less certain than its rule asks for."""
+    first, second = (plan.cases[case].title for case in (pair.first, pair.second))
+    share = (
+        f"no interval, {found.no_interval}"
+        if found.ci95 is None
+        else f"the mean of {second} is 0"
+        if reference == 0
+        else f"±{100 * found.ci95 / abs(reference):.2g} %"
+    )
+    return f"{first} less {second} after {found.n} replications: {pair.bound}: {share}"
 
 
 def _kept(state: Progress, place: str) -> str:

@@ -302,6 +302,7 @@ fn replications_can_be_a_rule() {
     let rule = found.stop.clone().unwrap();
     let bound = Until {
         metric: "queue_delay_p99".to_owned(),
+        between: None,
         within: 0.05,
     };
     assert_eq!(
@@ -337,7 +338,8 @@ fn rules_that_make_no_sense_are_refused() {
     assert_eq!(
         refused("{ until = \"loss below 5\" }"),
         "e.toml:4: replications.until = \"loss below 5\" is no bound; accepted: a metric and a bound \
-         in %, such as \"queue_delay_p99 within 5 %\""
+         in %, such as \"queue_delay_p99 within 5 %\" or \"difference of queue_delay_p99 between A and \
+         B within 5 %\""
     );
     assert_eq!(
         refused("{ until = \"loss within 5 %\", at_least = 1 }"),
