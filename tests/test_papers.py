@@ -605,7 +605,7 @@ def test_a_study_that_a_scale_leaves_out_is_not_judged() -> None:
         ("loss +", "invalid syntax"),
         ("loss ** 2", "'loss ** 2'; accepted: numbers, names"),
         ("abs(loss)", "'abs(loss)'; accepted"),
-        ("'loss'", "accepted: numbers"),
+        ("' '", "accepted: numbers"),
         ("max(loss, key=1)", "accepted: numbers"),
         ("True", "accepted: numbers"),
         ("loss[0]", "accepted: numbers"),

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from redtail import escape
 from redtail import metrics as names
+from redtail.analysis.along import changing_along
 from redtail.analysis.digits import shown
 from redtail.analysis.equivalence import Margins, p_equal
 from redtail.analysis.paired import (
@@ -418,23 +419,6 @@ def _with_equality(
         row if row.p_equal is None else replace(row, p_equal_adjusted=next(adjusted))
         for row in found
     )
-
-
-def changing_along(cases: Sequence[CaseResult], factor: str) -> tuple[str, ...]:
-    """Return the other factors whose settings follow from that of `factor` in all cases.
-
-    Those of one `[[factors.zip]]` do, and two cases that differ in `factor` cannot be equal in
-    them. A factor with one setting is none of them, since it is equal in all cases.
-    """
-    found = []
-    for key in cases[0].labels if cases else ():
-        settings: dict[str, set[str]] = {}
-        for case in cases:
-            settings.setdefault(case.labels[factor], set()).add(case.labels[key])
-        several = len(set.union(*settings.values())) > 1
-        if key != factor and several and all(len(each) == 1 for each in settings.values()):
-            found.append(key)
-    return tuple(found)
 
 
 def is_queue(key: str) -> bool:

@@ -22,6 +22,7 @@ from redtail import quantities, selection
 from redtail.analysis import compare as comparing
 from redtail.analysis import copies, distributions, lockstep
 from redtail.analysis import flows as flow_tables
+from redtail.analysis.along import changing_along
 from redtail.analysis.compare import Comparisons
 from redtail.analysis.loads import Calibrated, alike
 from redtail.analysis.paired import Correction, why_unjudged
@@ -964,7 +965,7 @@ class Results:
         if baseline not in settings:
             raise RedtailError(f"{baseline!r} is not a setting of {factor}; they are {settings}")
 
-        along = comparing.changing_along(self.cases, factor)
+        along = changing_along(self.cases, factor)
 
         def others(case: CaseResult) -> tuple[str, ...]:
             return tuple(label for key, label in case.labels.items() if key not in (factor, *along))

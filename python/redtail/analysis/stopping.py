@@ -45,6 +45,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from redtail.analysis.along import changing_along
 from redtail.analysis.stats import Estimate, estimate, paired_difference
 from redtail.errors import SpecError
 
@@ -200,14 +201,13 @@ def pairs(rule: StopRule, cases: Sequence[Case]) -> tuple[Pair, ...]:
     """
     if all(bound.between is None for bound in rule.until):
         return ()
-    from redtail.analysis.compare import changing_along  # needs the plan, which has a rule
 
     labels = [case.labels for case in cases]
     found: list[Pair] = []
     for bound in rule.until:
         if bound.between is not None:
             factor, first, second = _settings(bound, labels)
-            along = changing_along(cases, factor)  # type: ignore[arg-type]  # it takes labels
+            along = changing_along(cases, factor)
             places: dict[tuple[str, ...], dict[str, int]] = {}
             for number, each in enumerate(labels):
                 held = tuple(text for key, text in each.items() if key not in (factor, *along))

@@ -18,6 +18,7 @@ from redtail import escape, quantities, selection
 from redtail import metrics as names
 from redtail.analysis import compare as comparing
 from redtail.analysis import places
+from redtail.analysis.along import changing_along
 from redtail.analysis.digits import shown
 from redtail.analysis.stats import estimate
 from redtail.errors import RedtailError, StoreError
@@ -217,10 +218,7 @@ def _data(
         "compared": None if factor is None else list(results.factors).index(factor),
         "along": []
         if factor is None
-        else [
-            list(results.factors).index(key)
-            for key in comparing.changing_along(results.cases, factor)
-        ],
+        else [list(results.factors).index(key) for key in changing_along(results.cases, factor)],
         "cases": [
             {
                 "labels": [escape.name(case.labels.get(key, "")) for key in results.factors],
