@@ -29,6 +29,7 @@ class Other:
 
     name = "other"
     at_once: int | None = None
+    own_metrics: Sequence[str] = ()
 
     def __init__(self) -> None:
         self.refusals: list[Refusal] = []
@@ -37,6 +38,9 @@ class Other:
         self.kernel = "6.1"
         self.together = self.most_together = 0
         self.lock = threading.Lock()
+
+    def lacks(self, metric: str) -> bool:
+        return False
 
     def identity(self) -> str:
         return f"kernel {self.kernel}"

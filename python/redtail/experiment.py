@@ -83,6 +83,7 @@ def prepare(
     *,
     within: Path | None = None,
     load: bool = True,
+    backend: str | None = None,
     **options: Unpack[PlanOptions],
 ) -> Plan:
     """Check an experiment as `check` does and load the code that it names, so that it can be run.
@@ -93,13 +94,15 @@ def prepare(
         source: a path, `Toml` text or an `Experiment`.
         within: the folder that counts as the experiment's own, by default that of its file.
         load: without it code is refused that is not allowed, and none is loaded.
+        backend: the name of what will make the runs, which says which metrics there are; by default
+            what the experiment says.
         **options: as for `check`.
 
     Raises:
         SpecError: the experiment is not valid, names code that is not allowed, or a class that
             cannot be a queue.
     """
-    return _planned(source, options, load=load, refuse=True, within=within)
+    return _planned(source, options, load=load, refuse=True, within=within, backend=backend)
 
 
 def _planned(
@@ -109,6 +112,7 @@ def _planned(
     load: bool = False,
     refuse: bool = False,
     within: Path | None = None,
+    backend: str | None = None,
 ) -> Plan:
     for name in options:
         if name not in PlanOptions.__annotations__:
@@ -142,10 +146,10 @@ def _planned(
 
     def known_metrics() -> None:
         if metrics or plan.report:
-            selection.of_plan(plan, metrics)
+            selection.of_plan(plan, metrics, backend=backend)
 
     _refuse_all(
-        lambda: _refuse_unknown_metrics(plan),
+        lambda: _refuse_unknown_metrics(plan, backend),
         known_metrics,
         lambda: backends.chosen(None, [plan]),
     )
@@ -187,11 +191,12 @@ def measured(source: Source) -> Measured:
     return found
 
 
-def _refuse_unknown_metrics(plan: Plan) -> None:
+def _refuse_unknown_metrics(plan: Plan, backend: str | None) -> None:
     """Refuse formulas and a stop rule about a metric that no run can have, before any is made."""
     if plan.stop is None and not plan.derived:
         return
-    known = Measured.of_plan(plan)
+    # What the backend itself does not measure it refuses, with the reason.
+    known = Measured.of_plan(plan, backend, lenient=True)
     if known is not None:
         derived.check(plan.derived, known, plan.factors)
     if plan.stop is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from redtail import _engine
+from redtail import _engine, backends
 from redtail.metrics import DEFINITIONS, Definition, base, named, phase, prefix
 
 if TYPE_CHECKING:
@@ -42,13 +42,20 @@ class Measured:
 
     @classmethod
     def of(
-        cls, scenarios: Iterable[Mapping[str, Any]], derived: Iterable[DerivedMetric] = ()
+        cls,
+        scenarios: Iterable[Mapping[str, Any]],
+        derived: Iterable[DerivedMetric] = (),
+        backend: str | None = None,
+        *,
+        lenient: bool = False,
     ) -> Measured | None:
         """Return what runs of these scenarios can have; None when they do not tell.
 
         Args:
             scenarios: a run of each case.
             derived: the metrics that the experiment derives from others.
+            backend: the name of what makes the runs; by default the simulator.
+            lenient: keep what the simulator measures and this backend does not.
         """
         names: dict[str, Definition] = {}
         free: dict[str, None] = {}
@@ -62,14 +69,29 @@ class Measured:
             free.update(dict.fromkeys(own))
             ends = len(scenario.get("phases", ()))
             phases = max(phases, ends + 1 if ends else 0)
+        if backend is not None and backends.exists(backend):
+            makes = backends.find(backend)
+            if not lenient:
+                names = {name: each for name, each in names.items() if not makes.lacks(name)}
+                free = {each: None for each in free if not makes.lacks(f"{each}name")}
+            names.update((each.name, each) for each in DEFINITIONS if each.of in makes.own_metrics)
         names.update((each.name, each.definition) for each in derived)
         return cls(names, tuple(free), phases)
 
     @classmethod
-    def of_plan(cls, plan: Plan) -> Measured | None:
-        """Return what runs of an experiment can have; None when it does not tell."""
+    def of_plan(
+        cls, plan: Plan, backend: str | None = None, *, lenient: bool = False
+    ) -> Measured | None:
+        """Return what runs of an experiment can have; None when it does not tell.
+
+        Args:
+            plan: the experiment.
+            backend: the name of what makes the runs; by default what the experiment says.
+            lenient: keep what the simulator measures and this backend does not.
+        """
         cases = range(len(plan.cases))
-        return cls.of((json.loads(plan.example(case)) for case in cases), plan.derived)
+        scenarios = (json.loads(plan.example(case)) for case in cases)
+        return cls.of(scenarios, plan.derived, backend or plan.backend, lenient=lenient)
 
     def named(self, name: str) -> str:
         """Return a name as it is among those that are known."""

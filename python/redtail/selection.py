@@ -25,12 +25,19 @@ if TYPE_CHECKING:
 _OF_GROUPS = (
     ("mos", ("one_way_delay_p99", "end_to_end_loss")),
     ("quality", ("bitrate", "frozen", "one_way_delay_p95")),
-    ("bitrate_mean", ("rebuffering_ratio", "startup_delay_mean")),
+    ("not_started", ("bitrate_mean", "rebuffering_ratio", "startup_delay_mean")),
     (
         "transaction_rate",
-        ("response_time_p50", "response_time_p95", "page_time_p50", "page_time_p95"),
+        (
+            "response_time_p50",
+            "response_time_p95",
+            "unanswered",
+            "page_time_p50",
+            "page_time_p95",
+            "pages_unfinished",
+        ),
     ),
-    ("completion_time_mean", ()),
+    ("completed", ("completion_time_mean", "completion_time_p50")),
 )
 
 # The default, the most important first. None stands for what groups are judged by.
@@ -170,19 +177,26 @@ def is_last(name: str) -> bool:
     return names.base(name) in _LAST
 
 
-def of_plan(plan: Plan, patterns: Sequence[str] = (), where: str = "metrics") -> list[str]:
+def of_plan(
+    plan: Plan,
+    patterns: Sequence[str] = (),
+    where: str = "metrics",
+    backend: str | None = None,
+) -> list[str]:
     """Return the metrics that results of an experiment will show, before anything is run.
 
     Args:
         plan: the experiment.
         patterns: as for `select`; without them those of the file's [report].
         where: what messages call the place of the patterns.
+        backend: the name of what makes the runs; by default what the experiment says. What it does
+            not measure may stand in the file's [report], and not in `patterns`.
 
     Raises:
         SpecError: a pattern fits no metric that a run can have.
     """
     scenarios = [json.loads(plan.example(case)) for case in range(len(plan.cases))]
-    known = Measured.of(scenarios, plan.derived)
+    known = Measured.of(scenarios, plan.derived, backend or plan.backend, lenient=not patterns)
     if known is None:  # a stand-in for the native module
         return list(patterns)
     if not patterns:

@@ -2,19 +2,21 @@
 
 use std::fs;
 use std::io;
-use std::ops::{AddAssign, Sub};
+use std::ops::{Add, Sub};
 
-/// Counters of TCP and of the device, from the beginning of the namespace.
+/// Counters of TCP and of the device, from the beginning of the namespace; `None` is what the kernel does not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
+    /// Connections opened, by either side.
+    pub connections: Option<u64>,
     /// Data segments sent again, SYNs left out.
-    pub retransmissions: u64,
+    pub retransmissions: Option<u64>,
     /// Fast recoveries begun, with and without SACK.
-    pub recoveries: u64,
+    pub recoveries: Option<u64>,
     /// Retransmission timeouts, of each back-off the first.
-    pub timeouts: u64,
+    pub timeouts: Option<u64>,
     /// Timeouts that F-RTO took back.
-    pub spurious_timeouts: u64,
+    pub spurious_timeouts: Option<u64>,
     /// Packets that the device could not hold.
     pub device_drops: u64,
 }
@@ -46,25 +48,53 @@ impl Counters {
     }
 
     fn of_texts(snmp: &str, netstat: &str, dev: &str, device: &str) -> Self {
-        let counter = |name| counter(netstat, "TcpExt:", name);
-        let again = self::counter(snmp, "Tcp:", "RetransSegs");
+        let counter = |name: &str| counter(netstat, "TcpExt:", name);
+        // Kernels do not all have the same names for parts of a number.
+        let sum = |names: &[&str]| {
+            let counted = names.iter().filter_map(|name| counter(name));
+            counted.reduce(|sum, number| sum + number)
+        };
+        let of_tcp = |name: &str| self::counter(snmp, "Tcp:", name);
+        let again = both(
+            of_tcp("RetransSegs"),
+            counter("TCPSynRetrans"),
+            u64::saturating_sub,
+        );
         Self {
-            retransmissions: again.saturating_sub(counter("TCPSynRetrans")),
-            recoveries: counter("TCPRenoRecovery") + counter("TCPSackRecovery"),
-            timeouts: TIMEOUTS.into_iter().map(counter).sum(),
+            connections: both(of_tcp("ActiveOpens"), of_tcp("PassiveOpens"), u64::add),
+            retransmissions: again,
+            recoveries: sum(&["TCPRenoRecovery", "TCPSackRecovery"]),
+            timeouts: sum(&TIMEOUTS),
             spurious_timeouts: counter("TCPSpuriousRTOs"),
             device_drops: dropped_by(dev, device),
         }
     }
 }
 
-impl AddAssign for Counters {
-    fn add_assign(&mut self, other: Self) {
-        self.retransmissions += other.retransmissions;
-        self.recoveries += other.recoveries;
-        self.timeouts += other.timeouts;
-        self.spurious_timeouts += other.spurious_timeouts;
-        self.device_drops += other.device_drops;
+/// What follows from two numbers, if both are known.
+fn both(one: Option<u64>, other: Option<u64>, act: impl Fn(u64, u64) -> u64) -> Option<u64> {
+    one.zip(other).map(|(one, other)| act(one, other))
+}
+
+impl Counters {
+    /// The counters `act` makes of two.
+    fn with(self, other: Self, act: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            connections: both(self.connections, other.connections, &act),
+            retransmissions: both(self.retransmissions, other.retransmissions, &act),
+            recoveries: both(self.recoveries, other.recoveries, &act),
+            timeouts: both(self.timeouts, other.timeouts, &act),
+            spurious_timeouts: both(self.spurious_timeouts, other.spurious_timeouts, &act),
+            device_drops: act(self.device_drops, other.device_drops),
+        }
+    }
+}
+
+impl Add for Counters {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        self.with(other, u64::add)
     }
 }
 
@@ -72,27 +102,21 @@ impl Sub for Counters {
     type Output = Self;
 
     fn sub(self, before: Self) -> Self {
-        Self {
-            retransmissions: self.retransmissions - before.retransmissions,
-            recoveries: self.recoveries - before.recoveries,
-            timeouts: self.timeouts - before.timeouts,
-            spurious_timeouts: self.spurious_timeouts - before.spurious_timeouts,
-            device_drops: self.device_drops - before.device_drops,
-        }
+        self.with(before, u64::sub)
     }
 }
 
-/// A counter of a text in which a line of names stands before one of numbers; zero if the kernel does
+/// A counter of a text in which a line of names stands before one of numbers; `None` if the kernel does
 /// not have it, because it has not counted it either.
-fn counter(text: &str, prefix: &str, name: &str) -> u64 {
+fn counter(text: &str, prefix: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter(|line| line.starts_with(prefix));
     while let (Some(names), Some(numbers)) = (lines.next(), lines.next()) {
         let mut pairs = names.split_whitespace().zip(numbers.split_whitespace());
         if let Some((_, number)) = pairs.find(|(known, _)| *known == name) {
-            return number.parse().unwrap_or(0);
+            return number.parse().ok();
         }
     }
-    0
+    None
 }
 
 /// Packets that a device dropped in place of sending them: the twelfth number of its line.
@@ -109,7 +133,7 @@ mod tests {
     use super::*;
 
     const SNMP: &str = "Ip: Forwarding\nIp: 1\n\
-        Tcp: RtoAlgorithm RetransSegs InErrs\nTcp: 1 17 0\n";
+        Tcp: RtoAlgorithm ActiveOpens PassiveOpens RetransSegs InErrs\nTcp: 1 3 2 17 0\n";
     const NETSTAT: &str = "TcpExt: TCPRenoRecovery TCPSackRecovery TCPTimeouts TCPLossFailures \
         TCPSynRetrans TCPSpuriousRTOs\nTcpExt: 1 4 3 2 5 1\nIpExt: InOctets\nIpExt: 9\n";
     const DEV: &str = "Inter-| Receive | Transmit\n face |bytes packets errs drop fifo frame \
@@ -121,13 +145,24 @@ mod tests {
     fn counters_are_found_by_their_names() {
         let counters = Counters::of_texts(SNMP, NETSTAT, DEV, "hosts");
         let expected = Counters {
-            retransmissions: 12,
-            recoveries: 5,
-            timeouts: 5,
-            spurious_timeouts: 1,
+            connections: Some(5),
+            retransmissions: Some(12),
+            recoveries: Some(5),
+            timeouts: Some(5),
+            spurious_timeouts: Some(1),
             device_drops: 12,
         };
         assert_eq!(counters, expected);
-        assert_eq!((counters - expected).retransmissions, 0);
+        assert_eq!((counters - expected).retransmissions, Some(0));
+    }
+
+    #[test]
+    fn what_a_kernel_does_not_count_is_not_zero() {
+        let netstat = "TcpExt: TCPSackRecovery TCPTimeouts\nTcpExt: 4 3\n";
+        let counters = Counters::of_texts("Tcp: RetransSegs\nTcp: 17\n", netstat, DEV, "hosts");
+        assert_eq!((counters.recoveries, counters.timeouts), (Some(4), Some(3)));
+        assert_eq!(counters.connections, None);
+        assert_eq!(counters.retransmissions, None);
+        assert_eq!((counters + counters).spurious_timeouts, None);
     }
 }

@@ -384,12 +384,13 @@ impl<'a> Hosts<'a> {
     /// # Errors
     /// When the kernel's counters cannot be read.
     pub fn marks_now(&mut self) -> io::Result<Marks> {
-        let mut counters = vec![Counters::default(); self.scenario.traffic.len()];
-        for (group, counters) in counters.iter_mut().enumerate() {
-            for side in Side::BOTH {
-                self.kernel.enter(group, side)?;
-                *counters += Counters::read(spaces::DEVICE)?;
-            }
+        let mut counters = Vec::with_capacity(self.scenario.traffic.len());
+        for group in 0..self.scenario.traffic.len() {
+            let [one, other] = Side::BOTH;
+            self.kernel.enter(group, one)?;
+            let of_one = Counters::read(spaces::DEVICE)?;
+            self.kernel.enter(group, other)?;
+            counters.push(of_one + Counters::read(spaces::DEVICE)?);
         }
         Ok(Marks {
             since: self.clock.now(),

@@ -5,16 +5,13 @@
 
 use redtail_core::{Metric, Span, Time};
 use redtail_network::flow_rows::{FlowRow, FlowRowsMaker, kept_flows};
-use redtail_network::group_report::{self, Times, Value, bits_per_second};
+use redtail_network::group_report::{self, Moments, Value, bits_per_second};
 use redtail_network::histograms::ONE_WAY_DELAY;
 use redtail_network::metrics::*;
 use redtail_network::report::full_name;
 use redtail_network::result::{FlowRows, FlowSeries, Histograms, ResponseTimes, Transfers};
 use redtail_network::statistics::{Delays, jain};
-use redtail_traffic::TrafficParams;
-use redtail_traffic::transfer::{
-    COMPLETED, COMPLETION_TIME_MEAN, FIRST_BYTE_TIME_MEAN, HANDSHAKE_TIME_MEAN,
-};
+use redtail_traffic::{Application, TrafficParams};
 
 use crate::counters::Counters;
 use crate::hosts::{Hosts, Marks, TcpFlow, UdpFlow};
@@ -24,6 +21,10 @@ use crate::hosts::{Hosts, Marks, TcpFlow, UdpFlow};
 pub struct HostReport {
     /// Metrics of each group, without the group's name.
     pub metrics: Vec<Vec<Value>>,
+    /// Whether hosts of each group opened TCP connections in the period.
+    pub has_tcp: Vec<bool>,
+    /// Whether the traffic of the last group is that of the user's programs.
+    pub of_programs: bool,
     /// Metrics of all groups together, and of the phases, with their full names.
     pub others: Vec<(String, f64)>,
     /// Every TCP and UDP flow that the file names, unless there are more than are kept.
@@ -50,6 +51,7 @@ impl Hosts<'_> {
         let groups = self.scenario.traffic.len();
         let mut report = HostReport {
             metrics: vec![Vec::new(); groups],
+            has_tcp: Vec::new(),
             series: std::mem::take(&mut self.series),
             flows: self.flow_rows(ended),
             transfers: self.transfers(),
@@ -62,6 +64,8 @@ impl Hosts<'_> {
         let before = self.marks.first().unwrap_or(end).clone();
         for index in 0..groups {
             let group = &self.scenario.traffic[index];
+            let opened = end.counters[index].connections;
+            report.has_tcp.push(opened.is_none_or(|opened| opened > 0));
             let values = &mut report.metrics[index];
             let bytes = end.delivered[index] - before.delivered[index];
             let rates: Vec<f64> = match (&self.answers[index], group.tcp()) {
@@ -73,16 +77,22 @@ impl Hosts<'_> {
                 values.push((GOODPUT, Some(rates.iter().sum())));
                 values.extend(of_counters(end.counters[index] - before.counters[index]));
                 if let TrafficParams::Transfer(_) = group {
-                    values.extend(self.transfer_times(index));
+                    values.extend(self.transfer_times(index, end.since));
                 }
             }
             if let Some(answers) = &self.answers[index] {
                 values.push((USERS, Some(f64::from(group.access().flows))));
-                let summary = answers.summary(end.since, period);
-                let unanswered = self.unanswered(index);
-                values.extend(group_report::of_answers(&summary, unanswered, period));
                 let users = self.users.iter().filter(|user| user.group == index);
                 let programs = users.map(|user| user.program());
+                let mut pages = Vec::new();
+                for program in programs.clone() {
+                    program.unfinished_pages(&mut |began| pages.push(began));
+                }
+                let connections = self.connections.iter().flatten();
+                let of_group = connections.filter(|connection| connection.at.group == index);
+                let unfinished = of_group.flat_map(|connection| connection.unfinished());
+                let summary = answers.summary(end.since, period, unfinished, pages.into_iter());
+                values.extend(group_report::of_answers(&summary, period));
                 values.extend(group_report::of_users(programs, end.since));
                 answers.export(index as u32, &mut report.response_times);
                 users_rate += rates.iter().sum::<f64>();
@@ -134,34 +144,16 @@ impl Hosts<'_> {
         values
     }
 
-    /// Exchanges of a group that were requested in the measurement period and are not complete.
-    fn unanswered(&self, group: usize) -> u64 {
+    fn transfer_times(&self, group: usize, now: Time) -> [Value; 9] {
+        let flows = self.tcp.iter().filter(|flow| flow.group == group);
+        let transfers = flows.map(|flow| Moments {
+            start: flow.start,
+            established: flow.established,
+            first_byte: flow.first_byte,
+            completed: flow.completed,
+        });
         let from = Time::ZERO + self.scenario.warmup;
-        let connections = self.connections.iter().flatten();
-        let of_group = connections.filter(|connection| connection.at.group == group);
-        let asked = of_group.flat_map(|connection| connection.unfinished());
-        asked.filter(|at| *at >= from).count() as u64
-    }
-
-    fn transfer_times(&self, group: usize) -> [Value; 4] {
-        let from = Time::ZERO + self.scenario.warmup;
-        let mut times = [Times::default(); 3];
-        for flow in self.tcp.iter().filter(|flow| flow.group == group) {
-            if flow.completed.is_some_and(|at| at < from) {
-                continue;
-            }
-            let ends = [flow.established, flow.first_byte, flow.completed];
-            for (times, end) in times.iter_mut().zip(ends) {
-                times.add(end.map(|end| end - flow.start));
-            }
-        }
-        let [handshake, first_byte, completion] = times;
-        [
-            (COMPLETED, completion.share()),
-            (COMPLETION_TIME_MEAN, completion.mean()),
-            (HANDSHAKE_TIME_MEAN, handshake.mean()),
-            (FIRST_BYTE_TIME_MEAN, first_byte.mean()),
-        ]
+        group_report::of_transfers(transfers, true, from, now)
     }
 
     fn transfers(&self) -> Transfers {
@@ -182,7 +174,8 @@ impl Hosts<'_> {
             rows.completion_time_s.push(since(flow.completed));
             let info = flow.latest_info();
             rows.retransmissions.push(u64::from(info.retransmissions));
-            rows.timeouts.push(u64::from(info.timeouts.unwrap_or(0)));
+            rows.timeouts
+                .push(info.timeouts.map_or(f64::NAN, f64::from));
         }
         rows
     }
@@ -268,9 +261,9 @@ pub const COUNTED: [&Metric; 4] = [
 fn of_counters(counted: Counters) -> [(&'static Metric, Option<f64>); 4] {
     let [retransmissions, recoveries, timeouts, spurious] = COUNTED;
     [
-        (retransmissions, Some(counted.retransmissions as f64)),
-        (recoveries, Some(counted.recoveries as f64)),
-        (timeouts, Some(counted.timeouts as f64)),
-        (spurious, Some(counted.spurious_timeouts as f64)),
+        (retransmissions, counted.retransmissions.map(|it| it as f64)),
+        (recoveries, counted.recoveries.map(|it| it as f64)),
+        (timeouts, counted.timeouts.map(|it| it as f64)),
+        (spurious, counted.spurious_timeouts.map(|it| it as f64)),
     ]
 }

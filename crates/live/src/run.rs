@@ -173,7 +173,8 @@ fn run_to_end(scenario: &Scenario, options: RunOptions) -> Result<LiveResult, Ru
         captured.finish()?;
     }
     if programs.is_some() {
-        leave_to_programs(&mut hosts);
+        let group = scenario.traffic.last();
+        leave_to_programs(&mut hosts, group.map_or("", |group| group.access().name));
     }
     let wrong = emulator.check_kernel_queues()?;
     let result = result(scenario, emulator, hosts);
@@ -324,14 +325,23 @@ fn run_programs(
 }
 
 /// Leaves out what is known only of the traffic that redtail makes: the programs of the user make that
-/// of the last group.
-fn leave_to_programs(hosts: &mut HostReport) {
+/// of the last group. What is counted of TCP says nothing of programs without a TCP connection, and what
+/// redtail's hosts received is not the goodput of all.
+fn leave_to_programs(hosts: &mut HostReport, group: &str) {
+    let has_tcp = hosts.has_tcp.last().copied().unwrap_or_default();
     if let Some(metrics) = hosts.metrics.last_mut() {
-        metrics.retain(|(metric, _)| COUNTED.contains(metric));
+        metrics.retain(|(metric, _)| has_tcp && COUNTED.contains(metric));
     }
-    if hosts.metrics.len() == 1 {
-        hosts.others.clear();
-    }
+    // Metrics of all groups, such as `goodput` and `phase1.goodput`, and of this one.
+    hosts.others.retain(|(name, _)| {
+        let of = name.rsplit('.').nth(1);
+        let is_phase = |of: &str| {
+            of.strip_prefix("phase")
+                .is_some_and(|it| it.parse::<u32>().is_ok())
+        };
+        of.is_some_and(|of| of != group && !is_phase(of))
+    });
+    hosts.of_programs = true;
 }
 
 /// Makes the namespaces of both sides of each group. With `outside` the receiving hosts of the last
@@ -382,7 +392,8 @@ fn result(scenario: &Scenario, mut emulator: Emulator<'_>, hosts: HostReport) ->
                 .push((format!("{name}.{}", metric.name), value));
         };
         add(HOST_WAIT_MAX, waits[index].as_secs_f64());
-        if group.tcp().is_some() {
+        let by_programs = hosts.of_programs && index + 1 == hosts.metrics.len();
+        if group.tcp().is_some() && (!by_programs || hosts.has_tcp[index]) {
             let (now, before) = (&emulator.counts[index], &emulator.counts_before[index]);
             let received = now.arrived_bytes - before.arrived_bytes;
             add(RECEIVED_RATE, bits_per_second(received, period));

@@ -2,7 +2,8 @@
 //!
 //! An exchange counts if it was requested in the measurement period. Its time runs from the request
 //! to the arrival of the response's last byte, connection set-up included. Distributions are
-//! histograms, so that memory does not grow with the length of a run.
+//! histograms, so that memory does not grow with the length of a run. What has not ended counts too,
+//! also if it began before the period: quantiles take it as at least as long as it has lasted.
 //!
 //! *Slowdown* is that time divided by the least possible time on this path, without queues, losses
 //! or a limiting window: a round trip (two, if the connection had to be opened first), the server's
@@ -36,6 +37,8 @@ static BINS: LazyLock<Bins> = LazyLock::new(|| Bins::new(1e-6, 50.0));
 pub struct Times {
     /// Microseconds.
     histogram: ThreeDigits,
+    /// How long those had lasted that did not end, in microseconds.
+    unfinished: ThreeDigits,
     /// Seconds.
     sum: f64,
     sum_of_squares: f64,
@@ -49,9 +52,21 @@ impl Times {
         self.histogram.record(took.as_ps() / 1_000_000);
     }
 
+    /// One has lasted for this time and not ended.
+    fn record_unfinished(&mut self, lasted: Span) {
+        self.unfinished.record(lasted.as_ps() / 1_000_000);
+    }
+
     /// How many were recorded.
     pub fn count(&self) -> u64 {
         self.histogram.len()
+    }
+
+    /// The share that did not end; `None` if there was nothing.
+    pub fn unfinished(&self) -> Option<f64> {
+        let unfinished = self.unfinished.len();
+        let all = self.count() + unfinished;
+        (all > 0).then(|| unfinished as f64 / all as f64)
     }
 
     /// In seconds.
@@ -66,9 +81,12 @@ impl Times {
         Some(variance.max(0.0).sqrt())
     }
 
-    /// In seconds.
+    /// In seconds, of all, also of those that did not end; `None` if it is beyond what is known of these.
     pub fn quantile(&self, q: f64) -> Option<f64> {
-        (self.count() > 0).then(|| self.histogram.value_at_quantile(q) as f64 * 1e-6)
+        let quantile = self
+            .histogram
+            .quantile_with_unfinished(&self.unfinished, q)?;
+        (self.count() > 0).then_some(quantile as f64 * 1e-6)
     }
 
     fn add(&mut self, other: &Self) {
@@ -83,7 +101,8 @@ impl Times {
 pub struct Answers {
     from: Time,
     by_class: [Times; CLASSES],
-    pages: Times,
+    /// `None` for users who do not load pages.
+    pages: Option<Times>,
     slowdowns: ThreeDigits,
     slowdown_sum: f64,
     open: TimeWeighted,
@@ -104,7 +123,7 @@ pub struct Answers {
 #[allow(missing_docs)] // the names are the metrics'
 pub struct AnswerSummary {
     pub times: Times,
-    pub pages: Times,
+    pub pages: Option<Times>,
     pub slowdown_mean: Option<f64>,
     pub slowdown_p50: Option<f64>,
     pub slowdown_p99: Option<f64>,
@@ -124,7 +143,7 @@ impl Answers {
         Some(Box::new(Self {
             from,
             by_class: std::array::from_fn(|_| Times::default()),
-            pages: Times::default(),
+            pages: matches!(group, TrafficParams::Web(_)).then(Times::default),
             slowdowns: ThreeDigits::default(),
             slowdown_sum: 0.0,
             open: TimeWeighted::new(Time::ZERO, 0.0),
@@ -156,51 +175,84 @@ impl Answers {
         self.open.restart(now);
     }
 
+    /// Whether somebody waits for a response: not for data that was not requested, except for a greeting.
+    fn is_awaited(done: &Done) -> bool {
+        let (request, response) = (done.exchange.request, done.exchange.response);
+        response > 0 && (request > 0 || done.first)
+    }
+
     /// A response from `host` is complete.
     pub fn on_answer(&mut self, done: &Done, host: u32, now: Time) {
-        let (request, response) = (done.exchange.request, done.exchange.response);
-        // Nobody waits for data that was not requested, except for a greeting.
-        let unasked = request == 0 && !done.first;
-        if done.asked < self.from || response == 0 || unasked {
+        if done.asked < self.from || !Self::is_awaited(done) {
             return;
         }
-        let (took, size) = (now - done.asked, done.exchange.response);
-        let class = SIZE_CLASSES.partition_point(|&end| end < size);
+        let took = now - done.asked;
+        let class = SIZE_CLASSES.partition_point(|&end| end < done.exchange.response);
         self.by_class[class].record(took);
-        let rounds = 1.0 + f64::from(u8::from(done.first && self.handshake));
-        let host = host as usize % self.round_trips.len();
-        let round_trip = self.round_trips[host];
-        let rate = self.rates[usize::from(self.reverse[host])];
-        let bytes = size + size.div_ceil(self.mss) * self.header;
-        let least = rounds * round_trip
-            + done.exchange.service.as_secs_f64()
-            + bytes as f64 * 8.0 / rate.as_bps() as f64;
-        let slowdown = took.as_secs_f64() / least;
+        let slowdown = took.as_secs_f64() / self.least(done, host);
         self.slowdown_sum += slowdown;
         self.slowdowns
             .record(nearest_whole(slowdown * SLOWDOWN_UNIT));
     }
 
+    /// The least possible time of an exchange with `host`, in seconds.
+    fn least(&self, done: &Done, host: u32) -> f64 {
+        let size = done.exchange.response;
+        let rounds = 1.0 + f64::from(u8::from(done.first && self.handshake));
+        let host = host as usize % self.round_trips.len();
+        let round_trip = self.round_trips[host];
+        let rate = self.rates[usize::from(self.reverse[host])];
+        let bytes = size + size.div_ceil(self.mss) * self.header;
+        rounds * round_trip
+            + done.exchange.service.as_secs_f64()
+            + bytes as f64 * 8.0 / rate.as_bps() as f64
+    }
+
     /// A page was completed in the time `took`.
     pub fn on_page(&mut self, took: Span, now: Time) {
-        if now >= self.from + took {
-            self.pages.record(took);
+        if now >= self.from + took
+            && let Some(pages) = &mut self.pages
+        {
+            pages.record(took);
         }
     }
 
     /// The measurement ends now, after `period`.
-    pub fn summary(&self, now: Time, period: Span) -> AnswerSummary {
+    ///
+    /// `unfinished` are the exchanges that are not complete, each with its host, and `pages` the times at which the
+    /// pages began that are not complete.
+    pub fn summary(
+        &self,
+        now: Time,
+        period: Span,
+        unfinished: impl Iterator<Item = (Done, u32)>,
+        pages: impl Iterator<Item = Time>,
+    ) -> AnswerSummary {
         let mut times = Times::default();
         self.by_class.iter().for_each(|class| times.add(class));
+        let mut slow = ThreeDigits::default();
+        for (exchange, host) in unfinished.filter(|(exchange, _)| Self::is_awaited(exchange)) {
+            let lasted = now.saturating_since(exchange.asked);
+            times.record_unfinished(lasted);
+            let slowdown = lasted.as_secs_f64() / self.least(&exchange, host);
+            slow.record(nearest_whole(slowdown * SLOWDOWN_UNIT));
+        }
+        let mut whole = self.pages.clone();
+        if let Some(whole) = &mut whole {
+            pages.for_each(|began| whole.record_unfinished(now.saturating_since(began)));
+        }
         let some = |value: f64| (times.count() > 0).then_some(value);
-        let quantile = |q: f64| self.slowdowns.value_at_quantile(q) as f64 / SLOWDOWN_UNIT;
+        let quantile = |q: f64| {
+            let quantile = self.slowdowns.quantile_with_unfinished(&slow, q)?;
+            some(quantile as f64 / SLOWDOWN_UNIT)
+        };
         AnswerSummary {
             slowdown_mean: some(self.slowdown_sum / times.count().max(1) as f64),
-            slowdown_p50: some(quantile(0.5)),
-            slowdown_p99: some(quantile(0.99)),
+            slowdown_p50: quantile(0.5),
+            slowdown_p99: quantile(0.99),
             connections: self.opened,
             connections_mean: self.open.clone().finish(now, period).0,
-            pages: self.pages.clone(),
+            pages: whole,
             times,
         }
     }

@@ -2,11 +2,18 @@
 
 use redtail_core::{Bytes, Metric, Span, Time};
 use redtail_traffic::e_model::mos;
+use redtail_traffic::transfer::{
+    BEGUN, COMPLETED, COMPLETION_TIME_MEAN, COMPLETION_TIME_P50, COMPLETION_TIME_P95,
+    COMPLETION_TIME_P99, ESTABLISHED, FIRST_BYTE_TIME_MEAN, HANDSHAKE_TIME_MEAN,
+};
 use redtail_traffic::voip::{JITTER, LATE, MOS, MOS_MIN, R_FACTOR};
-use redtail_traffic::web::{PAGE_TIME_MEAN, PAGE_TIME_P50, PAGE_TIME_P95, PAGES};
+use redtail_traffic::web::{
+    PAGE_TIME_MEAN, PAGE_TIME_P50, PAGE_TIME_P95, PAGE_TIME_P99, PAGES, PAGES_UNFINISHED,
+};
 use redtail_traffic::{Application, CallEnd, Playout, User, VoipParams, call};
 
 use crate::answers::AnswerSummary;
+use crate::histogram::ThreeDigits;
 use crate::metrics::*;
 use crate::statistics::Delays;
 
@@ -40,45 +47,105 @@ impl Mean {
     }
 }
 
-/// The number of events of one kind, and their total duration.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Times {
+/// What a transfer has reached, at the end of the run or before.
+#[derive(Clone, Copy, Debug)]
+pub struct Moments {
+    /// When it started.
+    pub start: Time,
+    /// When the SYN-ACK reached the sender.
+    pub established: Option<Time>,
+    /// When the receiver delivered the first byte.
+    pub first_byte: Option<Time>,
+    /// When the acknowledgement of the last byte reached the sender.
+    pub completed: Option<Time>,
+}
+
+/// The metrics of the transfers of a group: of those that were in progress at `from` or started later.
+///
+/// `handshake` is whether their connections have one.
+pub fn of_transfers(
+    transfers: impl Iterator<Item = Moments>,
+    handshake: bool,
+    from: Time,
+    now: Time,
+) -> [Value; 9] {
+    let mut times: [Times; 3] = Default::default();
+    for it in transfers {
+        if it.start >= now || it.completed.is_some_and(|at| at < from) {
+            continue;
+        }
+        let ends = [it.established, it.first_byte, it.completed];
+        for (times, end) in times.iter_mut().zip(ends) {
+            match end {
+                Some(end) => times.add(end - it.start),
+                None => times.add_unfinished(now - it.start),
+            }
+        }
+    }
+    let [established, first_byte, completion] = times;
+    [
+        (COMPLETED, completion.share()),
+        (COMPLETION_TIME_MEAN, completion.mean()),
+        (COMPLETION_TIME_P50, completion.quantile(0.5)),
+        (COMPLETION_TIME_P95, completion.quantile(0.95)),
+        (COMPLETION_TIME_P99, completion.quantile(0.99)),
+        (ESTABLISHED, established.share().filter(|_| handshake)),
+        (HANDSHAKE_TIME_MEAN, established.mean()),
+        (BEGUN, first_byte.share()),
+        (FIRST_BYTE_TIME_MEAN, first_byte.mean()),
+    ]
+}
+
+/// The number of events of one kind, and their durations.
+#[derive(Clone, Debug, Default)]
+struct Times {
     all: u32,
     count: u32,
     seconds: f64,
+    /// Nanoseconds.
+    took: ThreeDigits,
+    /// How long those have lasted that have not ended, in nanoseconds.
+    lasted: ThreeDigits,
 }
 
 impl Times {
-    /// Adds an event, which took this time; `None` if it has not ended.
-    pub fn add(&mut self, took: Option<Span>) {
+    /// Adds an event, which took this time.
+    fn add(&mut self, took: Span) {
         self.all += 1;
-        if let Some(took) = took {
-            self.count += 1;
-            self.seconds += took.as_secs_f64();
-        }
+        self.count += 1;
+        self.seconds += took.as_secs_f64();
+        self.took.record(took.as_ps() / 1000);
+    }
+
+    /// Adds an event that has lasted for this time and not ended.
+    fn add_unfinished(&mut self, lasted: Span) {
+        self.all += 1;
+        self.lasted.record(lasted.as_ps() / 1000);
     }
 
     /// The share of events that have ended.
-    pub fn share(&self) -> Option<f64> {
+    fn share(&self) -> Option<f64> {
         (self.all > 0).then(|| f64::from(self.count) / f64::from(self.all))
     }
 
     /// The mean in seconds, over the events that have ended.
-    pub fn mean(&self) -> Option<f64> {
+    fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.seconds / f64::from(self.count))
+    }
+
+    /// In seconds, of all events; `None` if it is beyond what is known of those that have not ended.
+    fn quantile(&self, q: f64) -> Option<f64> {
+        let quantile = self.took.quantile_with_unfinished(&self.lasted, q)?;
+        (self.count > 0).then_some(quantile as f64 * 1e-9)
     }
 }
 
-/// The metrics of the exchanges of a group that has users, of which `unanswered` are not complete.
-pub fn of_answers(summary: &AnswerSummary, unanswered: u64, period: Span) -> Vec<Value> {
-    let (times, pages) = (&summary.times, &summary.pages);
-    let asked = times.count() + unanswered;
+/// The metrics of the exchanges of a group that has users.
+pub fn of_answers(summary: &AnswerSummary, period: Span) -> Vec<Value> {
+    let times = &summary.times;
     let mut values = vec![
         (RESPONSES, Some(times.count() as f64)),
-        (
-            UNANSWERED,
-            (asked > 0).then(|| unanswered as f64 / asked as f64),
-        ),
+        (UNANSWERED, times.unfinished()),
         (
             TRANSACTION_RATE,
             Some(times.count() as f64 / period.as_secs_f64()),
@@ -92,12 +159,14 @@ pub fn of_answers(summary: &AnswerSummary, unanswered: u64, period: Span) -> Vec
         (SLOWDOWN_P50, summary.slowdown_p50),
         (SLOWDOWN_P99, summary.slowdown_p99),
     ];
-    if pages.count() > 0 {
+    if let Some(pages) = &summary.pages {
         values.extend([
             (PAGES, Some(pages.count() as f64)),
+            (PAGES_UNFINISHED, pages.unfinished()),
             (PAGE_TIME_MEAN, pages.mean()),
             (PAGE_TIME_P50, pages.quantile(0.5)),
             (PAGE_TIME_P95, pages.quantile(0.95)),
+            (PAGE_TIME_P99, pages.quantile(0.99)),
         ]);
     }
     values.push((CONNECTIONS, Some(summary.connections as f64)));

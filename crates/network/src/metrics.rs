@@ -143,25 +143,25 @@ metrics! {
     USERS = "users", Count, "Users", "users";
     /// Responses that were requested in the period and arrived before it ended.
     RESPONSES = "responses", Count, "Responses", "responses";
-    /// Requests of the period whose response had not arrived when it ended, divided by all requests of the period.
+    /// Requests whose response had not arrived when the period ended, divided by these and `responses`. Requests of the warm-up that were never answered are among them.
     UNANSWERED = "unanswered", Fraction, "Requests not answered by the end", "unanswered";
     /// `responses` divided by the length of the period.
     TRANSACTION_RATE = "transaction_rate", PerSecond, "Responses per second", "responses";
-    /// Mean of the response times, exact.
+    /// Mean of the response times of `responses`, exact.
     RESPONSE_TIME_MEAN = "response_time_mean", Delay, "Mean response time", "response";
-    /// Standard deviation of the response times, exact.
+    /// Standard deviation of the response times of `responses`, exact.
     RESPONSE_TIME_STD = "response_time_std", Delay, "Standard deviation of response time", "response sd";
-    /// Median of the response times, from a histogram with three significant digits.
+    /// Median of the response times, from a histogram with three significant digits. Requests that were not answered when the period ended [count too](statistics.md#what-did-not-finish); undefined when it lies beyond what they show.
     RESPONSE_TIME_P50 = "response_time_p50", Delay, "Response time, median", "resp. p50";
-    /// 95th percentile of the response times, from the same histogram.
+    /// 95th percentile of the response times, as the median.
     RESPONSE_TIME_P95 = "response_time_p95", Delay, "Response time, 95th percentile", "resp. p95";
-    /// 99th percentile of the response times, from the same histogram.
+    /// 99th percentile of the response times, as the median.
     RESPONSE_TIME_P99 = "response_time_p99", Delay, "Response time, 99th percentile", "resp. p99";
-    /// Response time divided by the smallest possible response time, averaged. The smallest possible time is one round trip without queueing (two if the connection was opened for the request), plus the server's time, plus the transmission time of the response's packets, with headers, at the rate of the slowest link on their path. Slow start alone makes the slowdown more than 1.
+    /// Response time divided by the smallest possible response time, averaged over `responses`. The smallest possible time is one round trip without queueing (two if the connection was opened for the request), plus the server's time, plus the transmission time of the response's packets, with headers, at the rate of the slowest link on their path. Slow start alone makes the slowdown more than 1.
     SLOWDOWN_MEAN = "slowdown_mean", Ratio, "Mean slowdown of responses", "slowdown";
-    /// Median of the slowdown.
+    /// Median of the slowdown, with unanswered requests as in `response_time_p50`.
     SLOWDOWN_P50 = "slowdown_p50", Ratio, "Slowdown of responses, median", "slowdown p50";
-    /// 99th percentile of the slowdown.
+    /// 99th percentile of the slowdown, as the median.
     SLOWDOWN_P99 = "slowdown_p99", Ratio, "Slowdown of responses, 99th percentile", "slowdown p99";
     /// Connections opened in the period.
     CONNECTIONS = "connections", Count, "Connections opened", "opened";

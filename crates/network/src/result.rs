@@ -122,7 +122,8 @@ rows! {
         completion_time_s: f64,
         /// Over the whole run, warm-up included, as the next.
         retransmissions: u64,
-        timeouts: u64,
+        /// NaN where a kernel does not tell.
+        timeouts: f64,
     }
 }
 

@@ -425,8 +425,8 @@ impl Connection {
         [&self.client, &self.server].map(|side| side.sender().longest_wait(now))
     }
 
-    /// The request times of the exchanges that are not complete.
-    pub fn unfinished(&self) -> impl Iterator<Item = Time> + '_ {
+    /// The exchanges that are not complete.
+    pub fn unfinished(&self) -> impl Iterator<Item = Done> + '_ {
         self.exchanges.unfinished()
     }
 }

@@ -74,6 +74,9 @@ pub trait Application {
     /// The measurement period begins: [`report`](Self::report) counts from now on.
     fn start_measuring(&mut self, _now: Time) {}
 
+    /// Tells when each page, or other unit of several exchanges, began that is not complete.
+    fn unfinished_pages(&self, _each: &mut impl FnMut(Time)) {}
+
     /// Reports metrics that only the application can count. The measurement period ends now. Each
     /// metric has a definition, an amount and a divisor. The metric of a group is the sum of the amounts of
     /// its users divided by the sum of their divisors (stalled seconds per second watched); it is

@@ -29,7 +29,7 @@ struct Pending {
     response_end: Option<u64>,
 }
 
-/// An exchange that is complete.
+/// An exchange that was requested, as who measures response times sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
     /// The exchange.
@@ -326,9 +326,12 @@ impl Exchanges {
         self.next_ready
     }
 
-    /// The request times of the exchanges with responses that are not complete.
-    pub fn unfinished(&self) -> impl Iterator<Item = Time> + '_ {
-        let answered = self.pending.iter().filter(|it| it.exchange.response > 0);
-        answered.map(|it| it.asked)
+    /// The exchanges that are not complete.
+    pub fn unfinished(&self) -> impl Iterator<Item = Done> + '_ {
+        self.pending.iter().map(|it| Done {
+            exchange: it.exchange,
+            asked: it.asked,
+            first: it.first,
+        })
     }
 }

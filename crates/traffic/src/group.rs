@@ -193,6 +193,12 @@ macro_rules! traffic_kinds {
                 }
             }
 
+            fn unfinished_pages(&self, each: &mut impl FnMut(Time)) {
+                match self {
+                    $(Self::$user(user) => user.unfinished_pages(each),)+
+                }
+            }
+
             fn report(&self, now: Time, add: &mut impl FnMut(&'static Metric, f64, f64)) {
                 match self {
                     $(Self::$user(user) => user.report(now, add),)+

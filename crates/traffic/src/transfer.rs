@@ -33,11 +33,21 @@ metrics! {
 
     /// Share of the transfers that completed before the period ended. The transfers are those that were in progress when the period began or that started in it.
     COMPLETED = "completed", Fraction, "Transfers completed", "completed";
-    /// Mean time from the start of a transfer until the acknowledgement of the last byte reaches the sender, whether or not it acknowledges the FIN.
+    /// Mean time from the start of a transfer until the acknowledgement of the last byte reaches the sender, whether or not it acknowledges the FIN, over the transfers that completed.
     COMPLETION_TIME_MEAN = "completion_time_mean", Time, "Mean completion time of transfers", "completion";
-    /// Mean time from the start (the first SYN) until the SYN-ACK reaches the sender; undefined without a handshake.
+    /// Median of the completion time, from a histogram with three significant digits. Transfers that had not completed when the period ended [count too](statistics.md#what-did-not-finish); undefined when it lies beyond what they show.
+    COMPLETION_TIME_P50 = "completion_time_p50", Time, "Completion time of transfers, median", "completion p50";
+    /// 95th percentile of the completion time, as the median.
+    COMPLETION_TIME_P95 = "completion_time_p95", Time, "Completion time of transfers, 95th percentile", "completion p95";
+    /// 99th percentile of the completion time, as the median.
+    COMPLETION_TIME_P99 = "completion_time_p99", Time, "Completion time of transfers, 99th percentile", "completion p99";
+    /// Share of the same transfers whose SYN-ACK had reached the sender when the period ended; undefined without a handshake.
+    ESTABLISHED = "established", Fraction, "Transfers with a connection", "established";
+    /// Mean time from the start (the first SYN) until the SYN-ACK reaches the sender, over the transfers of `established`; undefined without a handshake.
     HANDSHAKE_TIME_MEAN = "handshake_time_mean", Time, "Mean handshake time of transfers", "handshake";
-    /// Mean time from the start until the receiver delivers the first byte.
+    /// Share of the same transfers of which the receiver had delivered the first byte when the period ended.
+    BEGUN = "begun", Fraction, "Transfers with a first byte", "begun";
+    /// Mean time from the start until the receiver delivers the first byte, over the transfers of `begun`.
     FIRST_BYTE_TIME_MEAN = "first_byte_time_mean", Time, "Mean time to first byte of transfers", "first byte";
 }
 

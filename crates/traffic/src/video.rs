@@ -305,7 +305,9 @@ impl VideoParams {
             connection: None,
             next: Some(start),
             stop: Some(stop).filter(|at| *at != Time::MAX),
+            begun: false,
             gone: false,
+            left_before: false,
             asked: None,
             rung: 0,
             fetched: Fetched::default(),
@@ -345,8 +347,12 @@ pub struct VideoUser {
     /// When the next segment is requested, if none is pending.
     next: Option<Time>,
     stop: Option<Time>,
+    /// The user has asked for the video.
+    begun: bool,
     /// The user has left.
     gone: bool,
+    /// The same, before the measurement period.
+    left_before: bool,
     /// The pending segment.
     asked: Option<Asked>,
     /// Index of the bitrate of the last segment that arrived; at first the lowest.
@@ -401,6 +407,8 @@ metrics! {
     REBUFFERING_RATIO = "rebuffering_ratio", Fraction, "Share of watching time stalled", "stalled";
     /// Stalls divided by watching time: per user and second, shown per minute. A stall that began before the period adds its time to the ratio, but does not count as an event.
     REBUFFERING_EVENTS = "rebuffering_events", PerMinute, "Stalls per user", "stalls";
+    /// Users whose playback had not started when the period ended or when they left in it, divided by all users who had asked for their video and not left before the period. They have no startup delay, and no watching time.
+    NOT_STARTED = "not_started", Fraction, "Users whose video never started", "not started";
     /// From the first request to the start of playback, over the users whose playback first started in the period: with a warm-up longer than all starts it is undefined.
     STARTUP_DELAY_MEAN = "startup_delay_mean", Time, "Mean startup delay of videos", "startup";
     /// Bitrate, weighted by length, of the segments that arrived in the period. With `variation` it is the nominal one.
@@ -425,6 +433,7 @@ impl Application for VideoUser {
             }
         }
         if self.next.take_if(|at| *at <= now).is_some() {
+            self.begun = true;
             let level = self.playback.advance(now);
             self.ask(level, network);
         }
@@ -454,6 +463,7 @@ impl Application for VideoUser {
     }
 
     fn start_measuring(&mut self, now: Time) {
+        self.left_before = self.gone;
         self.playback.start_measuring(now);
         self.fetched = Fetched::default();
     }
@@ -466,6 +476,9 @@ impl Application for VideoUser {
         add(REBUFFERING_EVENTS, figures.stalls as f64, watched);
         let delay = figures.startup_delay.map(Span::as_secs_f64);
         let started = f64::from(u8::from(delay.is_some()));
+        let here = f64::from(u8::from(self.begun && !self.left_before));
+        let waits = f64::from(u8::from(!self.playback.has_started()));
+        add(NOT_STARTED, here * waits, here);
         add(STARTUP_DELAY_MEAN, delay.unwrap_or(0.0), started);
         add(BITRATE_MEAN, self.fetched.bits, self.fetched.seconds);
         add(BITRATE_SWITCHES, self.fetched.switches as f64, watched);

@@ -507,12 +507,16 @@ metrics! {
 
     /// Web pages that began in the period and were complete before it ended.
     PAGES = "pages", Count, "Pages completed", "pages";
+    /// Web pages that were not complete when the period ended, divided by these and `pages`. Pages that began in the warm-up and never became complete are among them.
+    PAGES_UNFINISHED = "pages_unfinished", Fraction, "Pages not complete by the end", "unfinished";
     /// Mean time from the beginning of a web page to its last object, over the pages that began in the period and were complete before it ended.
     PAGE_TIME_MEAN = "page_time_mean", Time, "Mean page time", "page";
-    /// Median of the page time, from a histogram with three significant digits.
+    /// Median of the page time, from a histogram with three significant digits. Pages that were not complete when the period ended [count too](statistics.md#what-did-not-finish); undefined when it lies beyond what they show.
     PAGE_TIME_P50 = "page_time_p50", Time, "Page time, median", "page p50";
-    /// 95th percentile of the page time, from the same histogram.
+    /// 95th percentile of the page time, as the median.
     PAGE_TIME_P95 = "page_time_p95", Time, "Page time, 95th percentile", "page p95";
+    /// 99th percentile of the page time, as the median.
+    PAGE_TIME_P99 = "page_time_p99", Time, "Page time, 99th percentile", "page p99";
 }
 
 impl Application for WebUser {
@@ -563,5 +567,9 @@ impl Application for WebUser {
         } else if page.waiting == 0 {
             self.end_page(index, network);
         }
+    }
+
+    fn unfinished_pages(&self, each: &mut impl FnMut(Time)) {
+        self.pages.iter().for_each(|page| each(page.began));
     }
 }

@@ -6,6 +6,7 @@ look like:
 
 - **One observation.** The replications of one side are copies of one run (`copies`), or there is
   one replication: no interval, no p-value, no verdict.
+- **Not comparable.** Much of what one side measures did not finish (`censoring`): no verdict.
 - **Equal.** All differences are zero.
 - **Student.** At most half of the differences are equal to each other: the paired t-test.
 - **Signs.** More than half of them are equal to each other, so that their spread says nothing: the
@@ -28,7 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from redtail.analysis import copies, rare
+from redtail.analysis import censoring, copies, rare
 from redtail.analysis.stats import Estimate, estimate, holm, p_zero_mean, t_quantile
 
 if TYPE_CHECKING:
@@ -271,6 +272,11 @@ def why_unjudged(metric: str, first: CaseResult, second: CaseResult) -> Unjudged
         if case.copies:
             where = f"'{case.title}': " if case.title else ""
             return Unjudged("one observation", f"{where}{copies.reason(case.copies)}")
+    for case in (first, second):
+        why = censoring.why_incomparable(metric, case.values)
+        if why is not None:
+            where = f"'{case.title}': " if case.title else ""
+            return Unjudged("not comparable", f"{where}{metric}: {why}")
     return None
 
 

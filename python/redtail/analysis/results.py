@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from redtail import metrics as names
 from redtail import quantities, selection
+from redtail.analysis import censoring, copies, distributions, lockstep
 from redtail.analysis import compare as comparing
-from redtail.analysis import copies, distributions, lockstep
 from redtail.analysis import flows as flow_tables
 from redtail.analysis.along import changing_along
 from redtail.analysis.compare import Comparisons
@@ -178,13 +178,17 @@ class CaseResult:
             self.column(name) if isinstance(self.runs, CaseRuns) else self.values(name)
         )
         if self.copies:
-            return Estimate(found.mean, None, min(found.n, 1), copies.reason(self.copies))
+            found = Estimate(found.mean, None, min(found.n, 1), copies.reason(self.copies))
+            return censoring.estimated(name, found, self.values)
         why = why_no_interval(name, self.sharing, found.n, self.values)
-        return found if why is None else found.without_interval(why)
+        found = found if why is None else found.without_interval(why)
+        return censoring.estimated(name, found, self.values)
 
     def metric(self, name: str) -> Estimate:
         """Return the estimate of a metric; one without any value when it is undefined here."""
-        return self.metrics.get(name, estimate([]))
+        if name in self.metrics:
+            return self.metrics[name]
+        return censoring.estimated(name, estimate([]), self.values)
 
     def values(self, name: str) -> list[float]:
         """Return a metric replication by replication; NaN where it is undefined."""
@@ -430,13 +434,26 @@ class Results:
             SpecError: there is no such metric; the message has the nearest names.
         """
         chosen = selection.split(metrics)
-        return selection.select(
+        found = selection.select(
             self.metric_names,
             chosen or self.report,
             links=self.links,
             # What [report] names was checked before the runs; some may have no value in any.
             lenient=not chosen,
         )
+        if chosen or self.report:
+            return found
+        return [name for name in found if self._tells(name)]
+
+    def _tells(self, name: str) -> bool:
+        """Return whether a metric that nobody asked for is worth a column.
+
+        A share of what did not finish is not where everything did.
+        """
+        found = [case.metric(name) for case in self.cases]
+        if censoring.is_beside(name):
+            return any(each.unfinished for each in found)
+        return not censoring.says_nothing(name, [each.mean for each in found])
 
     @cached_property
     def phases(self) -> tuple[int, ...]:
@@ -527,6 +544,7 @@ class Results:
             field("ci95", pa.float64(), description="half-width of the 95 % interval"),
             field("n", pa.uint32(), description="replications with a value"),
             field("no_interval", pa.string(), description="why there is no interval"),
+            field("unfinished", pa.float64(), unit="1", description="share that did not finish"),
         ]
         repeated += [
             [name for name, _, _ in estimates],
@@ -535,6 +553,7 @@ class Results:
             [found.ci95 for _, _, found in estimates],
             [found.n for _, _, found in estimates],
             [found.no_interval for _, _, found in estimates],
+            [found.unfinished for _, _, found in estimates],
         ]
         return table_of(repeated, fields, self.provenance.metadata(FORMAT))
 
@@ -1066,8 +1085,9 @@ class Results:
 
         The number of this format, the version of redtail, the backend that made the runs, what
         they depend on, the seed, the unit of each metric, and per case: `factors`, `labels`,
-        `metrics` (each `mean`, `ci95`, `n`, and where `ci95` is null `no_interval`, which says
-        why), `consecutive_loss_exceeds`, the probability that a loss event at the first `queue` has
+        `metrics` (each `mean`, `ci95`, `n`, where `ci95` is null `no_interval`, which says why, and
+        of times `unfinished`, the share that did not finish), `consecutive_loss_exceeds`, the
+        probability that a loss event at the first `queue` has
         more than `losses` losses, and `consecutive_loss_exceeds_at`, the same for each queue.
         """
         return json.dumps(self.as_json(), indent=2, ensure_ascii=False, allow_nan=False)

@@ -62,6 +62,8 @@ class Estimate:
         least: the smallest value, where there is no interval because more than half are equal; NaN
             otherwise.
         most: the largest value, likewise.
+        unfinished: of a time, the share of what had not finished, the mean over replications; None
+            where nothing could be left out (`analysis.censoring`).
     """
 
     mean: float
@@ -72,6 +74,7 @@ class Estimate:
     mostly: float | None = dataclasses.field(default=None, compare=False, repr=False)
     least: float = dataclasses.field(default=math.nan, compare=False, repr=False)
     most: float = dataclasses.field(default=math.nan, compare=False, repr=False)
+    unfinished: float | None = dataclasses.field(default=None, compare=False, repr=False)
 
     @property
     def low(self) -> float:
@@ -98,7 +101,8 @@ class Estimate:
         """Return the estimate as JSON has it, where NaN is null.
 
         `no_interval` is there when `ci95` is null, and says why; `mostly` is there when more than
-        half of the replications have this value and others have not.
+        half of the replications have this value and others have not; `unfinished` is there for
+        times, and is the share that did not finish.
         """
         found: dict[str, float | int | str | None] = {
             "mean": None if math.isnan(self.mean) else self.mean,
@@ -109,6 +113,8 @@ class Estimate:
             found["no_interval"] = self.no_interval
         if self.mostly is not None:
             found["mostly"] = self.mostly
+        if self.unfinished is not None:
+            found["unfinished"] = self.unfinished
         return found
 
     def without_interval(self, why: str) -> Estimate:

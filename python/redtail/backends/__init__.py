@@ -6,7 +6,7 @@ its name, so that a worker in another process finds the same one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -57,6 +57,15 @@ class Backend(Protocol):
     @property
     def at_once(self) -> int | None:
         """How many runs may be made at the same time; None for as many as are asked for."""
+        ...
+
+    @property
+    def own_metrics(self) -> Collection[str]:
+        """Which metrics of a run only this backend has, as `Definition.of` names them."""
+        ...
+
+    def lacks(self, metric: str) -> bool:
+        """Say whether runs do not measure a metric that simulated runs have."""
         ...
 
     def identity(self) -> str:

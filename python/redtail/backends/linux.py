@@ -38,6 +38,7 @@ class Linux(RealTcp):
     kind = "linux"
     kernel_queues = True
     at_once = None
+    own_metrics = ("runs in real time", "runs in a virtual machine")
 
     def __init__(self, kernel: str | None = None) -> None:
         self.kernel = kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from redtail import _engine
@@ -58,6 +58,7 @@ class RealTcp:
     """
 
     kernel_queues = False
+    own_metrics: Collection[str] = ("runs in real time",)
 
     @property
     def name(self) -> str:

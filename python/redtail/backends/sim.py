@@ -20,6 +20,11 @@ class Sim:
 
     name = _engine.BACKEND
     at_once = None
+    own_metrics: Sequence[str] = ()
+
+    def lacks(self, metric: str) -> bool:
+        """Return that it measures all that simulated runs have."""
+        return False
 
     def identity(self) -> str:
         """Return the hash of the engine's code."""

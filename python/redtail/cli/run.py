@@ -135,8 +135,12 @@ def run(
 
     if form is not None:
         form = form_alone(form, as_json)
-    checked = experiment.check if dry_run else experiment.prepare
-    plan = checked(file, **given)
+    makes = backends.with_kernel(backend or "linux", kernel) if kernel else backend
+    plan = (
+        experiment.check(file, **given)
+        if dry_run
+        else experiment.prepare(file, backend=makes, **given)
+    )
     if kernel is not None:
         backend = backends.with_kernel(backend or plan.backend or "linux", kernel)
     for text in plan.warnings:

@@ -28,6 +28,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 
 from redtail import escape
+from redtail.analysis import censoring
 from redtail.analysis.stats import interval_in_words
 from redtail.errors import SpecError, StoreError
 from redtail.files import is_file_name
@@ -450,6 +451,9 @@ def meaning_of_bars(found: Iterable[Estimate], what: str = "mean", *, paired: bo
     text = f"{what} and its {interval_in_words(paired=paired)}, {text}"
     if any(unsure(each) for each in found):
         text += "; hollow: no interval can be given"
+    most = max((each.unfinished or 0.0 for each in found), default=0.0)
+    if most > 0:
+        text += f"; up to {censoring.percent(most)} did not finish when the runs ended"
     return text
 
 

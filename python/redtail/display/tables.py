@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from redtail import escape, selection
 from redtail import metrics as names
+from redtail.analysis import censoring
 from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate
 from redtail.store import runs
@@ -81,13 +82,17 @@ def summary_tables(
     parts = [columns]
     # Means that describe no replication: the metric, its case, the estimate.
     odd: list[tuple[str, CaseResult, Estimate]] = []
+    timed: list[tuple[str, Estimate]] = []
     # No gap is needed behind the last column.
     room = least = width + _GAP - 1 - sum(_width(head, texts) for head, _, texts in labels)
     for name in shown_metrics(results, prefixes, metrics):
         found = [case.metric(prefix + name) for case, prefix in rows]
         known = [each.mean for each in found if not math.isnan(each.mean)]
         about = names.readable(names.describe(name), known)
-        texts = [shown(each, about.scale) for each in found]
+        texts = [
+            censoring.cell(prefix + name, each, about.scale)
+            for (_, prefix), each in zip(rows, found, strict=True)
+        ]
         odd += [
             (name, case, each)
             for (case, _), each, text in zip(rows, found, texts, strict=True)
@@ -102,9 +107,12 @@ def summary_tables(
             parts.append(columns)
             room = least - _width(head, texts)
         columns.append((head, "right", texts))
+        timed += [(name, each) for each in found]
 
     unsure = any("±?" in text for part in parts for _, _, texts in part for text in texts)
     caption = _caption(results, _UNSURE if unsure else "") + _no_run(odd)
+    replications = max((len(case.runs) for case in results.cases), default=0)
+    caption += "".join(f"\n{escape.name(text)}" for text in censoring.notes(timed, replications))
     return [
         _table(
             [*labels, *part],
@@ -172,7 +180,7 @@ def shown_metrics(
     """Return the names of the metrics that a table has.
 
     What has no value in any case is left out if it was not asked for, and so are marks where there
-    are none.
+    are none. A time of which nothing finished is kept.
 
     Args:
         results: what is shown.
@@ -184,9 +192,10 @@ def shown_metrics(
     """
     found = []
     for name in results.select(metrics):
-        means = [case.metric(prefix + name).mean for case in results.cases for prefix in prefixes]
-        known = [mean for mean in means if not math.isnan(mean)]
+        cells = [case.metric(prefix + name) for case in results.cases for prefix in prefixes]
+        known = [each.mean for each in cells if not math.isnan(each.mean)]
         absent = not known or (names.base(name) == "mark" and not any(known))
+        absent = absent and not any(each.unfinished for each in cells)
         if not absent or name in metrics:
             found.append(name)
     return found

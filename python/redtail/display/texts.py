@@ -94,9 +94,20 @@ def of_results(
     prefixes = {"all": "", **{str(number): f"phase{number}." for number in numbers}}
     heads = [*results.factors, *(["phase"] if numbers else [])]
     chosen = shown_metrics(results, [*prefixes.values()], metrics)
+    # Times of which something may not have finished.
+    timed = {
+        name
+        for name in chosen
+        if any(
+            case.metric(prefix + name).unfinished is not None
+            for case in results.cases
+            for prefix in prefixes.values()
+        )
+    }
     for name in chosen:
         unit = names.describe(name).unit
         heads += [_with_unit(name, unit), _with_unit(f"{name} ci95", unit), f"{name} n"]
+        heads += [f"{name} unfinished"] if name in timed else []
     rows: list[list[str | float | int | None]] = []
     for case in results.cases:
         for phase, prefix in prefixes.items():
@@ -107,6 +118,7 @@ def of_results(
             for name in chosen:
                 found = case.metric(prefix + name if prefix else name)
                 row += [None if math.isnan(found.mean) else found.mean, found.ci95, found.n]
+                row += [found.unfinished] if name in timed else []
             rows.append(row)
     return csv(heads, rows)
 

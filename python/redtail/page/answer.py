@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from redtail import escape
 from redtail import metrics as names
+from redtail.analysis import censoring
 from redtail.analysis.digits import shown
 from redtail.analysis.paired import LEVEL, MOST_NEEDED
 
@@ -105,6 +106,8 @@ def _measured(case: CaseResult, metrics: Sequence[str]) -> list[Line]:
         if not math.isnan(estimate.mean):
             about = names.describe(name)
             text = f"{shown(estimate, about.scale)} {about.shown_unit}".strip()
+            if estimate.unfinished and estimate.unfinished > censoring.BOUND:
+                text += f"; {censoring.percent(estimate.unfinished)} did not finish"
             found.append(Line(names.title_of(name), "", text))
     return found
 

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import escape, quantities, selection
 from redtail import metrics as names
+from redtail.analysis import censoring, places
 from redtail.analysis import compare as comparing
-from redtail.analysis import places
 from redtail.analysis.along import changing_along
-from redtail.analysis.digits import shown
 from redtail.analysis.stats import estimate
 from redtail.errors import RedtailError, StoreError
 from redtail.page import answer, curves, network
@@ -144,7 +143,9 @@ def _chosen(results: Results, metrics: Sequence[str]) -> list[str]:
     found = []
     for name in results.select(metrics):
         means = [case.metric(name).mean for case in results.cases]
-        if all(map(math.isnan, means)) or (name == "mark" and not any(means)):
+        unfinished = any(case.metric(name).unfinished for case in results.cases)
+        absent = all(map(math.isnan, means)) and not unfinished
+        if absent or (name == "mark" and not any(means)):
             continue
         found.append(name)
     return found or list(results.metric_names[:_DECIDE])
@@ -199,9 +200,10 @@ def _rounded(value: float | None, scale: float = 1.0) -> float | None:
     return float(f"{value * scale:.{_DIGITS}g}")
 
 
-def _cell(found: Estimate, scale: float) -> list[Any]:
+def _cell(name: str, found: Estimate, scale: float) -> list[Any]:
     """Return an estimate as mean, half-width, number of values, and the text of a table."""
-    return [_rounded(found.mean, scale), _rounded(found.ci95, scale), found.n, shown(found, scale)]
+    text = censoring.cell(name, found, scale)
+    return [_rounded(found.mean, scale), _rounded(found.ci95, scale), found.n, text]
 
 
 def _data(
@@ -238,7 +240,7 @@ def _data(
             for name in wanted
         ],
         "estimates": [
-            [_cell(case.metric(name), names.describe(name).scale) for case in results.cases]
+            [_cell(name, case.metric(name), names.describe(name).scale) for case in results.cases]
             for name in wanted
         ],
         "runs": [
@@ -307,7 +309,7 @@ def _path_delay(results: Results) -> tuple[dict[str, Any], list[Any], list[Any]]
     }
     return (
         metric,
-        [_cell(estimate(each), about.scale) for each in values],
+        [_cell("", estimate(each), about.scale) for each in values],
         [[_rounded(value, about.scale) for value in each] for each in values],
     )
 
@@ -355,7 +357,7 @@ def _differences(
             row: list[Any] = [None] * cases
             for case, difference in results.differences(name, factor=factor, baseline=label):
                 if not math.isnan(difference.mean):
-                    *numbers, text = _cell(difference, scale)
+                    *numbers, text = _cell(name, difference, scale)
                     row[place[id(case)]] = [*numbers, answer.signed(text)]
             of_label[escape.name(name)] = row
     return found

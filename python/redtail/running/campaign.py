@@ -73,11 +73,14 @@ class Campaign:
         They run one after the other. The next one begins before the last runs of one have ended.
         """
         checking, running = split(options)
-        plans = self._plans(lambda source: experiment.prepare(source, **checking, load=False))
+        backend = running.get("backend")
+        plans = self._plans(
+            lambda source: experiment.prepare(source, backend=backend, load=False, **checking)
+        )
         for (name, plan), (_, source) in zip(plans.items(), self._named, strict=True):
             # No code is executed before all experiments are known to be valid.
             if plan.code:
-                plans[name] = experiment.prepare(source, **checking)
+                plans[name] = experiment.prepare(source, backend=backend, **checking)
         for plan in plans.values():
             for text in plan.warnings:
                 warnings.warn(f"{plan.name}: {text}", RedtailWarning, stacklevel=2)

@@ -160,7 +160,7 @@ def run(source: Source, **options: Unpack[RunOptions]) -> Results:
         Cancelled: it was interrupted; what was finished is kept.
     """
     checking, running = split(options)
-    plan = experiment.prepare(source, **checking)
+    plan = experiment.prepare(source, backend=running.get("backend"), **checking)
     for text in plan.warnings:
         warnings.warn(text, RedtailWarning, stacklevel=2)
     results = execute(plan, **running)

@@ -86,9 +86,10 @@ impl Connection {
         self.client.read
     }
 
-    /// The request times of the exchanges that are not complete.
-    pub fn unfinished(&self) -> impl Iterator<Item = Time> + '_ {
-        self.exchanges.unfinished()
+    /// The exchanges that are not complete, each with the host that serves.
+    pub fn unfinished(&self) -> impl Iterator<Item = (Done, u32)> + '_ {
+        let host = self.at.host as u32;
+        self.exchanges.unfinished().map(move |it| (it, host))
     }
 }
 

@@ -2,17 +2,14 @@
 
 use redtail_core::{Span, Time};
 use redtail_network::answers::Answers;
-use redtail_network::group_report::{self, Times, Value, bits_per_second};
+use redtail_network::group_report::{self, Moments, Value, bits_per_second};
 use redtail_network::histograms::ONE_WAY_DELAY;
 use redtail_network::metrics::*;
 use redtail_network::report::{self, full_name};
 use redtail_network::result::{Histograms, RunResult, Transfers};
 use redtail_network::statistics::Shares;
 
-use redtail_traffic::transfer::{
-    COMPLETED, COMPLETION_TIME_MEAN, FIRST_BYTE_TIME_MEAN, HANDSHAKE_TIME_MEAN,
-};
-use redtail_traffic::{CallEnd, TrafficParams};
+use redtail_traffic::{Application, CallEnd, TrafficParams};
 use redtail_transport::SenderCounters;
 
 use super::Engine;
@@ -155,11 +152,7 @@ impl Engine<'_> {
         count(SPURIOUS_FAST_RETRANSMITS, done.spurious_fast_retransmits);
         count(ECN_REDUCTIONS, done.ecn_reductions);
         if let TrafficParams::Transfer(_) = &self.scenario.traffic[group] {
-            let [handshake, first_byte, completion] = self.transfer_times(group);
-            add((COMPLETED, completion.share()));
-            add((COMPLETION_TIME_MEAN, completion.mean()));
-            add((HANDSHAKE_TIME_MEAN, handshake.mean()));
-            add((FIRST_BYTE_TIME_MEAN, first_byte.mean()));
+            self.transfer_times(group).into_iter().for_each(&mut *add);
         }
         let (longest, stalled) = self.waits(group);
         add((DUPLICATE_ACKS, Some(done.duplicate_acks as f64)));
@@ -171,12 +164,20 @@ impl Engine<'_> {
     fn report_users(&self, group: usize, answers: &Answers, add: &mut impl FnMut(Value)) {
         let users = self.scenario.traffic[group].access().flows;
         add((USERS, Some(f64::from(users))));
-        let summary = answers.summary(self.now, self.period());
-        let values = group_report::of_answers(&summary, self.unanswered(group), self.period());
-        values.into_iter().for_each(&mut *add);
         let slots = self.ends.flows.users.iter();
         let slots = slots.filter(|user| user.group as usize == group);
         let programs = slots.map(|user| user.program.as_deref().expect("nobody is at work"));
+        let mut pages = Vec::new();
+        for program in programs.clone() {
+            program.unfinished_pages(&mut |began| pages.push(began));
+        }
+        let connections = self.ends.flows.connections.iter();
+        let of_group = connections.filter(|(_, it)| it.at.group as usize == group);
+        let unfinished =
+            of_group.flat_map(|(_, it)| it.unfinished().map(|each| (each, it.at.host)));
+        let summary = answers.summary(self.now, self.period(), unfinished, pages.into_iter());
+        let values = group_report::of_answers(&summary, self.period());
+        values.into_iter().for_each(&mut *add);
         group_report::of_users(programs, self.now)
             .into_iter()
             .for_each(add);
@@ -240,34 +241,21 @@ impl Engine<'_> {
         self.scenario.duration - self.scenario.warmup
     }
 
-    /// Exchanges of a group that were requested in the measurement period and are not complete.
-    fn unanswered(&self, group: usize) -> u64 {
-        let connections = self.ends.flows.connections.iter();
-        let of_group = connections.filter(|(_, it)| it.at.group as usize == group);
-        let asked = of_group.flat_map(|(_, it)| it.unfinished());
-        asked.filter(|at| *at >= self.ends.measure_from).count() as u64
-    }
-
-    /// The times of the transfers of a group that had not completed when the measurement began:
-    /// from the start to the SYN-ACK, to the delivery of the first byte, and to the acknowledgement
-    /// of the last byte.
-    fn transfer_times(&self, group: usize) -> [Times; 3] {
-        let mut times = [Times::default(); 3];
-        for sender in &self.ends.flows.senders[self.ends.flows.tcp_of(group)] {
+    /// The metrics of the transfers of a group.
+    fn transfer_times(&self, group: usize) -> [Value; 9] {
+        let senders = &self.ends.flows.senders[self.ends.flows.tcp_of(group)];
+        let transfers = senders.iter().map(|sender| {
             let moments = self.ends.flows.moments.of(sender.flow);
-            if moments
-                .completed
-                .is_some_and(|at| at < self.ends.measure_from)
-            {
-                continue;
+            Moments {
+                start: self.ends.flows.start(sender.flow, self.scenario),
+                established: moments.established,
+                first_byte: moments.first_byte,
+                completed: moments.completed,
             }
-            let start = self.ends.flows.start(sender.flow, self.scenario);
-            let ends = [moments.established, moments.first_byte, moments.completed];
-            for (times, end) in times.iter_mut().zip(ends) {
-                times.add(end.map(|end| end - start));
-            }
-        }
-        times
+        });
+        let tcp = self.scenario.traffic[group].tcp();
+        let handshake = tcp.is_some_and(|tcp| tcp.params.handshake);
+        group_report::of_transfers(transfers, handshake, self.ends.measure_from, self.now)
     }
 
     /// A row for each sized transfer, in the order of the flows.
@@ -292,7 +280,7 @@ impl Engine<'_> {
             rows.first_byte_time_s.push(since(moments.first_byte));
             rows.completion_time_s.push(since(moments.completed));
             rows.retransmissions.push(done.retransmissions);
-            rows.timeouts.push(done.timeouts);
+            rows.timeouts.push(done.timeouts as f64);
         }
         rows
     }

@@ -110,7 +110,7 @@ tcp = {{ delayed_ack = false, initial_window = 2 }}
     assert_eq!(rows.completion_time_s[0], seconds(handshake + DATA + BACK));
     assert_eq!(rows.handshake_time_s[1], seconds(handshake + 45_714_286));
     assert_eq!(rows.retransmissions, [0, 0]);
-    assert_eq!(rows.timeouts, [0, 0]);
+    assert_eq!(rows.timeouts, [0.0, 0.0]);
 }
 
 #[test]

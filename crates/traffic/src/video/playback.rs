@@ -30,6 +30,8 @@ pub struct Playback {
     at: Time,
     /// When the user asked for the video.
     asked: Time,
+    /// It has started, now or before.
+    started: bool,
     /// The buffer holds all that is left of the video.
     complete: bool,
     /// What was counted since the measurement began.
@@ -58,6 +60,7 @@ impl Playback {
             level: Span::ZERO,
             at: now,
             asked: now,
+            started: false,
             complete: false,
             figures: Figures::default(),
         }
@@ -98,12 +101,18 @@ impl Playback {
         match self.state {
             PlaybackState::Waiting if enough => {
                 self.state = PlaybackState::Playing;
+                self.started = true;
                 self.figures.startup_delay = Some(now - self.asked);
             }
             PlaybackState::Stalled if enough => self.state = PlaybackState::Playing,
             _ => {}
         }
         self.level
+    }
+
+    /// Whether it has ever started.
+    pub fn has_started(&self) -> bool {
+        self.started
     }
 
     /// Ends playback, because the user leaves.
