@@ -262,6 +262,6 @@ def test_the_choice_of_metrics_knows_the_backend(backend: str) -> None:
     with pytest.raises(redtail.SpecError, match="no run has 'wakeup_error_p99'"):
         selection.of_plan(plan, [name])
     scenario = json.loads(plan.example(0))
-    assert ("idle_share" in Measured.of([scenario], backend=backend).names) == (
-        backend == "linux-tcp"
-    )  # type: ignore[union-attr]
+    known = Measured.of([scenario], backend=backend)
+    assert known is not None
+    assert ("idle_share" in known.names) == (backend == "linux-tcp")
