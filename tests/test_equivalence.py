@@ -144,8 +144,8 @@ def test_holm_counts_all_tests_of_equality(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("texts", "said"),
     [
-        ("2", "not a share; accepted|not a tolerance"),
-        ("5 ms", "not a tolerance|not a share"),
+        ("2", "'2': not a margin for all metrics; accepted: a share above 0"),
+        ("5 points", "'5 points': not a margin for all metrics"),
         ("0 %", "accepted: a share above 0"),
         (["2 %", "3 %"], "a margin of all is given twice"),
         ("goodput=5 ms", "not a tolerance of goodput"),

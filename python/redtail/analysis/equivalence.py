@@ -18,7 +18,6 @@ Biopharmaceutics 15 (1987) 657-680.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 from redtail import metrics as names
@@ -76,12 +75,7 @@ class Margins:
             if names.base(key) in names.METRICS:
                 parse(key, value, where)
             elif not key:
-                found = parse("fairness", value, where)  # a share can be of any metric
-                if found.absolute is not None:
-                    raise SpecError(
-                        f"{where}{value!r}: not a share; accepted: a share above 0 such as '2 %', "
-                        "or METRIC=VALUE such as 'loss=0.2 points'"
-                    )
+                _require_share(value, where)
             self._texts[key] = value
 
     def refuse_unknown(self, known: Iterable[str]) -> None:
@@ -103,6 +97,14 @@ class Margins:
         return None if text is None else parse(metric, text, self.where)
 
 
-def allowed(margin: Tolerance | None, reference: float) -> float:
-    """Return the largest difference within a margin; NaN without one or without a reference."""
-    return math.nan if margin is None else margin.allowed(reference)
+def _require_share(text: str, where: str) -> None:
+    """Refuse a margin for all metrics that is not a share, which alone suits each of them."""
+    try:
+        found = parse("fairness", text)  # of a ratio, which has no other unit
+    except SpecError:
+        found = None
+    if found is None or found.absolute is not None:
+        raise SpecError(
+            f"{where}{text!r}: not a margin for all metrics; accepted: a share above 0 such as "
+            "'2 %', or METRIC=VALUE such as 'loss=0.2 points'"
+        )
