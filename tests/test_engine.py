@@ -139,6 +139,7 @@ def test_time_series_are_recorded_on_request(quick: Results) -> None:
 
 TRANSFERS = """
 name = "Transfers"
+host_jitter = "0 s"
 duration = "3 s"
 replications = 2
 [bottleneck]

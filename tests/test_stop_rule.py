@@ -290,7 +290,14 @@ def test_metrics_of_runs_are_among_those_that_can_be() -> None:
     elsewhere = ("queues", "runs in real time", "runs in a virtual machine")
     listed = {each.name for each in names.DEFINITIONS if not each.of.startswith(elsewhere)}
     # No transfer of the examples is over so soon, no wire loses packets, and results add the load.
-    assert listed - seen == {"completion_time_mean", "random_loss", "offered_load"}
+    assert listed - seen == {
+        "completion_time_mean",
+        "completion_time_p50",
+        "completion_time_p95",
+        "completion_time_p99",
+        "random_loss",
+        "offered_load",
+    }
 
 
 def test_runs_that_fail_are_left_out_and_not_tried_again(

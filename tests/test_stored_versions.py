@@ -18,6 +18,7 @@ import redtail
 from redtail import _engine, experiment, packing
 from redtail.analysis.results import JSON_FORMAT
 from redtail.cli import app
+from redtail.papers import report
 from redtail.store import folders, index, segments
 
 from conftest import ROOT
@@ -156,7 +157,7 @@ def test_the_page_of_formats_has_the_numbers_that_are_written() -> None:
         "folder of a run, `manifest.json`": str(folders.FORMAT),
         "segment, `segments/HASH.parquet`": str(segments.FORMAT),
         "archive of `redtail pack`, `pack.json`": str(packing.FORMAT),
-        "output of `--json`": str(JSON_FORMAT),
+        "output of `--json`": f"{JSON_FORMAT}; of `redtail reproduce` {report.JSON_FORMAT}",
     }
     assert _engine.schema()["properties"]["format"]["enum"] == [experiment.FORMAT]
 

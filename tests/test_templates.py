@@ -58,7 +58,9 @@ def test_every_template_runs_and_measures_what_its_table_shows(name: str, tmp_pa
     assert results.report
     for case in results.cases:
         for metric in results.report:
-            assert math.isfinite(case.metric(metric).mean), f"{case.title}: {metric}"
+            found = case.metric(metric)
+            # A run that is so short shows no high quantile of what did not finish.
+            assert math.isfinite(found.mean) or found.unfinished, f"{case.title}: {metric}"
 
 
 @pytest.mark.parametrize("name", templates.names())

@@ -28,6 +28,9 @@ from redtail.papers.reproduction import (
 if TYPE_CHECKING:
     from rich.table import Table
 
+JSON_FORMAT = 2
+"""Version of what `redtail reproduce --json` prints."""
+
 _SIGNS = {Answer.YES: "+", Answer.NO: "−", Answer.UNDECIDED: "?"}
 _SIGNS_TEXT = (
     "+: all numbers of a check are within their bounds; −: one or more are outside; ?: none is "
@@ -110,7 +113,7 @@ def counts(done: Reproduction) -> str:
 def as_json(done: Reproduction) -> dict[str, Any]:
     """Return everything as plain Python objects."""
     return {
-        "format": 2,
+        "format": JSON_FORMAT,
         "paper": done.paper.name,
         "title": done.paper.title,
         "scale": done.scale,

@@ -150,9 +150,9 @@ fn traffic(kind: &str) -> &'static str {
         "transactions" => {
             "users = 20\nrequest = \"100 B\"\nresponse = \"30 kB\"\nthink = \"100 ms\""
         }
-        "web" => "users = 12\nmodel = \"http1\"",
+        "web" => "users = 6\nmodel = \"http1\"",
         "video" => "users = 3\nstart = \"uniform 5..15 s\"",
-        "arrivals" => "users = 1\ngap = \"exponential mean 100 ms\"\nsize = \"40 kB\"",
+        "arrivals" => "users = 1\ngap = \"exponential mean 300 ms\"\nsize = \"40 kB\"",
         "trace" => "file = \"t.csv\"",
         _ => "flows = 4",
     }
