@@ -556,21 +556,18 @@ impl<'a> Emulator<'a> {
     /// that a receiver of data got (zero for a packet of the other direction).
     fn arrives(&mut self, line: u32, at: Time) -> io::Result<Option<u64>> {
         let paths = &self.links.network.paths;
-        match paths.target(line) {
-            Target::Link(link) => {
-                let content = paths.head(line).content;
-                let router = self.routers[link as usize].clone();
-                if let Some(router) = &router {
-                    router.arrives(self.buffers.get(content));
-                    router.let_link_read(true); // an idle queue lets the packet pass at once
-                }
-                self.with_links(|links, ends| links.offer(line, link, at, ends));
-                if let Some(router) = &router {
-                    router.let_link_read(self.lookahead.is_none());
-                }
-                return Ok(None);
+        if let Target::Link(link) = paths.target(line) {
+            let content = paths.head(line).content;
+            let router = self.routers[link as usize].clone();
+            if let Some(router) = &router {
+                router.arrives(self.buffers.get(content));
+                router.let_link_read(true); // an idle queue lets the packet pass at once
             }
-            _ => {}
+            self.with_links(|links, ends| links.offer(line, link, at, ends));
+            if let Some(router) = &router {
+                router.let_link_read(self.lookahead.is_none());
+            }
+            return Ok(None);
         }
         let paths = &mut self.links.network.paths;
         let packet = *paths.take(line, &mut self.links.scheduler);
