@@ -16,6 +16,7 @@ from redtail.display.tables import summary_tables
 from redtail.experiment import Toml
 from redtail.measured import Measured
 from redtail.page import answer, model
+from redtail.tuning import aims
 
 ZERO_PAGES = """
 name = "Zero pages"
@@ -265,3 +266,25 @@ def test_the_choice_of_metrics_knows_the_backend(backend: str) -> None:
     known = Measured.of([scenario], backend=backend)
     assert known is not None
     assert ("idle_share" in known.names) == (backend == "linux-tcp")
+
+
+def test_a_difference_that_may_not_be_judged_has_no_value(survivors: redtail.Results) -> None:
+    name = "query.completion_time_mean"
+    rows = survivors.compare(name)
+    assert {row.judged for row in rows} == {"not comparable"}
+    assert all(math.isnan(row.difference.mean) for row in rows)
+    assert all(each["difference"]["mean"] is None for each in rows.as_json()["comparisons"])
+    for _, difference in survivors.differences(name):
+        assert math.isnan(difference.mean)
+        assert difference.no_interval is not None
+    (section,) = [model.section(survivors, 1, [name])]
+    lines = [line for each in section.answer for line in each.lines]
+    assert lines and {line.verdict for line in lines} == {"not comparable"}
+    assert all("did not finish" in line.text or "nothing finished" in line.text for line in lines)
+
+
+def test_tuning_does_not_reach_a_mean_of_which_much_is_missing(survivors: redtail.Results) -> None:
+    _, medium, large = survivors.cases
+    aim = aims.Aim("query.completion_time_mean:min", "query.completion_time_mean", small=True)
+    assert math.isnan(aim.reached([medium], "worst").mean)
+    assert aim.reached([large], "worst").mean == pytest.approx(215e-6, rel=0.05)

@@ -106,8 +106,10 @@ class Paired:
         found = estimate(self.differences.values(), skewed=False)
         if self.unjudged is not None and self.unjudged.verdict == "one observation":
             return Estimate(found.mean, None, min(found.n, 1), self.unjudged.why)
-        refused = self.refused if self.unjudged is None else self.unjudged.why
-        return found if refused is None else found.without_interval(refused)
+        if self.unjudged is not None:
+            # What is missing on one side can be larger than the difference of the rest.
+            return Estimate(math.nan, None, found.n, self.unjudged.why)
+        return found if self.refused is None else found.without_interval(self.refused)
 
     @property
     def relative(self) -> Estimate:

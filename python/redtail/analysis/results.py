@@ -1005,7 +1005,10 @@ class Results:
             difference = paired_difference(first, second)
             why = why_of_pair(metric, case, base, difference.n)
             unjudged = why_unjudged(metric, case, base)
-            why = why if unjudged is None else unjudged.why
+            if unjudged is not None:
+                why = unjudged.why
+                if unjudged.verdict == "not comparable":
+                    difference = Estimate(math.nan, None, difference.n, why)
             found.append((case, difference if why is None else difference.without_interval(why)))
         return found
 

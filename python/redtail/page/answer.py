@@ -119,7 +119,12 @@ def _of_rows(rows: Sequence[Comparison], together: int) -> Line | None:
         rows: these comparisons.
         together: the number of all comparisons that were asked for together.
     """
+    refused = next((row.unjudged for row in rows if row.judged == "not comparable"), None)
+    metric = names.title_of(rows[0].metric) if rows else ""
     rows = [row for row in rows if not math.isnan(row.difference.mean)]
+    if not rows and refused is not None:
+        text = f"{refused.verdict}: {escape.name(refused.why)}"
+        return Line(metric, refused.verdict, text)
     if not rows:
         return None
     different = [row for row in rows if row.distinguishable]

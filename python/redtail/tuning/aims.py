@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from redtail import metrics as names
+from redtail.analysis import censoring
 from redtail.analysis.gap import FEWEST_SIGNS
 from redtail.analysis.stats import Estimate
 from redtail.analysis.tolerances import UNITS
@@ -64,8 +65,13 @@ class Aim:
     def reached(self, cases: Sequence[CaseResult], over: Over) -> Estimate:
         """Return the estimate that counts: of the worst load, or of the mean over the loads.
 
-        Its mean is NaN when the metric has no value at one of the loads.
+        Its mean is NaN when the metric has no value at one of the loads, and when too much of what
+        it is a time of did not finish (`analysis.censoring`).
         """
+        for case in cases:
+            why = censoring.why_incomparable(self.metric, case.values)
+            if why is not None:
+                return Estimate(math.nan, None, 0, why)
         found = [case.metric(self.metric) for case in cases]
         undefined = [each for each in found if math.isnan(each.mean)]
         if undefined:
