@@ -762,6 +762,52 @@ def test_a_program_runs_behind_the_bottleneck(tmp_path: Path) -> None:
     assert not [pid for pid in agents() if _speaks_of(pid, tmp_path)]
 
 
+SEND_DATAGRAMS = """
+import os, socket
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as it:
+    it.bind((os.environ["REDTAIL_SERVER"], 7000))
+    _, client = it.recvfrom(100)
+    for _ in range(500):
+        it.sendto(bytes(1000), client)
+"""
+
+HEAR_DATAGRAMS = """
+import os, socket
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as it:
+    it.settimeout(2)
+    it.sendto(b"go", (os.environ["REDTAIL_SERVER"], 7000))
+    size = 0
+    try:
+        while True:
+            size += len(it.recv(2000))
+    except TimeoutError:
+        print("received", size)
+"""
+
+
+@on_this_host
+def test_what_tcp_measures_is_undefined_for_programs_without_tcp(tmp_path: Path) -> None:
+    (tmp_path / "client.py").write_text(HEAR_DATAGRAMS)
+    (tmp_path / "server.py").write_text(SEND_DATAGRAMS)
+    ran = shell(
+        tmp_path,
+        "--server",
+        f"exec {sys.executable} {tmp_path / 'server.py'}",
+        "--",
+        "sh",
+        "-c",
+        f"sleep 1; {sys.executable} {tmp_path / 'client.py'}",
+    )
+    assert ran.returncode == 0, ran.stderr
+    [received] = re.findall(r"received (\d+)", ran.stdout)
+    assert int(received) > 0
+    metrics = redtail.load(tmp_path / "out" / "live@live-shell").cases[0].metrics
+    assert metrics["shell.utilization"].mean > 0
+    for name in ("received_rate", "data_segments", "retransmissions", "timeouts", "goodput"):
+        assert f"shell.{name}" not in metrics
+    assert "goodput" not in metrics
+
+
 def _speaks_of(pid: int, folder: Path) -> bool:
     try:
         return str(folder).encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
