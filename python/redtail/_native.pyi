@@ -20,6 +20,7 @@ __all__ = [
     "guest_programs",
     "guest_reply",
     "guest_request",
+    "hint",
     "live_enter",
     "live_enter_network",
     "live_enter_processes",
@@ -137,6 +138,8 @@ class Plan:
     def backend(self) -> str | None: ...
     @property
     def report(self) -> list[str]: ...
+    @property
+    def derived(self) -> str: ...
     @property
     def stop(self) -> str | None: ...
     @property
