@@ -13,15 +13,18 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
+from redtail.advice import objectives
 from redtail.advice.access import ACCESS, carried, own_port, shaper, wire_bytes
 from redtail.advice.candidates import KINDS, candidate
 from redtail.advice.line import Line, Recorded
 from redtail.advice.loads import USES, loads
 from redtail.advice.objectives import LOST_AT_MOST, chosen
 from redtail.advice.simulated import AS_IT_IS, EFFORTS, HALF, experiment_text, simulated
+from redtail.analysis.results import CaseResult
 from redtail.cli import app
 from redtail.experiment import FORMAT
 from redtail.scenario import quantity
+from redtail.store.folders import StoredRun
 
 runner = CliRunner()
 
@@ -410,3 +413,22 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_simulations(tmp_pat
     assert done.exit_code == 2
     assert f"there is no folder {target.parent}" in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_pages_that_did_not_finish_do_not_make_a_queue_the_best(advice: redtail.Advice) -> None:
+    # Of four replications: pages came; so few came that there is no median; nobody asked; all came.
+    metrics = {
+        "web.page_time_p50": [2.0, math.nan, math.nan, 1.0],
+        "web.pages_unfinished": [0.1, 0.8, math.nan, 0.0],
+    }
+    runs = {
+        number: StoredRun(
+            f"{number:016x}", Path(), {k: v[number] for k, v in metrics.items()}, {}, {}
+        )
+        for number in range(4)
+    }
+    case = CaseResult.of({}, {}, runs, ())
+    wanted = advice.wanted
+    found = objectives.measured(case, wanted.loads[0], wanted)["page"]
+    assert found[:2] == [2.0, wanted.measured_s] and found[3] == 1.0
+    assert math.isnan(found[2])

@@ -75,7 +75,8 @@ def _parts(advice: Advice, console: Console) -> Iterator[RenderableType]:
         f"What to expect: mean ± half-width of the 95 % interval over "
         f"{advice.wanted.effort.replications} simulations of {advice.wanted.measured_s:g} s. "
         "Delays of packets are 95th percentiles one way, "
-        f"{_milliseconds(advice.line.rtt_s / 2)} of which is the way itself; lost is the share of "
+        f"{_milliseconds(advice.line.rtt_s / 2)} of which is the way itself; times of pages are "
+        "medians; lost is the share of "
         "the line's rate that reaches nobody while senders never run out of data. As it is: the "
         "line without a queue of the router's."
     )

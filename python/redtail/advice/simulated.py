@@ -295,7 +295,7 @@ def shaped_table(shaped: Shaped) -> dict[str, Any]:
 def _report(wanted: Simulated) -> list[str]:
     names = {group["name"] for load in wanted.loads for group in load.groups}
     found = ["calls-down.one_way_delay_p95", "calls-up.one_way_delay_p95"]
-    found += ["web.page_time_mean"] if "web" in names else []
+    found += ["web.page_time_p50"] if "web" in names else []
     return [*found, "hop2.utilization", "hop1.return.utilization"]
 
 
