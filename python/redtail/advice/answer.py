@@ -23,9 +23,9 @@ from redtail.advice.objectives import (
     measured,
 )
 from redtail.advice.simulated import AS_IT_IS, HALF, HEADER, Simulated
-from redtail.analysis.paired import LEVEL
+from redtail.analysis.paired import LEVEL, adjusted
 from redtail.analysis.results import Results
-from redtail.analysis.stats import Estimate, estimate, holm, p_zero_mean, paired_difference
+from redtail.analysis.stats import Estimate, estimate, p_zero_mean, paired_difference
 from redtail.analysis.stats import difference as subtracted
 from redtail.errors import SpecError
 from redtail.files import path_of
@@ -375,7 +375,5 @@ def _less(
     """Return the differences of others from the first, and whether each is not by chance."""
     differences = [paired_difference(each, first) for each in others]
     p_values = [p_zero_mean(map(subtracted, each, first)) for each in others]
-    known = [p for p in p_values if p is not None]
-    adjusted = iter(holm(known))
-    told = [None if p is None else next(adjusted) <= LEVEL for p in p_values]
+    told = [None if p is None else p <= LEVEL for p in adjusted(p_values)]
     return list(zip(differences, told, strict=True))

@@ -29,13 +29,14 @@ from redtail.analysis.paired import (
     Correction,
     Paired,
     Unjudged,
+    adjusted,
     corrected,
     notes,
     p_of,
     why_no_interval,
     why_unjudged,
 )
-from redtail.analysis.stats import difference, estimate, holm
+from redtail.analysis.stats import difference, estimate
 from redtail.errors import RedtailError
 from redtail.measured import nearest
 
@@ -413,12 +414,8 @@ def _with_equality(
         if margin is not None and not math.isnan(row.reference):
             p = p_equal(row.difference, margin.allowed(row.reference))
         found.append(replace(row, margin=margin, p_equal=p))
-    p_values = [row.p_equal for row in found if row.p_equal is not None]
-    adjusted = iter(holm(p_values) if correction == "holm" else p_values)
-    return tuple(
-        row if row.p_equal is None else replace(row, p_equal_adjusted=next(adjusted))
-        for row in found
-    )
+    together = adjusted([row.p_equal for row in found], correction)
+    return tuple(replace(row, p_equal_adjusted=p) for row, p in zip(found, together, strict=True))
 
 
 def is_queue(key: str) -> bool:

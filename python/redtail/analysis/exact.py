@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import metrics as names
 from redtail.analysis.flows import tables_by_run
+from redtail.analysis.moved import identity
 from redtail.outcomes import TABLES
 from redtail.store.folders import read_parquet
 
@@ -77,8 +78,8 @@ def exact(old: Results, new: Results) -> Exact:
     Raises:
         StoreError: a table cannot be read.
     """
-    first = {_identity(case): place for place, case in enumerate(old.cases)}
-    second = {_identity(case): place for place, case in enumerate(new.cases)}
+    first = {identity(case): place for place, case in enumerate(old.cases)}
+    second = {identity(case): place for place, case in enumerate(new.cases)}
     lines: list[str] = []
     count = runs = values = 0
     for which, mine, other in (("old", first, second), ("new", second, first)):
@@ -108,10 +109,6 @@ def exact(old: Results, new: Results) -> Exact:
             count += bool(found)
             lines += [f"{title}: {each}" for each in found[: max(0, MOST - len(lines))]]
     return Exact(tuple(lines[:MOST]), count, runs, values)
-
-
-def _identity(case: CaseResult) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(case.labels.items()))
 
 
 def _run(

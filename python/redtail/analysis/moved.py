@@ -252,8 +252,8 @@ def diff(
         SpecError: there is no such metric, or the two have no case in common.
     """
     wanted = list(dict.fromkeys([*old.select(metrics), *new.select(metrics)]))
-    first = {_identity(case): case for case in old.cases}
-    second = {_identity(case): case for case in new.cases}
+    first = {identity(case): case for case in old.cases}
+    second = {identity(case): case for case in new.cases}
     common = [key for key in first if key in second]
     if not common:
         raise SpecError(
@@ -272,7 +272,8 @@ def diff(
     return Diff(rows, old, new, tuple(only), tuple(_notes(old, new, rows)), correction)
 
 
-def _identity(case: CaseResult) -> tuple[tuple[str, str], ...]:
+def identity(case: CaseResult) -> tuple[tuple[str, str], ...]:
+    """Return what is the same of a case in two results of one experiment."""
     return tuple(sorted(case.labels.items()))
 
 

@@ -104,12 +104,7 @@ class Paired:
     def difference(self) -> Estimate:
         """The mean difference with its 95 % interval, of this pair taken alone."""
         found = estimate(self.differences.values(), skewed=False)
-        if self.unjudged is not None and self.unjudged.verdict == "one observation":
-            return Estimate(found.mean, None, min(found.n, 1), self.unjudged.why)
-        if self.unjudged is not None:
-            # What is missing on one side can be larger than the difference of the rest.
-            return Estimate(math.nan, None, found.n, self.unjudged.why)
-        return found if self.refused is None else found.without_interval(self.refused)
+        return as_far_as_known(found, self.refused, self.unjudged)
 
     @property
     def relative(self) -> Estimate:
@@ -174,6 +169,22 @@ class Paired:
         return found if found is None or found < 100 else 10 * math.ceil(found / 10)
 
 
+def as_far_as_known(found: Estimate, refused: str | None, unjudged: Unjudged | None) -> Estimate:
+    """Return a mean difference without what its evidence does not carry.
+
+    Args:
+        found: the mean of all differences that there are.
+        refused: why there is no interval; None when there may be one.
+        unjudged: why there is no verdict either; None when there may be one.
+    """
+    if unjudged is not None and unjudged.verdict == "one observation":
+        return Estimate(found.mean, None, min(found.n, 1), unjudged.why)
+    if unjudged is not None:
+        # What is missing on one side can be larger than the difference of the rest.
+        return Estimate(math.nan, None, found.n, unjudged.why)
+    return found if refused is None else found.without_interval(refused)
+
+
 def which_test(values: Sequence[float]) -> Literal["student", "sign"]:
     """Return which test judges these differences.
 
@@ -227,15 +238,25 @@ def corrected(rows: Sequence[Row], correction: Correction) -> tuple[Row, ...]:
         rows: dataclasses that are `Paired`.
         correction: "holm" or "none".
     """
-    p_values = [row.p for row in rows if row.p is not None]
-    adjusted = iter(holm(p_values) if correction == "holm" else p_values)
-    together = len(p_values) if correction == "holm" else 1
+    p_values = [row.p for row in rows]
+    together = sum(p is not None for p in p_values) if correction == "holm" else 1
     return tuple(
-        dataclasses.replace(
-            row, p_adjusted=None if row.p is None else next(adjusted), together=together
-        )
-        for row in rows
+        dataclasses.replace(row, p_adjusted=p, together=together)
+        for row, p in zip(rows, adjusted(p_values, correction), strict=True)
     )
+
+
+def adjusted(
+    p_values: Sequence[float | None], correction: Correction = "holm"
+) -> list[float | None]:
+    """Return p-values corrected for the number of tests; None stands where there is no test.
+
+    >>> adjusted([0.01, None, 0.03])
+    [0.02, None, 0.03]
+    """
+    known = [p for p in p_values if p is not None]
+    found = iter(holm(known) if correction == "holm" else known)
+    return [None if p is None else next(found) for p in p_values]
 
 
 def p_of(values: Sequence[float], unjudged: Unjudged | None = None) -> float | None:

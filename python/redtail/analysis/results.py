@@ -25,7 +25,7 @@ from redtail.analysis import flows as flow_tables
 from redtail.analysis.along import changing_along
 from redtail.analysis.compare import Comparisons
 from redtail.analysis.loads import Calibrated, alike
-from redtail.analysis.paired import Correction, why_unjudged
+from redtail.analysis.paired import Correction, as_far_as_known, why_unjudged
 from redtail.analysis.paired import why_no_interval as why_of_pair
 from redtail.analysis.provenance import Provenance
 from redtail.analysis.rare import why_no_interval
@@ -1003,13 +1003,9 @@ class Results:
             first = [by_number[number] for number in shared]
             second = [base_by_number[number] for number in shared]
             difference = paired_difference(first, second)
-            why = why_of_pair(metric, case, base, difference.n)
+            refused = why_of_pair(metric, case, base, difference.n)
             unjudged = why_unjudged(metric, case, base)
-            if unjudged is not None:
-                why = unjudged.why
-                if unjudged.verdict == "not comparable":
-                    difference = Estimate(math.nan, None, difference.n, why)
-            found.append((case, difference if why is None else difference.without_interval(why)))
+            found.append((case, as_far_as_known(difference, refused, unjudged)))
         return found
 
     def compare(
