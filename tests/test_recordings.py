@@ -423,7 +423,6 @@ def test_pings_in_a_capture_tell_the_round_trip(tmp_path: Path) -> None:
 
 
 def test_segments_that_a_network_card_will_cut_count_as_cut() -> None:
-    talk = packets.Conversation(6, ("10.0.0.1", "10.0.0.2"), (1, 2), (1460, 1460), (True, True))
     columns = {
         "size": np.array([1500, 4396, 40]),
         "payload": np.array([1448, 4344, 0]),
@@ -431,7 +430,7 @@ def test_segments_that_a_network_card_will_cut_count_as_cut() -> None:
         "options": np.array([1, 1, 0]),
     }
     # 4344 bytes are three segments of 1448, each with 52 bytes of headers.
-    assert packets._on_the_line(columns, [talk]).tolist() == [1500, 4500, 40]
+    assert packets._on_the_line(columns, np.array([1460])).tolist() == [1500, 4500, 40]
 
 
 def test_a_capture_that_was_cut_short_is_read_up_to_there(tmp_path: Path) -> None:

@@ -298,6 +298,7 @@ def plan(
     refuse: bool = False,
     allow_code: Allowed = (),
     within: Path | None = None,
+    given: Mapping[str, str] | None = None,
 ) -> Plan:
     """Check an experiment and expand it.
 
@@ -311,6 +312,7 @@ def plan(
         refuse: whether code is refused that may not be executed.
         allow_code: files and folders outside the experiment's own whose code may be executed.
         within: the folder that counts as the experiment's own.
+        given: the text of files that it names, in place of what is in the folder.
 
     Raises:
         SpecError: the experiment is not valid; the message says where and what is accepted.
@@ -319,7 +321,7 @@ def plan(
     resolver = own.Resolver(file, rule, refuse=refuse, load=False)
     found_tables = tables.Resolver(file)
     with _translated():
-        read = Reader(resolver.folder)
+        read = Reader(resolver.folder, given)
 
         def made() -> Any:
             return native().plan(text, file, list(sets), format, resolver, read, found_tables)

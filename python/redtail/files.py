@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -36,11 +37,12 @@ class Reader:
 
     Args:
         folder: what their names are relative to.
+        given: texts of files that are not read.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, given: Mapping[str, str] | None = None) -> None:
         self.folder = folder
-        self._read: dict[str, str | Refusal] = {}
+        self._read: dict[str, str | Refusal] = dict(given or {})
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,15 +1,13 @@
 //! Captures of packets, as columns for numpy.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use redtail_recordings::{Capture, Conversation, ReadError};
-
-/// Protocol, addresses, ports, largest segments, and whether SACK is permitted, by end.
-type Talk = (u8, [String; 2], [u16; 2], [u16; 2], [bool; 2]);
+use redtail_recordings::{Capture, ReadError};
 
 /// A capture: what `redtail_recordings::Capture` holds.
 #[pyclass(frozen)]
@@ -22,15 +20,16 @@ impl PacketCapture {
     fn columns<'py>(
         &self,
         py: Python<'py>,
-    ) -> BTreeMap<&'static str, (&'static str, Bound<'py, PyBytes>)> {
+    ) -> PyResult<BTreeMap<&'static str, (&'static str, Bound<'py, PyBytes>)>> {
         let packets = &self.0.packets;
         macro_rules! column {
             ($kind:literal, $name:ident) => {{
-                let bytes: Vec<u8> = packets.$name.iter().flat_map(|v| v.to_le_bytes()).collect();
-                (stringify!($name), ($kind, PyBytes::new(py, &bytes)))
+                let values = packets.$name.iter().map(|value| value.to_le_bytes());
+                let bytes = packed(py, packets.$name.len(), values)?;
+                (stringify!($name), ($kind, bytes))
             }};
         }
-        BTreeMap::from([
+        Ok(BTreeMap::from([
             column!("<i8", at_ns),
             column!("<u4", interface),
             column!("<u4", conversation),
@@ -48,22 +47,44 @@ impl PacketCapture {
             column!("<u4", sack_row),
             column!("<u4", sack_left),
             column!("<u4", sack_right),
-        ])
+        ]))
     }
 
+    /// Who talks to whom, as columns in the same form; what each end has stands side by side.
     #[getter]
-    fn conversations(&self) -> Vec<Talk> {
-        let told = |talk: &Conversation| {
-            let addresses = talk.addresses.map(|address| address.to_string());
+    fn conversations<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<BTreeMap<&'static str, (&'static str, Bound<'py, PyBytes>)>> {
+        let talks = &self.0.conversations;
+        let ends = || talks.iter().flat_map(|talk| talk.addresses);
+        let versions = ends().map(|address| if address.is_ipv4() { [4] } else { [6] });
+        let addresses = ends().map(|address| match address {
+            IpAddr::V4(four) => four.to_ipv6_mapped().octets(),
+            IpAddr::V6(six) => six.octets(),
+        });
+        let ports = talks.iter().flat_map(|talk| talk.ports);
+        let sizes = talks.iter().flat_map(|talk| talk.mss);
+        let permitted = talks.iter().flat_map(|talk| talk.sack_permitted);
+        let protocols = talks.iter().map(|talk| [talk.protocol]);
+        let two = 2 * talks.len();
+        Ok(BTreeMap::from([
+            ("protocol", ("u1", packed(py, talks.len(), protocols)?)),
+            ("version", ("u1", packed(py, two, versions)?)),
+            ("address", ("V16", packed(py, two, addresses)?)),
             (
-                talk.protocol,
-                addresses,
-                talk.ports,
-                talk.mss,
-                talk.sack_permitted,
-            )
-        };
-        self.0.conversations.iter().map(told).collect()
+                "port",
+                ("<u2", packed(py, two, ports.map(u16::to_le_bytes))?),
+            ),
+            (
+                "mss",
+                ("<u2", packed(py, two, sizes.map(u16::to_le_bytes))?),
+            ),
+            (
+                "sack",
+                ("?", packed(py, two, permitted.map(|yes| [u8::from(yes)]))?),
+            ),
+        ]))
     }
 
     /// Names and link types.
@@ -101,4 +122,18 @@ pub fn read_capture(py: Python<'_>, path: PathBuf) -> PyResult<PacketCapture> {
         Err(ReadError::Io(error)) => Err(PyOSError::new_err(error)),
         Err(ReadError::Form(text)) => Err(PyValueError::new_err(text)),
     }
+}
+
+/// So many values of a fixed size, one after the other, without a copy in between.
+fn packed<const SIZE: usize>(
+    py: Python<'_>,
+    count: usize,
+    values: impl Iterator<Item = [u8; SIZE]>,
+) -> PyResult<Bound<'_, PyBytes>> {
+    PyBytes::new_with(py, SIZE * count, |bytes| {
+        for (place, value) in bytes.chunks_exact_mut(SIZE).zip(values) {
+            place.copy_from_slice(&value);
+        }
+        Ok(())
+    })
 }

@@ -13,6 +13,9 @@ const UDP: u8 = 17;
 /// Types of echo requests and replies: RFC 792 and RFC 4443.
 const ECHO: [(u8, u8); 4] = [(8, 1), (0, 2), (128, 1), (129, 2)];
 
+/// The largest packet that a host hands to its network card at once: Linux's `GSO_MAX_SIZE`.
+const LARGEST: u32 = 8 * 65535;
+
 /// An IP packet of which `data` was kept, and that had `original` bytes; or one more in the counts
 /// of packets that are left out.
 pub fn headers(data: &[u8], original: usize, left: &mut Left) -> Option<Headers> {
@@ -27,6 +30,10 @@ pub fn headers(data: &[u8], original: usize, left: &mut Left) -> Option<Headers>
     };
     if fragment {
         left.fragments += 1;
+        return None;
+    }
+    if network.size > LARGEST {
+        left.cut += 1;
         return None;
     }
     let offset = |slice: &[u8]| (slice.as_ptr() as usize - data.as_ptr() as usize) as u32;

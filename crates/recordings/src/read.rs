@@ -20,6 +20,9 @@ const BUFFER: usize = 1 << 20;
 /// that are larger are damage.
 const LARGEST_BLOCK: usize = 1 << 26;
 
+/// The latest time stamp that is accepted, in nanoseconds: a clock that begins in 1970 shows it in 2116.
+const LATEST: i64 = 1 << 62;
+
 /// Why a file cannot be read as a capture at all.
 #[derive(Debug)]
 pub enum ReadError {
@@ -55,6 +58,7 @@ pub fn read(path: &Path) -> Result<Capture, ReadError> {
         })
     })?;
     let mut capacity = BUFFER;
+    let most = usize::try_from(length).unwrap_or(usize::MAX);
     let mut rows = Rows::default();
     let mut starved = false;
     loop {
@@ -80,7 +84,8 @@ pub fn read(path: &Path) -> Result<Capture, ReadError> {
                 starved = reader.data().len() == before && reader.reader_exhausted();
                 continue;
             }
-            Err(PcapError::BufferTooSmall) if capacity < LARGEST_BLOCK => {
+            // What a block claims to need is given up to what the file has.
+            Err(PcapError::BufferTooSmall) if capacity < LARGEST_BLOCK && capacity < most => {
                 capacity *= 2;
                 reader.grow(capacity);
                 if reader.refill().is_err() {
@@ -91,7 +96,9 @@ pub fn read(path: &Path) -> Result<Capture, ReadError> {
             Err(PcapError::Incomplete(_) | PcapError::UnexpectedEof) => {
                 "the file ends within a packet or block".to_owned()
             }
-            Err(PcapError::BufferTooSmall) => "a block claims to be larger than any".to_owned(),
+            Err(PcapError::BufferTooSmall) => {
+                "a block claims to be larger than any, or than the file".to_owned()
+            }
             Err(_) => "this is no packet or block".to_owned(),
         };
         rows.capture.damage = Some(format!(
@@ -146,7 +153,7 @@ impl Rows {
                     .data
                     .get(..packet.caplen as usize)
                     .unwrap_or(packet.data);
-                self.packet(0, ticks, kept, packet.origlen);
+                self.packet(0, ticks, kept, packet.origlen)?;
             }
             PcapBlockOwned::NG(Block::SectionHeader(_)) => self.clocks.clear(),
             PcapBlockOwned::NG(Block::InterfaceDescription(about)) => {
@@ -166,7 +173,7 @@ impl Rows {
                         "the packet names interface {interface}, and {known} are described"
                     ));
                 }
-                self.packet(interface, ticks, packet.packet_data(), packet.origlen);
+                self.packet(interface, ticks, packet.packet_data(), packet.origlen)?;
             }
             PcapBlockOwned::NG(Block::SimplePacket(_)) => {
                 return Err("the packet has no time stamp (a simple packet block)".to_owned());
@@ -190,21 +197,33 @@ impl Rows {
         });
     }
 
-    fn packet(&mut self, interface: usize, ticks: u64, data: &[u8], original: u32) {
+    fn packet(
+        &mut self,
+        interface: usize,
+        ticks: u64,
+        data: &[u8],
+        original: u32,
+    ) -> Result<(), String> {
         self.seen += 1;
         let clock = self.clocks[interface];
+        let at_ns = nanoseconds(ticks, clock.resolution, clock.offset).ok_or_else(|| {
+            format!(
+                "the packet's time stamp is outside of 0 to {} s",
+                LATEST / 1_000_000_000
+            )
+        })?;
         let capture = &mut self.capture;
         if !link::is_known(clock.link) {
             capture.left.unknown_link += 1;
-            return;
+            return Ok(());
         }
         let Some(offset) = link::ip_offset(clock.link, data).filter(|&at| at < data.len()) else {
             capture.left.not_ip += 1;
-            return;
+            return Ok(());
         };
         let length = (original as usize).saturating_sub(offset);
         let Some(headers) = decode::headers(&data[offset..], length, &mut capture.left) else {
-            return;
+            return Ok(());
         };
         let index = match link::interface_index(clock.link, data) {
             None => clock.index,
@@ -219,8 +238,8 @@ impl Rows {
         let place = self
             .conversations
             .place(&headers, &mut capture.conversations);
-        let at_ns = nanoseconds(ticks, clock.resolution, clock.offset);
         capture.packets.push(at_ns, index, place, &headers);
+        Ok(())
     }
 }
 
@@ -229,10 +248,13 @@ fn link_type(header: &PcapHeader) -> Linktype {
     Linktype(header.network.0 & 0xffff)
 }
 
-fn nanoseconds(ticks: u64, resolution: u64, offset: i64) -> i64 {
+/// A time stamp in nanoseconds; `None` if no clock shows it.
+fn nanoseconds(ticks: u64, resolution: u64, offset: i64) -> Option<i64> {
     let ns = u128::from(ticks) * 1_000_000_000 / u128::from(resolution);
-    let shifted = ns as i128 + i128::from(offset) * 1_000_000_000;
-    i64::try_from(shifted).unwrap_or(i64::MAX)
+    let shifted = i128::try_from(ns).ok()? + i128::from(offset) * 1_000_000_000;
+    i64::try_from(shifted)
+        .ok()
+        .filter(|at| (0..=LATEST).contains(at))
 }
 
 #[cfg(test)]
@@ -241,8 +263,16 @@ mod tests {
 
     #[test]
     fn time_stamps_of_any_resolution_become_nanoseconds() {
-        assert_eq!(nanoseconds(1_500_000, 1_000_000, 0), 1_500_000_000);
-        assert_eq!(nanoseconds(3, 1 << 1, 10), 11_500_000_000);
-        assert_eq!(nanoseconds(5, 1_000_000_000, 0), 5);
+        assert_eq!(nanoseconds(1_500_000, 1_000_000, 0), Some(1_500_000_000));
+        assert_eq!(nanoseconds(3, 1 << 1, 10), Some(11_500_000_000));
+        assert_eq!(nanoseconds(5, 1_000_000_000, 0), Some(5));
+    }
+
+    #[test]
+    fn time_stamps_that_no_clock_shows_are_none() {
+        assert_eq!(nanoseconds(1, 1_000_000, -1), None);
+        assert_eq!(nanoseconds(u64::MAX, 1, 0), None);
+        assert_eq!(nanoseconds(0, 1, i64::MAX), None);
+        assert_eq!(nanoseconds(0, 1, i64::MIN), None);
     }
 }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.recordings.values import Estimated, quantity
+from redtail.recordings.values import Estimated, quantity, within
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
@@ -59,6 +59,7 @@ def estimate(
     *,
     other: bool = False,
     few: bool = False,
+    unit: str = "B",
 ) -> tuple[Estimated, Estimated]:
     """Estimate the buffer in bytes, and the longest wait in it.
 
@@ -69,10 +70,11 @@ def estimate(
         apart_s: losses that are nearer to each other than this are one event.
         other: whether packets may have waited in another queue besides.
         few: whether waits are known of retransmissions only.
+        unit: of the backlogs; "s" where nothing but the wait is known.
     """
     if not len(backlogs.at_s):
         reason = "the recording has no waiting times in this direction"
-        return Estimated(None, "B", reason), Estimated(None, "s", reason)
+        return Estimated(None, unit, reason), Estimated(None, "s", reason)
     events = _events(backlogs, np.sort(lost_s), near_s, apart_s)
     if other:
         return _beside_another(events)
@@ -82,7 +84,7 @@ def estimate(
     def bound(reason: str) -> tuple[Estimated, Estimated]:
         basis = f"the largest that was seen; {reason}"
         return (
-            Estimated(most, "B", basis, bound="at least"),
+            Estimated(most, unit, basis, bound="at least"),
             Estimated(longest, "s", basis, bound="at least"),
         )
 
@@ -93,7 +95,7 @@ def estimate(
     size, wait = events[:, 0], events[:, 1]
     low, middle, high = np.quantile(size, [0.25, 0.5, 0.75])
     if middle < REACHED * most or high - low > SHARP * middle:
-        ends = [quantity(end, "B", 2) for end in _ends(size)]
+        ends = [quantity(end, unit, 2) for end in _ends(size)]
         if few:
             return bound(
                 "without timestamps only retransmissions tell waits, and they tell "
@@ -105,8 +107,8 @@ def estimate(
         )
     basis = f"the median backlog at {len(events)} loss events, and what 80 % of them have"
     return (
-        Estimated(float(middle), "B", basis, *_ends(size)),
-        Estimated(float(np.median(wait)), "s", basis, *_ends(wait)),
+        within(float(middle), unit, basis, *_ends(size)),
+        within(float(np.median(wait)), "s", basis, *_ends(wait)),
     )
 
 

@@ -185,11 +185,11 @@ def _spread(trips: Array) -> float:
     """Return how much round trips of a conversation vary: the 90 % quantile above the least."""
     if len(trips) < delays.FEWEST:
         return 0.0
-    base: dict[int, float] = {}
     spans = trips[:, 1] - trips[:, 0]
-    for talk in np.unique(trips[:, 2]):
-        base[int(talk)] = float(spans[trips[:, 2] == talk].min())
-    above = spans - np.array([base[int(talk)] for talk in trips[:, 2]])
+    talks, place = np.unique(trips[:, 2], return_inverse=True)
+    base = np.full(len(talks), np.inf)
+    np.minimum.at(base, place, spans)
+    above = spans - base[place]
     return float(np.quantile(above, 0.9))
 
 
@@ -268,8 +268,9 @@ def _losses(seen: _Seen, name: str) -> tuple[Estimated, Array]:
     behind = seen.position[name] == "behind"
     rows = missing if behind else beyond
     what = "came late, after a gap" if behind else "were sent again"
-    basis = f"{len(rows)} of {data} TCP segments with data {what}"
-    return Estimated(len(rows) / data, "", basis), np.sort(rows[:, 0])
+    lost = int(rows[:, 4].sum())
+    basis = f"{lost} of {data} TCP segments with data {what}"
+    return Estimated(lost / data, "", basis), np.sort(rows[:, 0])
 
 
 def _tcp_data(capture: Capture) -> Array:
@@ -405,7 +406,12 @@ def _round_trip(
     timed = all(_timed(seen, name) for name in seen.owners)
     whole = _summed(least)
     by_talk = _summed(fitted) or {**fitted[0], **fitted[1]} if timed else {}
-    table = whole or {**least[0], **least[1]}
+    # Less than nothing is what clocks tell that were set, and rates that were taken for too small.
+    by_talk = {talk: base for talk, base in by_talk.items() if base > 0}
+    table = {talk: base for talk, base in (whole or {**least[0], **least[1]}).items() if base > 0}
+    if not table:
+        reason = "packets pass and are answered at the same time, as the capture tells it"
+        return Estimated(None, "s", reason), by_talk
     best = min(table, key=lambda talk: table[talk])
     spans = np.concatenate([_spans(seen, side, best) for side in ("local", "remote")])
     value = table[best]
@@ -502,9 +508,9 @@ def _rate_at(rate: Rate) -> Array:
 
 
 def _about(capture: Capture, seen: _Seen) -> str:
+    names = {TCP: "TCP", UDP: "UDP", ICMP: "ping"}
     protocols = Counter(
-        {TCP: "TCP", UDP: "UDP", ICMP: "ping"}.get(talk.protocol, "other")
-        for talk in capture.conversations
+        names.get(protocol, "other") for protocol in capture.conversations.protocols.tolist()
     )
     talks = ", ".join(f"{count} {name}" for name, count in protocols.most_common())
     places = len(np.unique(capture["interface"]))

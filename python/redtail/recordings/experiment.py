@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
+from redtail import _engine, escape
 from redtail.errors import SpecError
-from redtail.experiment import FORMAT
+from redtail.experiment import FORMAT, toml_value
 from redtail.files import path_of
 from redtail.recordings.found import Direction, Flows, Found
 from redtail.recordings.rates import PACKET_B
@@ -36,9 +37,21 @@ def text(found: Found, trace: str = "line.trace") -> str:
         trace: name of the file with the trace, where the rate varies all the time.
 
     Raises:
-        SpecError: the recording does not tell the rate or the round trip; the text says what gives
-            it.
+        SpecError: the recording does not tell the rate or the round trip, or what it tells is no
+            experiment; the text says what gives it.
     """
+    made = _text(found, trace)
+    try:
+        _engine.plan(made, given={trace: trace_text(found) or ""})
+    except SpecError as error:
+        raise SpecError(
+            f"{found.file}: what it tells makes no experiment; --down, --up and --rtt give other "
+            f"values: {error}"
+        ) from None
+    return made
+
+
+def _text(found: Found, trace: str) -> str:
     main = found.main
     way = found.direction(main)
     _require(found, way, main)
@@ -64,8 +77,10 @@ def text(found: Found, trace: str = "line.trace") -> str:
 
 def trace_text(found: Found) -> str | None:
     """Return the trace that the file names, as mahimahi writes it; None if it names none."""
-    times = found.direction(found.main).trace_ms
-    return "".join(f"{ms}\n" for ms in times) if times else None
+    times = iter(found.direction(found.main).trace_ms)
+    # In parts: the lines of a long trace take more than its text.
+    parts = iter(lambda: "".join(f"{ms}\n" for ms in islice(times, 10_000)), "")
+    return "".join(parts) or None
 
 
 def write(found: Found, out: str | os.PathLike[str], *, force: bool = False) -> list[Path]:
@@ -85,6 +100,15 @@ def write(found: Found, out: str | os.PathLike[str], *, force: bool = False) -> 
     """
     file = path_of(out)
     beside = file.with_suffix(".trace")
+    if beside == file:
+        raise SpecError(
+            f"{file}: is the name of the trace, which is written beside the experiment; accepted: "
+            "a name such as line.toml"
+        )
+    if beside.name != escape.name(beside.name):
+        raise SpecError(
+            f"{file}: has characters that cannot be seen; accepted: a name such as line.toml"
+        )
     contents = {file: text(found, beside.name)}
     trace = trace_text(found)
     if trace is not None:
@@ -118,7 +142,7 @@ def _require(found: Found, way: Direction, main: str) -> None:
 
 
 def _head(found: Found, main: str) -> Iterator[str]:
-    name = found.file.name
+    name = escape.name(found.file.name)
     yield f"# The line of {name}, as redtail estimates it: what the recording tells stands beside"
     yield "# each value. Change what you know better."
     yield "#"
@@ -127,7 +151,7 @@ def _head(found: Found, main: str) -> Iterator[str]:
         yield from _comment(caution)
     yield ""
     yield f"format = {FORMAT}"
-    yield f"name = {json.dumps(f'Line of {name}', ensure_ascii=False)}"
+    yield f"name = {toml_value(f'Line of {name}')}"
     duration = DURATION_S
     timed = any(flows.kind == "downloads" for flows in found.flows)
     if len(found.direction(main).steps) > 1 or timed:
@@ -139,7 +163,8 @@ def _head(found: Found, main: str) -> Iterator[str]:
 
 def _comment(sentence: str, width: int = 98) -> Iterator[str]:
     line = "#"
-    for word in sentence.split():
+    # What others named may have characters that end the line, or that act on a terminal.
+    for word in escape.name(sentence).split():
         if len(line) + 1 + len(word) > width and line != "#":
             yield line
             line = "#"
@@ -159,7 +184,7 @@ def _rate(way: Direction, trace: str) -> Iterator[str]:
     yield from _explained("rate", way.rate)
     assert way.rate.value is not None
     if way.trace_ms:
-        yield f"rate_trace = {json.dumps(trace)}"
+        yield f"rate_trace = {toml_value(trace)}"
         return
     if len(way.steps) < 2:
         yield f'rate = "{quantity(way.rate.value, "bit/s")}"'

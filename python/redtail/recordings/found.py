@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from redtail.recordings.values import Estimated, quantity
+from redtail.recordings.values import Estimated, quantity, require
 
 UNKNOWN_RATE = Estimated(None, "bit/s", "the recording has nothing of this direction")
 UNKNOWN_BUFFER = Estimated(None, "B", "the recording has nothing of this direction")
@@ -32,12 +34,19 @@ class Direction:
 
     rate: Estimated = UNKNOWN_RATE
     steps: tuple[tuple[float, float, float], ...] = ()
-    trace_ms: tuple[int, ...] = ()
+    trace_ms: Sequence[int] = ()
     buffer: Estimated = UNKNOWN_BUFFER
     wait: Estimated = UNKNOWN_WAIT
     loss: Estimated = UNKNOWN_LOSS
     busy: float | None = None
     bytes: int = 0
+
+    def __post_init__(self) -> None:
+        require(self.busy is None or 0 <= self.busy <= 1, f"busy for {self.busy} of the time")
+        require(self.bytes >= 0, f"{self.bytes} bytes")
+        for begin, end, bps in self.steps:
+            held = -math.inf < begin <= end < math.inf and 0 <= bps < math.inf
+            require(held, f"{bps} bit/s from {begin} to {end} s")
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,14 @@ class Flows:
     starts_s: tuple[float, ...] = ()
     payloads_b: tuple[int, ...] = ()
     tcp: str = ""
+
+    def __post_init__(self) -> None:
+        pairs = (value for pair in self.rtts_s for value in pair)
+        numbers = (
+            *(self.count, self.bps, self.packet_b, self.gap_s or 0, self.size_b or 0),
+            *(*(self.sizes_b or ()), *self.starts_s, *self.payloads_b, *pairs),
+        )
+        require(all(0 <= each < math.inf for each in numbers), f"flows with the numbers {numbers}")
 
     @property
     def text(self) -> str:
@@ -125,6 +142,10 @@ class Found:
     flows: tuple[Flows, ...] = ()
     cautions: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        require(0 <= self.duration_s < math.inf, f"a recording of {self.duration_s} s")
+        require(self.rtt.value is None or self.rtt.value > 0, "a round trip of 0 s")
+
     def direction(self, name: str) -> Direction:
         """Return "down" or "up"."""
         return self.down if name == "down" else self.up
@@ -161,7 +182,9 @@ class Found:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        found = {"format": 1, **asdict(self)}
+        # Without the traces, of which only the length is told: they may be long.
+        down, up = replace(self.down, trace_ms=()), replace(self.up, trace_ms=())
+        found = {"format": 1, **asdict(replace(self, down=down, up=up))}
         found["file"] = str(self.file)
         for name in ("down", "up"):
             found[name]["trace_ms"] = len(self.direction(name).trace_ms)
@@ -169,4 +192,4 @@ class Found:
 
     def to_json(self) -> str:
         """Return it as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)

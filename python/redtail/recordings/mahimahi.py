@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,43 +12,50 @@ import numpy as np
 
 from redtail.recordings import rates
 from redtail.recordings.found import Direction, Found
-from redtail.recordings.values import Estimated, quantity
+from redtail.recordings.values import Estimated, quantity, within
 
-FEWEST = 2 * rates.PACKETS_A_WINDOW
+WINDOW_S, MOST_WINDOWS = 0.1, 100_000
+"""Windows whose rates the interval is of; longer ones where there would be more."""
 
-
-def looks_like(text: str) -> bool:
-    """Return whether the first lines of a text are whole numbers."""
-    lines = text.split("\n", 20)[:20]
-    return bool(lines) and bool(lines[0].strip()) and lines[0].strip().isdigit()
+_TIME = re.compile(r"[0-9]{1,18}")
 
 
-def read(text: str) -> list[int]:
+def looks_like(line: str) -> bool:
+    """Return whether the first line of a text is a whole number."""
+    return re.fullmatch(r"[0-9]+", line.strip()) is not None
+
+
+def read(lines: Iterable[tuple[int, str]]) -> array[int]:
     """Return the times of a trace in ms.
+
+    Args:
+        lines: its lines with their numbers.
 
     Raises:
         ValueError: a line is no time, or is before the line above it; the text says which.
     """
-    found: list[int] = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    found = array("q")
+    last, number = 0, 1
+    for number, line in lines:
         word = line.strip()
-        if not word.isdigit():
+        if _TIME.fullmatch(word) is None or int(word) > rates.LONGEST_TRACE_MS:
             raise ValueError(
-                f"line {number}: {word!r} is no time; accepted: a whole number of milliseconds"
+                f"line {number}: {word[:40]!r} is no time; accepted: a whole number of "
+                f"milliseconds, up to {rates.LONGEST_TRACE_MS}"
             )
-        if found and int(word) < found[-1]:
+        ms = int(word)
+        if ms < last:
             raise ValueError(
-                f"line {number}: {word} is before the line above it; accepted: at least {found[-1]}"
+                f"line {number}: {word} is before the line above it; accepted: at least {last}"
             )
-        found.append(int(word))
-    if not found or found[-1] == 0:
-        raise ValueError(
-            f"line {len(found) or 1}: the trace takes no time; accepted: a last line above 0"
-        )
+        last = ms
+        found.append(ms)
+    if last == 0:
+        raise ValueError(f"line {number}: the trace takes no time; accepted: a last line above 0")
     return found
 
 
-def estimate(times_ms: list[int], file: Path, direction: str | None = None) -> Found:
+def estimate(times_ms: Sequence[int], file: Path, direction: str | None = None) -> Found:
     """Return what a trace tells of a line.
 
     Args:
@@ -55,28 +65,29 @@ def estimate(times_ms: list[int], file: Path, direction: str | None = None) -> F
     """
     name = direction or ("up" if file.suffix == ".up" else "down")
     duration = times_ms[-1] / 1e3
-    at = np.array(times_ms) / 1e3
-    size = np.full(len(at), float(rates.OPPORTUNITY_B))
-    mean = 8 * float(size.sum()) / duration
-    windows, _ = np.histogram(at, np.arange(0.0, max(duration, 0.2), 0.1), weights=size)
-    spread = np.quantile(8 * windows / 0.1, [0.1, 0.9]) if len(windows) else [mean, mean]
-    rate = Estimated(
+    total = len(times_ms) * rates.OPPORTUNITY_B
+    mean = 8 * total / duration
+    width = max(WINDOW_S, duration / MOST_WINDOWS)
+    edges = 1e3 * width * np.arange(max(2, int(np.ceil(duration / width))))
+    counts, _ = np.histogram(np.asarray(times_ms), edges)
+    low, high = np.quantile(8 * rates.OPPORTUNITY_B * counts / width, [0.1, 0.9])
+    rate = within(
         mean,
         "bit/s",
         f"mean of {len(times_ms)} opportunities of 1500 bytes; the interval has 80 % of the "
-        "windows of 100 ms",
-        float(min(spread[0], mean)),
-        float(max(spread[1], mean)),
+        f"windows of {1e3 * width:.0f} ms",
+        low,
+        high,
     )
     missing = "a mahimahi trace has no queue and no losses"
     way = Direction(
         rate=rate,
-        trace_ms=tuple(times_ms),
+        trace_ms=times_ms,
         buffer=Estimated(None, "B", missing),
         wait=Estimated(None, "s", missing),
         loss=Estimated(None, "", missing),
         busy=1.0,
-        bytes=int(size.sum()),
+        bytes=total,
     )
     rtt = Estimated(None, "s", "a mahimahi trace says nothing about the round trip; --rtt gives it")
     about = f"mahimahi trace of {len(times_ms)} opportunities in {quantity(duration, 's', 3)}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -56,18 +58,21 @@ def mix(capture: Capture, is_up: Array, bases: Mapping[int, float]) -> tuple[Flo
     way = capture["conversation"].astype(np.int64) * 2 + capture["end"]
     order = np.argsort(way, kind="stable")
     sums = np.bincount(way, capture["payload"], minlength=2 * len(capture.conversations))
-    borders = np.flatnonzero(np.diff(way[order])) + 1
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for rows in np.split(order, borders) if len(order) else []:
+    borders = np.concatenate([[0], np.flatnonzero(np.diff(way[order])) + 1, [len(order)]])
+    protocols = capture.conversations.protocols
+    found: dict[tuple[str, str], list[_Flow]] = {}
+    for first, last in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
+        rows = order[first:last]
         number = int(way[rows[0]]) // 2
-        talk = capture.conversations[number]
         mine, other = sums[way[rows[0]]], sums[way[rows[0]] ^ 1]
-        if talk.protocol == TCP and mine <= REQUESTS * other:
+        if protocols[number] == TCP and mine <= REQUESTS * other:
+            continue
+        rows = rows[capture["payload"][rows] > 0]
+        if protocols[number] not in (TCP, UDP) or not len(rows):
             continue
         direction = "up" if is_up[rows[0]] else "down"
-        for about in _flows(capture, rows[capture["payload"][rows] > 0], talk):
-            about["rtt"] = bases.get(number)
-            found.setdefault((about["kind"], direction), []).append(about)
+        for flow in _flows(capture, rows, capture.conversations[number], bases.get(number)):
+            found.setdefault((flow.kind, direction), []).append(flow)
     duration = max(capture.duration_s, 1e-9)
     for direction in ("down", "up"):
         if len(found.get(("downloads", direction), ())) > MOST_DOWNLOADS:
@@ -84,42 +89,48 @@ def _rank(key: tuple[str, str]) -> tuple[int, int]:
     return kinds.index(key[0]), ("down", "up").index(key[1])
 
 
-def _flows(capture: Capture, rows: Array, talk: Conversation) -> list[dict[str, Any]]:
-    """Return what one end sent in one conversation, by its packets with data.
+@dataclass(frozen=True, slots=True)
+class _Flow:
+    """A flow: when its first packet came, its bytes, and its base round trip if that is known."""
+
+    kind: str
+    begin_s: float
+    size_b: int
+    payload_b: int
+    packet_b: int
+    rtt_s: float | None
+    tcp: str
+
+
+def _flows(
+    capture: Capture, rows: Array, talk: Conversation, rtt_s: float | None
+) -> Iterator[_Flow]:
+    """Yield what one end sent in one conversation, by its packets with data.
 
     That is one flow if it sends all the time, and else a transfer for each time that it sends.
     """
+
+    def flow(kind: str, rows: Array, tcp: str = "") -> _Flow:
+        size, payload = capture["size"][rows], capture["payload"][rows]
+        begin = float(capture["at_s"][rows[0]])
+        middle = int(np.median(size))
+        return _Flow(kind, begin, int(size.sum()), int(payload.sum()), middle, rtt_s, tcp)
+
     if talk.protocol == UDP:
-        if len(rows) < FEWEST:
-            return []
-        about = _about(capture, rows)
-        steady = _steady(capture["at_s"][rows], capture["size"][rows])
-        return [{**about, "kind": "steady" if steady else "udp"}]
-    if talk.protocol != TCP or not len(rows):
-        return []
+        if len(rows) >= FEWEST:
+            steady = _steady(capture["at_s"][rows], capture["size"][rows])
+            yield flow("steady" if steady else "udp", rows)
+        return
     stamps = bool((capture["options"][rows] & 1).any())
     tcp = "linux" if stamps else "sack" if any(talk.sack) else "newreno"
     if _sends_throughout(capture, rows, THROUGHOUT * capture.duration_s):
-        return [{**_about(capture, rows), "kind": "bulk", "tcp": tcp}]
-    found = []
+        yield flow("bulk", rows, tcp)
+        return
     pauses = np.flatnonzero(np.diff(capture["at_s"][rows]) >= PAUSE_S) + 1
     for part in np.split(rows, pauses):
-        about = _about(capture, part)
-        if about["payload"] >= LEAST_B:
+        if capture["payload"][part].sum() >= LEAST_B:
             long = _sends_throughout(capture, part, LONG_S)
-            found.append({**about, "kind": "downloads" if long else "transfers", "tcp": tcp})
-    return found
-
-
-def _about(capture: Capture, rows: Array) -> dict[str, Any]:
-    size = capture["size"][rows]
-    return {
-        "begin": float(capture["at_s"][rows[0]]),
-        "bytes": int(size.sum()),
-        "payload": int(capture["payload"][rows].sum()),
-        "packet": int(np.median(size)),
-        "tcp": "",
-    }
+            yield flow("downloads" if long else "transfers", part, tcp)
 
 
 def _sends_throughout(capture: Capture, rows: Array, least_s: float) -> bool:
@@ -141,26 +152,26 @@ def _steady(at: Array, size: Array) -> bool:
     return bool(gaps.std() <= STEADY * gaps.mean() and size.std() <= STEADY * size.mean())
 
 
-def _group(kind: str, direction: str, flows: list[dict[str, Any]], duration: float) -> Flows:
-    payloads = np.array([flow["payload"] for flow in flows], float)
-    options = [flow["tcp"] for flow in flows]
+def _group(kind: str, direction: str, flows: list[_Flow], duration: float) -> Flows:
+    payloads = np.array([flow.payload_b for flow in flows], float)
+    options = Counter(flow.tcp for flow in flows)
     transfers = kind == "transfers"
     return Flows(
         kind=kind,
         direction=direction,
         count=len(flows),
-        bps=8 * sum(flow["bytes"] for flow in flows) / duration,
-        packet_b=int(np.median([flow["packet"] for flow in flows])),
+        bps=8 * sum(flow.size_b for flow in flows) / duration,
+        packet_b=int(np.median([flow.packet_b for flow in flows])),
         # A short flow may never have met an empty queue.
         rtts_s=()
         if transfers
-        else _alike([flow["rtt"] for flow in flows if flow["rtt"] is not None]),
+        else _alike([flow.rtt_s for flow in flows if flow.rtt_s is not None]),
         gap_s=duration / len(flows) if transfers else None,
         size_b=float(payloads.mean()) if transfers else None,
         sizes_b=_quartiles(payloads) if transfers else None,
-        starts_s=tuple(flow["begin"] for flow in flows) if kind == "downloads" else (),
-        payloads_b=tuple(flow["payload"] for flow in flows) if kind == "downloads" else (),
-        tcp=max(set(options), key=options.count),
+        starts_s=tuple(flow.begin_s for flow in flows) if kind == "downloads" else (),
+        payloads_b=tuple(flow.payload_b for flow in flows) if kind == "downloads" else (),
+        tcp=options.most_common(1)[0][0],
     )
 
 

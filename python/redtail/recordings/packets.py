@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
@@ -12,8 +14,12 @@ from redtail._module import native
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
+    Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 TCP, UDP, ICMP = 6, 17, 1
+
+LEAST_MSS_B = 88
+"""Segments that a SYN asks for are no smaller than this: Linux's TCP_MIN_MSS."""
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 REQUEST, REPLY = 1, 2
@@ -38,6 +44,65 @@ class Conversation:
     sack: tuple[bool, bool]
 
 
+class Conversations(Sequence[Conversation]):
+    """Who talks to whom, as columns: a capture may have a conversation for each packet.
+
+    Args:
+        columns: by name (`redtail._native.PacketCapture`); of ends there are two for each
+            conversation, side by side.
+    """
+
+    def __init__(self, columns: dict[str, Array]) -> None:
+        self.protocols = columns["protocol"]
+        self._of_ends = {
+            name: columns[name].reshape(-1, 2)
+            for name in ("version", "address", "port", "mss", "sack")
+        }
+
+    def __len__(self) -> int:
+        return len(self.protocols)
+
+    @overload
+    def __getitem__(self, number: int) -> Conversation: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[Conversation]: ...
+
+    def __getitem__(self, number: int | slice) -> Conversation | list[Conversation]:
+        if isinstance(number, slice):
+            return [self[one] for one in range(*number.indices(len(self)))]
+        first, second = (str(address) for address in self.addresses(number))
+        ports, mss, sack = (
+            self._of_ends[name][number].tolist() for name in ("port", "mss", "sack")
+        )
+        return Conversation(
+            int(self.protocols[number]),
+            (first, second),
+            (ports[0], ports[1]),
+            (mss[0], mss[1]),
+            (sack[0], sack[1]),
+        )
+
+    def addresses(self, number: int) -> tuple[Address, Address]:
+        """Return the addresses of the two ends of a conversation."""
+        found = [
+            ipaddress.IPv4Address(bytes(data)[12:])
+            if version == 4
+            else ipaddress.IPv6Address(bytes(data))
+            for version, data in zip(
+                self._of_ends["version"][number], self._of_ends["address"][number], strict=True
+            )
+        ]
+        return found[0], found[1]
+
+    @property
+    def segments(self) -> Array:
+        """The largest segment of each conversation that both ends accept; 1460 if none is told."""
+        told = self._of_ends["mss"].astype(np.int64)
+        least: Array = np.where(told > 0, told, 65536).min(axis=1)
+        return np.where(least < 65536, np.maximum(least, LEAST_MSS_B), 1460)
+
+
 @dataclass(frozen=True)
 class Capture:
     """The packets of a capture, in the order of time.
@@ -56,7 +121,7 @@ class Capture:
     path: Path
     columns: dict[str, Array]
     begin_ns: int
-    conversations: list[Conversation]
+    conversations: Conversations
     interfaces: list[str]
     left_out: dict[str, int] = field(default_factory=dict)
     damage: str | None = None
@@ -70,8 +135,7 @@ class Capture:
     @property
     def protocol(self) -> Array:
         """IP's number of the protocol of each packet."""
-        numbers = np.array([talk.protocol for talk in self.conversations], np.uint8)
-        found: Array = numbers[self["conversation"]]
+        found: Array = self.conversations.protocols[self["conversation"]]
         return found
 
     @property
@@ -91,7 +155,7 @@ class Capture:
         return replace(self, columns=columns)
 
 
-def read(path: Path, name: Path | None = None) -> Capture:
+def read(path: str | Path, name: Path | None = None) -> Capture:
     """Read a pcap or pcapng file.
 
     Args:
@@ -103,44 +167,45 @@ def read(path: Path, name: Path | None = None) -> Capture:
         OSError: it cannot be read.
     """
     found = native().read_capture(path)
-    columns = {key: np.frombuffer(data, dtype=kind) for key, (kind, data) in found.columns.items()}
+    columns = _arrays(found.columns)
+    talks = Conversations(_arrays(found.conversations))
+    interfaces = [
+        label or f"interface {number}" for number, (label, _) in enumerate(found.interfaces)
+    ]
+    left_out, damage = dict(found.left_out), found.damage
+    del found  # the same columns once more
     at_ns = columns.pop("at_ns")
     rows = np.argsort(at_ns, kind="stable")
     place = np.empty(len(rows), np.int64)
     place[rows] = np.arange(len(rows))
-    ordered = {
-        key: values if key.startswith("sack_") else values[rows] for key, values in columns.items()
-    }
-    ordered["sack_row"] = place[columns["sack_row"]]
+    columns["sack_row"] = place[columns["sack_row"]]
+    for key in columns:
+        if not key.startswith("sack_"):
+            columns[key] = columns[key][rows]
     begin = int(at_ns[rows[0]]) if len(rows) else 0
-    ordered["at_s"] = (at_ns[rows] - begin) / 1e9
-    talks = [
-        Conversation(protocol, tuple(addresses), tuple(ports), tuple(mss), tuple(sack))
-        for protocol, addresses, ports, mss, sack in found.conversations
-    ]
-    ordered["size"] = _on_the_line(ordered, talks)
-    return Capture(
-        name or path,
-        ordered,
-        begin,
-        talks,
-        [label or f"interface {number}" for number, (label, _) in enumerate(found.interfaces)],
-        dict(found.left_out),
-        found.damage,
-    )
+    columns["at_s"] = (at_ns[rows] - begin) / 1e9
+    columns["size"] = _on_the_line(columns, talks.segments)
+    return Capture(Path(name or path), columns, begin, talks, interfaces, left_out, damage)
 
 
-def _on_the_line(columns: dict[str, Array], talks: list[Conversation]) -> Array:
+def _arrays(columns: dict[str, tuple[str, bytes]]) -> dict[str, Array]:
+    return {key: np.frombuffer(data, dtype=kind) for key, (kind, data) in columns.items()}
+
+
+def _on_the_line(columns: dict[str, Array], mss: Array) -> Array:
     """Return the bytes of each packet on the line.
 
     A host that leaves segmentation to its network card captures packets that are larger than any
     on the line: they become as many as their payload needs, each with its headers.
+
+    Args:
+        columns: of the packets.
+        mss: the largest segment of each conversation.
     """
     size, payload = columns["size"].astype(np.int64), columns["payload"].astype(np.int64)
     large = size > 1514
     if not large.any():
         return size
-    mss = np.array([min((m for m in talk.mss if m), default=1460) for talk in talks])
     segment = np.maximum(mss[columns["conversation"]] - 12 * (columns["options"] & 1), 1)
     pieces = np.where(large & (payload > segment), -(-payload // segment), 1)
     total: Array = size + (pieces - 1) * (size - payload)

@@ -8,14 +8,15 @@ Without waiting times the windows are those whose rate is near the largest that 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy import stats
 
-from redtail.recordings.values import Estimated
+from redtail.recordings.values import Estimated, quantity, within
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
@@ -59,6 +60,16 @@ MOST_STEPS = 12
 
 OPPORTUNITY_B = 1500
 
+MOST_OPPORTUNITIES = 64
+"""Opportunities of a trace for each packet: a host hands 64 kB to its network card at once, which
+are 44. Where there are more, there is no trace."""
+
+LONGEST_TRACE_MS = 100 * 24 * 3_600_000
+"""The longest that a trace may last, as in an experiment: no run is longer than 100 days."""
+
+FINEST_S = 1e-6
+"""Time that a time stamp tells at least: windows are no shorter."""
+
 
 @dataclass(frozen=True)
 class Rate:
@@ -75,7 +86,7 @@ class Rate:
 
     mean: Estimated
     steps: tuple[tuple[float, float, float], ...] = ()
-    trace_ms: tuple[int, ...] = ()
+    trace_ms: Sequence[int] = ()
     edges_s: Array = field(default_factory=lambda: np.zeros(1))
     windows_bps: Array = field(default_factory=lambda: np.zeros(0))
     busy: Array = field(default_factory=lambda: np.zeros(0, bool))
@@ -180,8 +191,16 @@ def estimate(
                 f"{2 * PACKETS_A_WINDOW}",
             )
         )
+    begin, end = float(deliveries.at_s.min()), float(deliveries.at_s.max())
+    if end - begin < 2 * FEWEST * _finest(end):
+        count, shown = len(deliveries.at_s), quantity(end - begin, "s", 3)
+        return Rate(
+            Estimated(
+                None, "bit/s", f"{count} packets of this direction have times within {shown} only"
+            )
+        )
     guess = max(rough(deliveries), 1.0)
-    span = float(deliveries.at_s.max() - deliveries.at_s.min())
+    span = end - begin
     width = min(PACKETS_A_WINDOW * PACKET_B * 8 / guess, LONGEST_S)
     width = max(min(max(width, shortest_s), span / FEWEST), span / MOST_WINDOWS)
     edges = _edges(deliveries, width)
@@ -222,6 +241,9 @@ def _of_windows(
         mean = Estimated(most, "bit/s", basis, bound="at least")
         return Rate(mean, edges_s=edges, windows_bps=windows, busy=chosen)
     rates = windows[chosen]
+    if not rates.any():
+        reason = f"nothing was delivered in {count} windows of {1e3 * width:.0f} ms {why}"
+        return Rate(Estimated(None, "bit/s", reason), edges_s=edges, windows_bps=windows)
     begins = edges[:-1][chosen]
     raw = _stretches(rates)
     stretches = raw if len(raw) > MOST_STEPS else _lasting(raw, rates, begins, width)
@@ -230,7 +252,7 @@ def _of_windows(
     for number, (first, last) in enumerate(stretches):
         part = rates[first:last]
         here = float(part.mean() if len(stretches) == 1 else stats.trim_mean(part, TRIMMED))
-        residual[first:last] = part / here - 1
+        residual[first:last] = part / here - 1 if here > 0 else 0.0
         # A change is somewhere between two windows that were seen busy.
         begin = begins[first] if number == 0 else (begins[first] + begins[first - 1] + width) / 2
         if steps:
@@ -247,13 +269,15 @@ def _of_windows(
         f"{what} over {count} windows of {1e3 * width:.0f} ms {why}; bytes of IP packets, "
         f"{deliveries.how}"
     )
-    trace: tuple[int, ...] = ()
+    trace: Sequence[int] = ()
     if varies:
         spread = np.quantile(rates, [0.1, 0.9])
         low, high = float(spread[0]), float(spread[1])
         basis += "; the interval has 80 % of the windows"
         trace = _trace(deliveries)
-    found = Estimated(level, "bit/s", basis, low, high)
+        if not trace:  # its lines would be too many
+            steps = [(steps[0][0], steps[-1][1], level)]
+    found = within(level, "bit/s", basis, low, high)
     return Rate(found, tuple(steps), trace, edges, windows, chosen)
 
 
@@ -320,18 +344,29 @@ def _lasting(
     return _merged(found, rates, np.median)
 
 
-def _trace(deliveries: Deliveries) -> tuple[int, ...]:
+def _trace(deliveries: Deliveries) -> Sequence[int]:
     """Return a mahimahi trace of what was delivered: an opportunity for each 1500 bytes."""
     at, total = cumulative(deliveries.at_s, deliveries.size_b)
-    due = np.arange(OPPORTUNITY_B, total[-1] + 1, OPPORTUNITY_B)
-    times = at[np.searchsorted(total, due)] - at[0]
-    return tuple(np.maximum(1, np.ceil(1e3 * times)).astype(int).tolist())
+    if total[-1] > MOST_OPPORTUNITIES * OPPORTUNITY_B * len(at):
+        return ()
+    if 1e3 * (at[-1] - at[0]) > LONGEST_TRACE_MS:
+        return ()
+    due = np.floor(total / OPPORTUNITY_B).astype(np.int64)
+    times = np.maximum(1, np.ceil(1e3 * (at - at[0]))).astype(np.int64)
+    found = array("q")
+    found.frombytes(np.repeat(times, np.diff(due, prepend=0)).tobytes())
+    return found
+
+
+def _finest(end_s: float) -> float:
+    """Return the shortest time that times up to an end can tell apart."""
+    return max(FINEST_S, 8 * float(np.spacing(end_s)))
 
 
 def _edges(deliveries: Deliveries, width: float) -> Array:
     begin, end = float(deliveries.at_s.min()), float(deliveries.at_s.max())
     # A damaged time stamp can be years away.
-    width = max(width, (end - begin) / (10 * MOST_WINDOWS))
+    width = max(width, (end - begin) / (10 * MOST_WINDOWS), _finest(end))
     count = max(1, int((end - begin) / width))
     return begin + width * np.arange(count + 1)
 

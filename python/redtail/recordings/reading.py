@@ -4,23 +4,42 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
-import shutil
+import re
+import stat
 import tempfile
 import zlib
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from typing import IO, Any
 
 from redtail.errors import SpecError
 from redtail.files import path_of
 from redtail.recordings.found import Direction, Found
+from redtail.recordings.lines import NoTextError, lines
 from redtail.recordings.values import Estimated, given
 
 FORMS = (
     "a capture (pcap or pcapng), a data file of Flent (.flent.gz), a log of ping, or a trace of "
     "mahimahi; each also packed by gzip"
 )
+
+TIMES_UNPACKED, LEAST_UNPACKED_B, MOST_UNPACKED_B = 100, 64_000_000, 4_000_000_000
+"""What gzip packs may be so many times as large as the file, or have the least of bytes if that is
+more, and never more than the most."""
+
+MOST_PIPED_B = 1_000_000_000
+"""Bytes that are read of a pipe, which cannot be read twice."""
+
+MOST_JSON_B = 80_000_000
+"""Memory for the values of a data file of Flent, besides 8 times its size."""
+
+_CHUNK_B = 1 << 20
+_BEGIN_B = 1 << 16
 
 _GZIP = b"\x1f\x8b"
 _CAPTURES = (
@@ -56,6 +75,7 @@ def estimate(
         SpecError: the file cannot be read, or is no recording that is known.
     """
     path = path_of(recording)
+    _refuse_impossible(rtt_s=rtt_s, down_bps=down_bps, up_bps=up_bps)
     try:
         found = _estimate(path, local, direction)
     except ValueError as error:
@@ -68,44 +88,96 @@ def estimate(
     return completed(found, rtt_s, down_bps, up_bps)
 
 
+def _refuse_impossible(**given_values: float | None) -> None:
+    for name, value in given_values.items():
+        if value is not None and not 0 < value < math.inf:
+            raise SpecError(f"{name} = {value}: accepted: a number above 0", key=name)
+
+
 def _estimate(path: Path, local: Sequence[str], direction: str | None) -> Found:
     if path.is_dir():
         raise ValueError(f"is a folder; accepted: {FORMS}")
-    with path.open("rb") as file:
-        begin = file.read(4)
-    if not begin:
-        raise ValueError(f"the file is empty; accepted: {FORMS}")
-    if begin[:2] == _GZIP:
-        with tempfile.NamedTemporaryFile(suffix=".unpacked") as unpacked:
+    with ExitStack() as stack:
+        file: IO[bytes] = stack.enter_context(path.open("rb"))
+        place: str | Path = path
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            accepted = f"up to {MOST_PIPED_B // 10**6} MB from a pipe; a file may have more"
+            file = stack.enter_context(_copied(file, MOST_PIPED_B, accepted))
+            place = _reopened(file)
+        begin = file.read(2)
+        if not begin:
+            raise ValueError(f"the file is empty; accepted: {FORMS}")
+        if begin == _GZIP:
+            file = stack.enter_context(_unpacked(file))
+            place = _reopened(file)
+        return _of_form(file, place, path, local, direction)
+
+
+def _reopened(file: IO[bytes]) -> str:
+    """Return a path by which the native module opens a file that has no name."""
+    return f"/dev/fd/{file.fileno()}"
+
+
+def _unpacked(file: IO[bytes]) -> IO[bytes]:
+    """Return what gzip has packed, in a file without a name: nothing can leave it behind."""
+    size = os.fstat(file.fileno()).st_size
+    most = min(max(TIMES_UNPACKED * size, LEAST_UNPACKED_B), MOST_UNPACKED_B)
+    accepted = (
+        f"{TIMES_UNPACKED} times its size or {LEAST_UNPACKED_B // 10**6} MB, and at most "
+        f"{MOST_UNPACKED_B // 10**6} MB; gunzip unpacks what is larger"
+    )
+    file.seek(0)
+    try:
+        with gzip.open(file) as packed:
+            return _copied(packed, most, accepted)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        text = str(error) or type(error).__name__
+        raise ValueError(f"cannot be unpacked: {text}") from None
+
+
+def _copied(source: Any, most: int, accepted: str) -> IO[bytes]:
+    """Return the bytes of a source in a file without a name.
+
+    Raises:
+        ValueError: they are more than the most, or the file cannot be written.
+    """
+    with ExitStack() as stack:
+        made = stack.enter_context(tempfile.TemporaryFile())
+        total = 0
+        while chunk := source.read(_CHUNK_B):
+            total += len(chunk)
+            if total > most:
+                raise ValueError(f"holds more than {most // 10**6} MB; accepted: {accepted}")
             try:
-                with gzip.open(path) as packed:
-                    shutil.copyfileobj(packed, unpacked)
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                text = str(error) or type(error).__name__
-                raise ValueError(f"cannot be unpacked: {text}") from None
-            unpacked.flush()
-            return _of_form(Path(unpacked.name), path, local, direction)
-    return _of_form(path, path, local, direction)
+                made.write(chunk)
+            except OSError as error:
+                raise ValueError(
+                    f"cannot be unpacked in {tempfile.gettempdir()}: {error.strerror}"
+                ) from None
+        made.seek(0)
+        stack.pop_all()
+        return made
 
 
-def _of_form(file: Path, name: Path, local: Sequence[str], direction: str | None) -> Found:
-    with file.open("rb") as opened:
-        begin = opened.read(4)
-    if begin in _CAPTURES:
-        return _of_capture(file, name, local, direction)
+def _of_form(
+    file: IO[bytes], place: str | Path, name: Path, local: Sequence[str], direction: str | None
+) -> Found:
+    file.seek(0)
+    begin = file.read(_BEGIN_B)
+    file.seek(0)
+    if begin[:4] in _CAPTURES:
+        return _of_capture(place, name, local, direction)
     if local:
         raise ValueError("--local is for captures, and this is none")
     try:
-        text = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
+        return _of_text(file, begin, name, direction)
+    except NoTextError as error:
         raise ValueError(
-            f"begins with the bytes {begin.hex(' ')}, and is no text (byte {error.start}); "
-            f"accepted: {FORMS}"
+            f"begins with the bytes {begin[:4].hex(' ')}, and {error}; accepted: {FORMS}"
         ) from None
-    return _of_text(text, name, direction)
 
 
-def _of_capture(file: Path, name: Path, local: Sequence[str], direction: str | None) -> Found:
+def _of_capture(file: str | Path, name: Path, local: Sequence[str], direction: str | None) -> Found:
     from redtail.recordings import captures, packets
 
     capture = packets.read(file, name)
@@ -118,24 +190,61 @@ def _of_capture(file: Path, name: Path, local: Sequence[str], direction: str | N
     return captures.estimate(capture, local=local, direction=direction)
 
 
-def _of_text(text: str, name: Path, direction: str | None) -> Found:
+def _of_text(file: IO[bytes], begin: bytes, name: Path, direction: str | None) -> Found:
     from redtail.recordings import flent, mahimahi, pings
 
-    if text.lstrip()[:1] in ("{", "["):
-        try:
-            data = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ValueError(
-                f"line {error.lineno}, column {error.colno}: begins as JSON, but is none: "
-                f"{error.msg}"
-            ) from None
-        return flent.estimate(flent.read(data), name)
-    if pings.looks_like(text):
-        return pings.estimate(pings.read(text), name, direction)
-    if mahimahi.looks_like(text):
-        return mahimahi.estimate(mahimahi.read(text), name, direction)
-    line = text.lstrip("\n").partition("\n")[0][:60]
-    raise ValueError(f"line 1: {line!r} begins no recording that is known; accepted: {FORMS}")
+    # `ping -D` begins with the time in brackets.
+    if re.match(rb"\s*(\{|\[(?!\d+(\.\d+)?\] ))", begin):
+        return flent.estimate(flent.read(_json(file)), name)
+    head = [line for _, line in islice(lines(file), pings.LOOKED_AT)]
+    if pings.looks_like(head):
+        return pings.estimate(pings.read(lines(file)), name, direction)
+    first = next((line for line in head if line), "")
+    if mahimahi.looks_like(head[0]):
+        return mahimahi.estimate(mahimahi.read(lines(file)), name, direction)
+    raise ValueError(f"line 1: {first[:60]!r} begins no recording that is known; accepted: {FORMS}")
+
+
+def _json(file: IO[bytes]) -> object:
+    data = file.read()
+    _refuse_large(data)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise NoTextError(error.start) from None
+    del data
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"line {error.lineno}, column {error.colno}: begins as JSON, but is none: {error.msg}"
+        ) from None
+    except RecursionError:
+        raise ValueError(
+            "it is JSON with lists within lists, deeper than a data file has"
+        ) from None
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"it is JSON with the value {name}; accepted: numbers, and null for none")
+
+
+def _refuse_large(data: bytes) -> None:
+    """Refuse JSON whose values take far more memory than its text.
+
+    Raises:
+        ValueError: they do.
+    """
+    # What Python takes: a list, an object of few keys, a text, a number, and the place of each.
+    known = sum(data.count(key) for key in (b'"val"', b'"t"', b'"seq"'))
+    texts = max(data.count(b'"') // 2 - known, 0)
+    room = 64 * data.count(b"[") + 192 * data.count(b"{") + 100 * texts + 32 * data.count(b",")
+    if room > 8 * len(data) + MOST_JSON_B:
+        raise ValueError(
+            f"its values would take {room // 10**6} MB of memory; accepted: 8 times its size of "
+            f"{len(data) // 10**6} MB, and {MOST_JSON_B // 10**6} MB, which a data file of Flent "
+            "needs at most"
+        )
 
 
 def completed(

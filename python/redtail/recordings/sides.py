@@ -80,10 +80,10 @@ def sides(capture: Capture, local: Sequence[str] = (), main: str | None = None) 
 def _by_networks(capture: Capture, known: list[Network]) -> Sides:
     ends = np.zeros(len(capture.conversations), int)
     hits = 0
-    for number, talk in enumerate(capture.conversations):
+    for number in range(len(capture.conversations)):
         inside = [
-            any(ipaddress.ip_address(address) in network for network in known)
-            for address in talk.addresses
+            any(address in network for network in known)
+            for address in capture.conversations.addresses(number)
         ]
         hits += sum(inside)
         ends[number] = 1 if inside[1] and not inside[0] else 0
@@ -99,43 +99,37 @@ def _by_networks(capture: Capture, known: list[Network]) -> Sides:
 
 def _by_interface(capture: Capture) -> Sides | None:
     """Tell by where packets were captured, if each interface saw one direction only."""
-    count = len(capture.conversations)
-    talk = capture["conversation"].astype(np.int64)
-    way = talk * 2 + capture["end"]
-    seen = np.zeros((len(capture.interfaces), 2 * count), bool)
-    seen[capture["interface"], way] = True
-    if (seen[:, 0::2] & seen[:, 1::2]).any():
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    count, places = len(capture.conversations), len(capture.interfaces)
+    seen = np.unique(
+        np.stack([capture["interface"], capture["conversation"], capture["end"]]).astype(np.int64),
+        axis=1,
+    )
+    # An interface is of one colour or the other: it saw what the ends 0 of conversations sent, or
+    # what the ends 1 did. Each choice of it is joined to the choices that follow from it.
+    interface, talk, end = seen
+    one = np.concatenate([2 * interface, 2 * interface + 1])
+    other = 2 * places + np.concatenate([2 * talk + end, 2 * talk + 1 - end])
+    size = 2 * (places + count)
+    joined = coo_array((np.ones(len(one), np.int8), (one, other)), shape=(size, size))
+    _, part = connected_components(joined, directed=False)
+    of_talks = part[2 * places :].reshape(-1, 2) == part[2 * int(capture["interface"][0])]
+    if (of_talks.sum(axis=1) != 1).any():
         return None
-    first = int(capture["interface"][0])
-    colour = {first: 0}
-    ends = np.full(count, -1)
-    waiting = [first]
-    while waiting:
-        one = waiting.pop()
-        for end in (0, 1):
-            mine = np.flatnonzero(seen[one, end::2])
-            ends[mine] = end if colour[one] == 0 else 1 - end
-        for other in range(len(seen)):
-            if other in colour:
-                continue
-            same = (seen[one] & seen[other]).any()
-            flipped = seen[other].reshape(-1, 2)[:, ::-1].ravel()
-            if same or (seen[one] & flipped).any():
-                colour[other] = colour[one] if same else 1 - colour[one]
-                waiting.append(other)
-    if (ends < 0).any():
-        return None
+    ends = of_talks.argmax(axis=1)
     # Interfaces of colour 0 saw the packets that these ends sent: they are at the far side.
     return Sides(1 - ends, "each interface of the file saw one direction only")
 
 
 def _by_privacy(capture: Capture) -> Sides | None:
     """Tell by addresses that are not routed on the Internet, if most packets have one of them."""
-    private = np.array(
-        [
-            [not ipaddress.ip_address(address).is_global for address in talk.addresses]
-            for talk in capture.conversations
-        ]
+    talks = capture.conversations
+    private = np.fromiter(
+        (not one.is_global for number in range(len(talks)) for one in talks.addresses(number)),
+        bool,
+        2 * len(talks),
     ).reshape(-1, 2)
     told = private[:, 0] != private[:, 1]
     if not len(capture) or told[capture["conversation"]].mean() < 0.5:
@@ -146,27 +140,27 @@ def _by_privacy(capture: Capture) -> Sides | None:
 
 def _by_host(capture: Capture) -> Sides:
     """Tell by the host that takes part in most conversations, or that receives most bytes."""
+    talks = capture.conversations
     packets: Counter[str] = Counter()
     received: Counter[str] = Counter()
-    sums = np.zeros((len(capture.conversations), 2))
+    sums = np.zeros((len(talks), 2))
     np.add.at(sums, (capture["conversation"], capture["end"]), capture["size"])
-    counts = np.bincount(capture["conversation"], minlength=len(capture.conversations))
-    for talk, sent, count in zip(capture.conversations, sums, counts, strict=True):
+    counts = np.bincount(capture["conversation"], minlength=len(talks))
+    for talk, sent, count in zip(talks, sums, counts, strict=True):
         for end, address in enumerate(talk.addresses):
             packets[address] += int(count)
             received[address] += int(sent[1 - end])
     most = max(packets.values(), default=0)
     best = max(packets, key=lambda address: (packets[address] >= 0.9 * most, received[address]))
     whole = packets[best] >= 0.9 * len(capture)
-    ends = []
-    for talk, sent in zip(capture.conversations, sums, strict=True):
-        if whole and best in talk.addresses:
-            ends.append(talk.addresses.index(best))
-        else:
-            ends.append(0 if sent[1] > sent[0] else 1)
+    ends = np.where(sums[:, 1] > sums[:, 0], 0, 1)
     if whole:
-        return Sides(np.array(ends, int), f"down is to {best}, which all conversations have")
-    return Sides(np.array(ends, int), "down is the direction with more bytes")
+        for number, talk in enumerate(talks):
+            if best in talk.addresses:
+                ends[number] = talk.addresses.index(best)
+    if whole:
+        return Sides(ends, f"down is to {best}, which all conversations have")
+    return Sides(ends, "down is the direction with more bytes")
 
 
 def _turned(capture: Capture, found: Sides, main: str | None) -> Sides:

@@ -13,7 +13,8 @@ acknowledgement that makes the sender send a segment again to that segment.
 
 from __future__ import annotations
 
-from collections import deque
+from array import array
+from bisect import bisect_right, insort
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -30,6 +31,16 @@ ACKED, STAMPED, AGAIN = 0, 1, 2
 DUP_THRESH = 3
 """Duplicates that make a sender send again (RFC 5681, section 3.2)."""
 
+MOST_HOLES = 4096
+"""Stretches of missing data that are remembered of one end: more than a window of 64 kB has octets
+between SACK blocks; older ones will not be filled any more."""
+
+MOST_CUT = 128
+"""Segments that a retransmission in another cut may cover: 64 kB in segments of 536 bytes."""
+
+BLOCK = 1 << 14
+"""Packets whose columns are Python's numbers at the same time."""
+
 _WRAP = 1 << 32
 _HALF = 1 << 31
 
@@ -39,16 +50,17 @@ class Segments:
     """What was seen of all connections; a row for each observation, in no particular order.
 
     Attributes:
-            trips: round trips from the point to an end and back. Columns: time at which the first
+        trips: round trips from the point to an end and back. Columns: time at which the first
             packet passed (s), time at which the answer passed (s), conversation, the end that
             turned it around, bytes of the packet whose wait is in it, how it was taken.
         delivered: acknowledged data. Columns: time (s), conversation, the end that sent the data,
             bytes on the line, headers included.
         beyond: data that passed the point and was sent again: lost behind it. Columns: time at
-            which the lost copy passed (s), time of the next copy (s), conversation, end.
+            which the lost copy passed (s), time of the next copy (s), conversation, end, and
+            whether it was data (1) or a SYN or FIN alone (0).
         missing: data that did not pass when it should have, and came later: lost before the point.
             Columns: time at which the data behind it passed (s), time at which it came (s),
-            conversation, end.
+            conversation, end, and the same.
     """
 
     trips: Array
@@ -65,6 +77,7 @@ class _Stream:
         "by_end",
         "credit",
         "duplicates",
+        "first",
         "highest",
         "holes",
         "order",
@@ -75,9 +88,13 @@ class _Stream:
     def __init__(self) -> None:
         self.highest: int | None = None
         self.una = 0
+        #: By its end, a segment: begin, time, size, whether it was sent twice, whether it was
+        #: acknowledged selectively, and whether it has data.
         self.by_end: dict[int, list[Any]] = {}
-        self.order: deque[int] = deque()
-        self.holes: list[list[Any]] = []
+        #: The ends in order, from place `first` on.
+        self.order: list[int] = []
+        self.first = 0
+        self.holes: list[tuple[int, int, float]] = []
         self.credit = 0
         #: Duplicates of the last acknowledgement, and when they asked for a retransmission.
         self.duplicates = 0
@@ -85,19 +102,32 @@ class _Stream:
         #: What was sent before this may have arrived long before it is acknowledged.
         self.recover = 0
 
+    def waits(self) -> bool:
+        """Return whether segments have not been acknowledged."""
+        return self.first < len(self.order)
+
+    def take(self) -> list[Any]:
+        """Remove the first segment and return it."""
+        segment: list[Any] = self.by_end.pop(self.order[self.first])
+        self.first += 1
+        if self.first > 1000 and 2 * self.first > len(self.order):
+            del self.order[: self.first]
+            self.first = 0
+        return segment
+
 
 class _Connection:
     """Goes through the segments of one connection."""
 
-    def __init__(self, number: int, out: tuple[list[Any], ...]) -> None:
+    def __init__(self, number: int, out: tuple[array[float], ...]) -> None:
         self.number = number
         self.trips, self.delivered, self.beyond, self.missing = out
         self.streams = (_Stream(), _Stream())
         #: By end: when a value of its timestamps was seen first, and not yet echoed by data.
         self.values: tuple[dict[int, float], dict[int, float]] = ({}, {})
 
-    def data(self, end: int, at: float, seq: int, length: int, size: int) -> None:
-        """Take a segment with data, a SYN or a FIN."""
+    def data(self, end: int, at: float, seq: int, length: int, size: int, full: bool) -> None:
+        """Take a segment with data (it is full then), a SYN or a FIN."""
         stream = self.streams[end]
         if stream.highest is None:
             stream.highest = stream.una = stream.recover = seq
@@ -105,50 +135,53 @@ class _Connection:
         stop = begin + length
         if begin >= stream.highest:
             if begin > stream.highest:
-                stream.holes.append([stream.highest, begin, at])
-            stream.by_end[stop] = [begin, at, size, False, False]
+                stream.holes.append((stream.highest, begin, at))
+                del stream.holes[:-MOST_HOLES]
+            stream.by_end[stop] = [begin, at, size, False, False, full]
             stream.order.append(stop)
             stream.highest = stop
             return
-        if not self._fills(stream, end, at, begin, stop, size):
+        if not self._fills(stream, end, at, begin, stop, size, full):
             self._repeats(stream, end, at, begin, stop)
         if stop > stream.highest:  # old data and new in one segment
-            stream.by_end[stop] = [stream.highest, at, size, True, False]
-            stream.order.append(stop)
+            if stop not in stream.by_end:  # or else it has filled a hole
+                stream.order.append(stop)
+            stream.by_end[stop] = [stream.highest, at, size, True, False, full]
             stream.highest = stop
 
     def _fills(
-        self, stream: _Stream, end: int, at: float, begin: int, stop: int, size: int
+        self, stream: _Stream, end: int, at: float, begin: int, stop: int, size: int, full: bool
     ) -> bool:
-        for index, (left, right, since) in enumerate(stream.holes):
-            if begin < right and stop > left:
-                self.missing.append((since, at, self.number, end))
-                if stream.asked is not None and begin <= stream.una < stop:
-                    self.trips.append((stream.asked, at, self.number, end, size, AGAIN))
-                stream.asked = None
-                rest = [[left, begin, since]] if left < begin else []
-                rest += [[stop, right, since]] if stop < right else []
-                stream.holes[index : index + 1] = rest
-                if stop > stream.una and stop not in stream.by_end:
-                    # Karn: counted as sent twice, for an earlier copy was lost.
-                    stream.by_end[stop] = [begin, at, size, True, False]
-                    stream.order.append(stop)
-                    stream.order = deque(sorted(stream.order))
-                return True
-        return False
+        index = bisect_right(stream.holes, begin, key=_right)
+        if index == len(stream.holes) or stream.holes[index][0] >= stop:
+            return False
+        left, right, since = stream.holes[index]
+        self.missing.extend((since, at, self.number, end, full))
+        if stream.asked is not None and begin <= stream.una < stop:
+            self.trips.extend((stream.asked, at, self.number, end, size, AGAIN))
+        stream.asked = None
+        rest = [(left, begin, since)] if left < begin else []
+        rest += [(stop, right, since)] if stop < right else []
+        stream.holes[index : index + 1] = rest
+        if stop > stream.una and stop not in stream.by_end:
+            # Karn: counted as sent twice, for an earlier copy was lost.
+            stream.by_end[stop] = [begin, at, size, True, False, full]
+            insort(stream.order, stop, stream.first)
+        return True
 
     def _repeats(self, stream: _Stream, end: int, at: float, begin: int, stop: int) -> None:
         exact = stream.by_end.get(stop)
         segments = [exact] if exact is not None else []
         if exact is None:  # cut in another way than before
+            first = bisect_right(stream.order, begin, stream.first)
             segments = [
                 stream.by_end[known]
-                for known in stream.order
-                if known > begin and stream.by_end[known][0] < stop
+                for known in stream.order[first : first + MOST_CUT]
+                if stream.by_end[known][0] < stop
             ]
         for segment in segments:
             if not segment[3] and not segment[4]:
-                self.beyond.append((segment[1], at, self.number, end))
+                self.beyond.extend((segment[1], at, self.number, end, segment[5]))
             segment[3] = True
 
     def acknowledge(
@@ -161,12 +194,11 @@ class _Connection:
             return
         ack = _unwrapped(number, stream.highest)
         bytes_now = 0
-        duplicate = pure and ack == stream.una and bool(stream.order)
+        duplicate = pure and ack == stream.una and stream.waits()
         if ack > stream.una:
-            segment = None
-            while stream.order and stream.order[0] <= ack:
-                stop = stream.order.popleft()
-                segment = stream.by_end.pop(stop)
+            while stream.waits() and stream.order[stream.first] <= ack:
+                stop = stream.order[stream.first]
+                segment = stream.take()
                 bytes_now += 0 if segment[4] else segment[2]
                 # With SACK blocks, what made the receiver answer is another segment.
                 clean = not blocks and not segment[3] and not segment[4]
@@ -175,7 +207,7 @@ class _Connection:
             used = min(stream.credit, bytes_now)
             bytes_now -= used
             stream.credit -= used
-            if not stream.order:
+            if not stream.waits():
                 stream.credit = 0
             stream.una = ack
             stream.highest = max(stream.highest, ack)
@@ -193,7 +225,7 @@ class _Connection:
         for left, right in blocks:
             bytes_now += self._select(stream, end, at, left, right)
         if bytes_now:
-            self.delivered.append((at, self.number, end, bytes_now))
+            self.delivered.extend((at, self.number, end, bytes_now))
 
     def _select(self, stream: _Stream, end: int, at: float, left: int, right: int) -> int:
         assert stream.highest is not None
@@ -214,7 +246,7 @@ class _Connection:
         return bytes_now
 
     def _trip(self, segment: list[Any], at: float, end: int) -> None:
-        self.trips.append((segment[1], at, self.number, 1 - end, segment[2], ACKED))
+        self.trips.extend((segment[1], at, self.number, 1 - end, segment[2], ACKED))
 
     def stamp(self, end: int, at: float, value: int, echo: int, size: int, data: bool) -> None:
         """Take the timestamps of a segment that `end` sent."""
@@ -224,7 +256,7 @@ class _Connection:
         if data:
             since = others.get(echo)
             if since is not None and since >= 0:
-                self.trips.append((since, at, self.number, end, size, STAMPED))
+                self.trips.extend((since, at, self.number, end, size, STAMPED))
                 others[echo] = -1.0
         if len(mine) > 100_000:
             for old in list(mine)[:50_000]:
@@ -240,38 +272,57 @@ def _unwrapped(seq: int, near: int) -> int:
     return near + ((seq - near + _HALF) % _WRAP) - _HALF
 
 
+def _right(hole: tuple[int, int, float]) -> int:
+    return hole[1]
+
+
 def follow(capture: Capture) -> Segments:
-    """Follow all TCP connections of a capture."""
-    out: tuple[list[Any], ...] = ([], [], [], [])
-    protocols = np.array([talk.protocol for talk in capture.conversations] or [0])
-    rows = np.flatnonzero(protocols[capture["conversation"]] == TCP)
-    blocks: dict[int, list[tuple[int, int]]] = {}
-    for row, left, right in zip(
-        capture["sack_row"].tolist(),
-        capture["sack_left"].tolist(),
-        capture["sack_right"].tolist(),
-        strict=True,
-    ):
-        blocks.setdefault(row, []).append((left, right))
+    """Follow all TCP connections of a capture, one after the other."""
+    out = tuple(array("d") for _ in range(4))
+    talks = capture["conversation"]
+    rows = np.flatnonzero(capture.protocol == TCP)
+    rows = rows[np.argsort(talks[rows], kind="stable")]
+    # The first SACK block of each packet; its others follow.
+    order = np.argsort(capture["sack_row"], kind="stable")
+    sack_rows = capture["sack_row"][order]
     names = ("at_s", "conversation", "end", "size", "payload", "flags", "seq", "ack", "options")
-    columns = [capture[name][rows].tolist() for name in (*names, "ts_val", "ts_ecr")]
-    known: dict[int, _Connection] = {}
+    connection = _Connection(-1, out)
     none: list[tuple[int, int]] = []
-    for row, at, number, end, size, payload, flags, seq, ack, options, value, echo in zip(
-        rows.tolist(), *columns, strict=True
-    ):
-        connection = known.get(number)
-        if connection is None:
-            connection = known[number] = _Connection(number, out)
-        length = payload + ((flags & SYN) >> 1) + (flags & FIN)
-        if length:
-            connection.data(end, at, seq, length, size)
-        if flags & ACK:
-            sacks = blocks.get(row, none)
-            connection.acknowledge(1 - end, at, ack, sacks, length == 0)
-        if options & 1:
-            connection.stamp(end, at, value, echo, size, payload > 0)
-    widths = (6, 4, 4, 4)
+    for first in range(0, len(rows), BLOCK):
+        part = rows[first : first + BLOCK]
+        columns = [capture[name][part].tolist() for name in (*names, "ts_val", "ts_ecr")]
+        begins = np.searchsorted(sack_rows, part, side="left").tolist()
+        ends = np.searchsorted(sack_rows, part, side="right").tolist()
+        for (
+            begin,
+            stop,
+            at,
+            number,
+            end,
+            size,
+            payload,
+            flags,
+            seq,
+            ack,
+            options,
+            value,
+            echo,
+        ) in zip(begins, ends, *columns, strict=True):
+            if number != connection.number:
+                connection = _Connection(number, out)
+            length = payload + ((flags & SYN) >> 1) + (flags & FIN)
+            if length:
+                connection.data(end, at, seq, length, size, payload > 0)
+            if flags & ACK:
+                sacks = none
+                if begin < stop:
+                    which = order[begin:stop]
+                    left, right = capture["sack_left"][which], capture["sack_right"][which]
+                    sacks = list(zip(left.tolist(), right.tolist(), strict=True))
+                connection.acknowledge(1 - end, at, ack, sacks, length == 0)
+            if options & 1:
+                connection.stamp(end, at, value, echo, size, payload > 0)
+    widths = (6, 4, 5, 5)
     return Segments(
-        *(np.array(rows, float).reshape(-1, width) for rows, width in zip(out, widths, strict=True))
+        *(np.asarray(rows).reshape(-1, width) for rows, width in zip(out, widths, strict=True))
     )

@@ -10,9 +10,31 @@ Bound: TypeAlias = Literal["", "at least", "at most"]
 """Whether the value is a bound only."""
 
 
+class Impossible(ValueError):
+    """An estimate that no line can have, or that contradicts itself: a fault in redtail."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"the estimate is impossible: {what}. This is a fault in redtail; please report it "
+            "together with the recording"
+        )
+
+
+def require(holds: bool, what: str) -> None:
+    """Refuse an estimate that does not hold.
+
+    Raises:
+        Impossible: it does not.
+    """
+    if not holds:
+        raise Impossible(what)
+
+
 @dataclass(frozen=True)
 class Estimated:
     """A quantity of a line as a recording shows it.
+
+    All its numbers are finite and at least 0, shares at most 1, and the value is in its interval.
 
     Attributes:
         value: the quantity in `unit`; None if the recording does not tell it.
@@ -22,6 +44,9 @@ class Estimated:
         high: upper end of it.
         bound: "at least" or "at most" if the recording gives a bound only.
         given: whether a user gave it.
+
+    Raises:
+        Impossible: the numbers are not so.
     """
 
     value: float | None
@@ -31,6 +56,14 @@ class Estimated:
     high: float | None = None
     bound: Bound = ""
     given: bool = False
+
+    def __post_init__(self) -> None:
+        told = [each for each in (self.low, self.value, self.high) if each is not None]
+        shown = f"{self.low} <= {self.value} <= {self.high} {self.unit}".rstrip()
+        require(self.value is not None or not told, f"an interval without a value, {shown}")
+        require(all(0 <= each < math.inf for each in told), f"{shown} is outside of what is")
+        require(told == sorted(told), f"{shown} does not hold")
+        require(self.unit != "" or all(each <= 1 for each in told), f"{shown} is no share")
 
     @property
     def known(self) -> bool:
@@ -62,6 +95,17 @@ class Estimated:
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
         return asdict(self)
+
+
+def within(
+    value: float, unit: str, basis: str, low: float, high: float, bound: Bound = ""
+) -> Estimated:
+    """Return an estimate whose interval is made to hold its value; none of it is below 0.
+
+    A mean, for instance, may be outside of quantiles.
+    """
+    low, high = float(max(min(low, value), 0.0)), float(max(high, value))
+    return Estimated(value, unit, basis, low, high, bound)
 
 
 def given(value: float, unit: str) -> Estimated:
