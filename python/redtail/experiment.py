@@ -310,7 +310,9 @@ def toml_key(name: str) -> str:
     >>> toml_key("loss"), toml_key("web.loss")
     ('loss', '"web.loss"')
     """
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
+    if re.fullmatch(r"[A-Za-z0-9_-]+", name):
+        return name
+    return json.dumps(name).replace("\x7f", "\\u007F")
 
 
 def read(source: Source) -> tuple[str, str | None, str]:

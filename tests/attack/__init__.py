@@ -3,6 +3,8 @@
 `make attack` runs it. Each part makes its cases from a seed and a number alone:
 
     mutate      experiment files with seeded damage: each is refused with a message, or runs
+    recordings  recordings with seeded damage: each is refused with a message, or tells what a
+                line can have, in memory and time bounded by the file
     identities  runs of every queue, preset and kind of traffic, whose figures must agree
     kills       campaigns that are killed at random moments and finished: as if never killed
 """

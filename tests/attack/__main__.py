@@ -19,23 +19,30 @@ import sys
 import time
 from pathlib import Path
 
-from attack import identities, kills, mutate
+from attack import identities, kills, mutate, recordings
 from attack.inputs import ROOT, copy_data
 
 FOLDER = ROOT / "target" / "attack"
-PARTS = ("mutate", "identities", "kills")
+PARTS = ("mutate", "recordings", "identities", "kills")
 # Cases of each part in a round.
-ROUND = {"mutate": 300, "identities": 100, "kills": 1}
+ROUND = {"mutate": 300, "recordings": 1000, "identities": 100, "kills": 1}
 
 # Far more than a check or a limited run takes, on a machine that is busy too.
 _SECONDS = 120.0
 _REPLICATIONS = 5
+# A process estimates so many recordings.
+_ESTIMATES = 1000
 
 
 class Worker:
-    """A process that checks files; a new one takes the place of one that died."""
+    """A process that checks files; a new one takes the place of one that died.
 
-    def __init__(self) -> None:
+    Args:
+        module: what it runs.
+    """
+
+    def __init__(self, module: str = "attack.worker") -> None:
+        self.module = module
         self.process: subprocess.Popen[bytes] | None = None
 
     def attempt(self, path: Path) -> dict[str, str]:
@@ -43,7 +50,7 @@ class Worker:
         if self.process is None:
             tests = str(Path(__file__).parent.parent)
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "attack.worker"],
+                [sys.executable, "-m", self.module],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -89,10 +96,11 @@ class Attack:
         self.faults: list[str] = []
         if self.state.exists():
             kept = json.loads(self.state.read_text())
-            self.done, self.ends = kept["done"], kept["ends"]
+            self.done, self.ends = {**self.done, **kept["done"]}, kept["ends"]
             # What somebody has taken away is dealt with.
             self.faults = [each for each in kept["faults"] if (folder / "found" / each).exists()]
         self.worker = Worker()
+        self.estimator = Worker("attack.estimating")
         self._expected: dict[str, bytes] | None = None
         copy_data(folder / "work")
 
@@ -117,6 +125,19 @@ class Attack:
         if "fault" in answer:
             self.keep(f"mutate-{self.seed}-{number}.toml", data, f"from {name}\n{answer['fault']}")
 
+    def recordings(self, number: int) -> None:
+        """Estimate a line from a damaged recording."""
+        name, data = recordings.mutant(self.seed, number)
+        path = self.folder / "work" / f"recording-{self.seed}"
+        path.write_bytes(data)
+        answer = self.estimator.attempt(path)
+        end = f"recording {answer.get('end', 'fault')}"
+        self.ends[end] = self.ends.get(end, 0) + 1
+        if "fault" in answer:
+            self.keep(f"recordings-{self.seed}-{number}", data, f"from {name}\n{answer['fault']}")
+        if number % _ESTIMATES == 0:
+            self.estimator.close()  # what one process has freed hides what a recording takes
+
     def identities(self, number: int) -> None:
         """Run an experiment and look at its figures."""
         queue, text = identities.scenario(self.seed, number)
@@ -137,6 +158,11 @@ class Attack:
         if wrong:
             self.keep(f"kills-{self.seed}-{number}.txt", b"", "\n".join(wrong))
 
+    def close(self) -> None:
+        """End the processes."""
+        self.worker.close()
+        self.estimator.close()
+
     def keep(self, name: str, data: bytes, fault: str) -> None:
         """Keep an input with what went wrong."""
         found = self.folder / "found"
@@ -152,7 +178,8 @@ class Attack:
         """How far it is, in a line."""
         ends = ", ".join(f"{count} {end}" for end, count in sorted(self.ends.items()))
         return (
-            f"seed {self.seed}: {self.done['mutate']} files ({ends}), "
+            f"seed {self.seed}: {self.done['mutate']} files, {self.done['recordings']} recordings "
+            f"({ends}), "
             f"{self.done['identities']} runs, {self.done['kills']} killed campaigns; "
             f"{len(self.faults)} faults"
         )
@@ -161,8 +188,8 @@ class Attack:
 def repeat(path: Path) -> int:
     """Make one case again; 1 if it goes wrong again."""
     part, *_ = path.name.split("-")
-    if part == "mutate":
-        worker = Worker()
+    if part in ("mutate", "recordings"):
+        worker = Worker("attack.worker" if part == "mutate" else "attack.estimating")
         answer = worker.attempt(path.resolve())
         worker.close()
         print(answer.get("fault") or answer["end"])
@@ -181,7 +208,7 @@ def repeat(path: Path) -> int:
 def main() -> int:
     """Attack for so long, or so many rounds."""
     parser = argparse.ArgumentParser(prog="attack", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help="mutate, identities or kills")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--rounds", type=int, default=sys.maxsize)
@@ -203,7 +230,7 @@ def main() -> int:
             print(attack.told(), flush=True)
         return bool(attack.faults)
     finally:
-        attack.worker.close()
+        attack.close()
         print(attack.told())
 
 

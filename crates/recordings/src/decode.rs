@@ -13,6 +13,9 @@ const UDP: u8 = 17;
 /// Types of echo requests and replies: RFC 792 and RFC 4443.
 const ECHO: [(u8, u8); 4] = [(8, 1), (0, 2), (128, 1), (129, 2)];
 
+/// The smallest packet: the header of IPv4 without options.
+const SMALLEST: u32 = 20;
+
 /// The largest packet that a host hands to its network card at once: Linux's `GSO_MAX_SIZE`.
 const LARGEST: u32 = 8 * 65535;
 
@@ -32,7 +35,7 @@ pub fn headers(data: &[u8], original: usize, left: &mut Left) -> Option<Headers>
         left.fragments += 1;
         return None;
     }
-    if network.size > LARGEST {
+    if !(SMALLEST..=LARGEST).contains(&network.size) {
         left.cut += 1;
         return None;
     }

@@ -187,21 +187,26 @@ def _rate(way: Direction, trace: str) -> Iterator[str]:
         yield f"rate_trace = {toml_value(trace)}"
         return
     if len(way.steps) < 2:
-        yield f'rate = "{quantity(way.rate.value, "bit/s")}"'
+        yield f'rate = "{_whole(way.rate.value, "bit/s")}"'
         return
     first = way.steps[0]
-    yield f'rate = "{quantity(first[2], "bit/s")}"'
+    yield f'rate = "{_whole(first[2], "bit/s")}"'
     yield "rate_changes = ["
     for begin, _, bps in way.steps[1:]:
         at = quantity(WARMUP_S + begin - first[0], "s")
-        yield f'    {{ at = "{at}", rate = "{quantity(bps, "bit/s")}" }},'
+        yield f'    {{ at = "{at}", rate = "{_whole(bps, "bit/s")}" }},'
     yield "]"
+
+
+def _whole(value: float, unit: str) -> str:
+    """Return a rate or a size as the file has it: of whole bits per second or bytes, at least 1."""
+    return quantity(max(round(value), 1), unit)
 
 
 def _limit(way: Direction) -> str:
     if way.buffer.value is None or way.buffer.value < PACKET_B:
         return f"{TXQUEUELEN} packets"
-    return quantity(round(way.buffer.value), "B")
+    return _whole(way.buffer.value, "B")
 
 
 def _queue(way: Direction) -> Iterator[str]:
@@ -223,7 +228,7 @@ def _return(other: Direction, half: float, name: str) -> Iterator[str]:
     yield "[bottleneck.return]"
     yield from _explained("rate", other.rate)
     assert other.rate.value is not None
-    yield f'rate = "{quantity(other.rate.value, "bit/s")}"'
+    yield f'rate = "{_whole(other.rate.value, "bit/s")}"'
     yield f'delay = "{quantity(half, "s")}"'
     yield from _queue(other)
     yield ""
@@ -268,7 +273,7 @@ def _group(flows: Flows, base: float, rtt: float) -> Iterator[str]:
     if flows.kind in ("steady", "udp"):
         yield 'kind = "cbr"'
         yield f"flows = {flows.count}"
-        yield f'rate = "{quantity(flows.bps / flows.count, "bit/s")}"'
+        yield f'rate = "{_whole(flows.bps / flows.count, "bit/s")}"'
         yield f'packet = "{max(flows.packet_b, 29)} B"'
         if flows.kind == "udp":
             yield "dither = 1.0 # its gaps vary"
@@ -280,7 +285,7 @@ def _group(flows: Flows, base: float, rtt: float) -> Iterator[str]:
     elif flows.kind == "downloads":
         yield 'kind = "transfer"'
         yield f"flows = {flows.count}"
-        sizes = ", ".join(f'"{quantity(float(size), "B")}"' for size in flows.payloads_b)
+        sizes = ", ".join(f'"{_whole(float(size), "B")}"' for size in flows.payloads_b)
         yield f"size = [{sizes}]"
         starts = ", ".join(f'"{quantity(WARMUP_S + at, "s")}"' for at in flows.starts_s)
         yield f"start = [{starts}]"
@@ -290,8 +295,8 @@ def _group(flows: Flows, base: float, rtt: float) -> Iterator[str]:
             quartiles = ", ".join(quantity(size, "B", 3) for size in flows.sizes_b)
             yield f"# Quartiles of the sizes: {quartiles}."
         yield 'kind = "arrivals"'
-        yield f'gap = "exponential mean {quantity(flows.gap_s, "s")}"'
-        yield f'size = "exponential mean {quantity(flows.size_b, "B")}"'
+        yield f'gap = "exponential mean {quantity(max(flows.gap_s, 1e-9), "s")}"'
+        yield f'size = "exponential mean {_whole(flows.size_b, "B")}"'
     yield f'tcp = "{flows.tcp}"'
     delays = [base + max(each - rtt, 0.0) for each, count in flows.rtts_s for _ in range(count)]
     delays = delays or [base]

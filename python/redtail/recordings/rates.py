@@ -239,6 +239,9 @@ def _of_windows(
             "this is the most that was delivered"
         )
         mean = Estimated(most, "bit/s", basis, bound="at least")
+        if most <= 0:
+            reason = f"packets came in less than a hundredth of the windows of {1e3 * width:.0f} ms"
+            mean = Estimated(None, "bit/s", reason)
         return Rate(mean, edges_s=edges, windows_bps=windows, busy=chosen)
     rates = windows[chosen]
     if not rates.any():

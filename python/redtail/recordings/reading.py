@@ -104,10 +104,7 @@ def _estimate(path: Path, local: Sequence[str], direction: str | None) -> Found:
             accepted = f"up to {MOST_PIPED_B // 10**6} MB from a pipe; a file may have more"
             file = stack.enter_context(_copied(file, MOST_PIPED_B, accepted))
             place = _reopened(file)
-        begin = file.read(2)
-        if not begin:
-            raise ValueError(f"the file is empty; accepted: {FORMS}")
-        if begin == _GZIP:
+        if file.read(2) == _GZIP:
             file = stack.enter_context(_unpacked(file))
             place = _reopened(file)
         return _of_form(file, place, path, local, direction)
@@ -165,6 +162,8 @@ def _of_form(
     file.seek(0)
     begin = file.read(_BEGIN_B)
     file.seek(0)
+    if not begin:
+        raise ValueError(f"the file is empty; accepted: {FORMS}")
     if begin[:4] in _CAPTURES:
         return _of_capture(place, name, local, direction)
     if local:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from redtail import experiment
+from redtail import escape, experiment
 from redtail.tuning.bench import Queue
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ def _explained(tuned: Tuned) -> list[str]:
         "seed and replications are those of the report, which the search has not used",
         *(f"in it: --set {setting}" for setting in finding.sets),
     ]
-    return [f"# {line}" for line in lines]
+    # A label may have characters that end the line.
+    return [f"# {escape.name(line)}" for line in lines]
 
 
 def _with_queues(factors: Mapping[str, Any], key: str, queues: Any) -> Any:
