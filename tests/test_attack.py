@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import redtail
-from attack import identities, mutate
+from attack import estimating, identities, mutate, recordings
 from attack.__main__ import Attack, Worker, repeat
 from attack.inputs import QUEUES, copy_data, files
 from redtail import _engine
 from redtail.catalog import Catalog
+from redtail.errors import SpecError
+from redtail.recordings import Direction, Estimated, Found, estimate
 
 
 @pytest.fixture
@@ -42,6 +46,63 @@ def test_damaged_files_are_refused_with_a_message_or_run(attack: Attack) -> None
     attack.worker.close()
     assert attack.faults == []
     assert min(attack.ends[end] for end in ("refused", "checked", "ran")) > 5
+
+
+def test_damaged_recordings_are_refused_or_tell_what_a_line_can_have(attack: Attack) -> None:
+    for _ in range(250):
+        attack.one("recordings")
+    attack.close()
+    assert attack.faults == []
+    assert min(attack.ends[f"recording {end}"] for end in ("refused", "told", "saved")) > 5
+
+
+def test_recordings_of_all_forms_are_damaged(tmp_path: Path) -> None:
+    forms = set()
+    file = tmp_path / "recording"
+    for name, data in recordings.seeds().items():
+        file.write_bytes(data)
+        try:
+            found = estimate(file)
+        except SpecError:
+            continue
+        capture = recordings.parsed(data)
+        forms.add((found.form, capture.order + str(capture.blocks) if capture else ""))
+        # Those of redtail have all that a recording of their form tells.
+        if " " not in name and found.form == "capture":
+            assert found.rtt.known and found.direction(found.main).rate.known, name
+    assert forms == {
+        *(("capture", "<False"), ("capture", ">False"), ("capture", "<True")),
+        *(("flent", ""), ("ping", ""), ("mahimahi", "")),
+    }
+    made = [recordings.mutant(3, number) for number in range(40)]
+    assert made == [recordings.mutant(3, number) for number in range(40)]
+    assert any(data[:2] == b"\x1f\x8b" for _, data in made)
+
+
+def test_it_sees_what_no_line_can_have(attack: Attack, tmp_path: Path) -> None:
+    found = estimate("examples/cellular.trace", rtt_s=0.05)
+    estimating.examine(found)
+
+    def forged(value: float, low: float, high: float) -> Found:
+        rate = Estimated(1.0, "bit/s", "given", 1.0, 1.0)
+        for name, number in {"value": value, "low": low, "high": high}.items():
+            object.__setattr__(rate, name, number)
+        return replace(found, down=Direction(rate=rate))
+
+    for numbers in ((2.0, 3.0, 4.0), (float("nan"), 0.0, 1.0), (-1.0, -1.0, 0.0)):
+        with pytest.raises((AssertionError, ValueError)):
+            estimating.examine(forged(*numbers))
+    with estimating.memory(1 << 20):
+        np.ones(1 << 20)
+        with pytest.raises(MemoryError):
+            np.ones(1 << 26)
+    # A fault is kept, with the command that repeats it.
+    attack.estimator.close()
+    attack.estimator = Worker("attack.nowhere")
+    attack.one("recordings")
+    (kept,) = (attack.folder / "found").glob("recordings-*-0")
+    assert "the process died of it" in kept.with_suffix(".why").read_text()
+    assert repeat(kept) == 0
 
 
 def test_the_figures_of_every_queue_agree(attack: Attack) -> None:

@@ -35,7 +35,7 @@ from redtail.cli import estimate as command
 from redtail.errors import SpecError
 from redtail.recordings import captures, flent, line, mahimahi, pings
 from redtail.recordings.found import Found
-from redtail.recordings.reading import LEAST_UNPACKED_B
+from redtail.recordings.reading import LEAST_UNPACKED_B, completed
 
 # Above that of the empty process: 100 MB, and 10 times the file.
 _BESIDE, _TIMES = 100_000_000, 10
@@ -44,6 +44,9 @@ _SECONDS = 20.0
 
 # What an estimate loads when it is needed is in the empty process already.
 LOADED = (pandas, ruptures, scipy.sparse.csgraph, scipy.stats, captures, flent, mahimahi, pings)
+
+# One of so many recordings is shown, which takes as long as an estimate.
+_SHOWN = 4
 
 _GIVEN: dict[str, Any] = {"rtt_s": 0.05, "down_bps": 10e6, "up_bps": 1e6}
 
@@ -72,16 +75,17 @@ def attempt(path: Path, folder: Path) -> str:
     with memory(size(path)):
         try:
             found = recordings.estimate(path)
-            given = recordings.estimate(path, **_GIVEN)
+            given = completed(found, **_GIVEN)
         except SpecError as error:
             told(path, error)
             return "refused"
         examine(found)
         examine(given)
-        shown = io.StringIO()
-        with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
-            command.show(found)
-        assert "\x1b" not in shown.getvalue(), "what others named reaches the terminal"
+        if path.stat().st_size % _SHOWN == 0:
+            shown = io.StringIO()
+            with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
+                command.show(found)
+            assert "\x1b" not in shown.getvalue(), "what others named reaches the terminal"
         end = saved(given, folder)
         with contextlib.suppress(SpecError):
             line.line(given, "unknown", ("web",))

@@ -10,7 +10,7 @@ import struct
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +173,7 @@ def as_pcap(data: bytes, order: str, fraction: int) -> bytes:
     return b"".join(parts)
 
 
-@cache
+@lru_cache(maxsize=100)  # more than there are of redtail
 def parsed(data: bytes) -> Capture | None:
     """A capture in parts; None if the data is none."""
     orders = {b"\xd4\xc3\xb2\xa1": "<", b"\x4d\x3c\xb2\xa1": "<", b"\xa1\xb2\xc3\xd4": ">",
