@@ -191,6 +191,14 @@ def test_overrides_are_in_the_file(file: Path, tmp_path: Path) -> None:
     assert results.reused == results.run_count
 
 
+def test_a_label_ends_no_comment_of_the_file(tuned: redtail.Tuned) -> None:
+    named = replace(tuned, queue=replace(tuned.queue, label="a\nduration = 3\n\x1b[31m"))
+    text = named.toml
+    assert "# a\\u000aduration = 3\\u000a\\u001b[31m: " in text
+    assert all(sign == "\n" or sign.isprintable() for sign in text)
+    redtail.check(redtail.Toml(text))
+
+
 def test_an_experiment_of_typed_objects_is_searched(tmp_path: Path) -> None:
     red = redtail.Red(limit="60 packets", min_th="10 packets", max_th="30 packets")
     experiment = redtail.Experiment(
