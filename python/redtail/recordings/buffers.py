@@ -144,7 +144,9 @@ def _events(backlogs: Backlogs, lost_s: Array, near_s: float, apart_s: float) ->
         first, last = np.searchsorted(backlogs.at_s, [lost[0] - near_s, lost[-1] + near_s])
         if last <= first:
             continue
-        part = slice(int(first), int(last))
+        # The nearest are among those next to each loss, however far is near.
+        beside = np.searchsorted(backlogs.at_s, lost)[:, None] + np.arange(-NEAREST, NEAREST)
+        part = np.unique(np.clip(beside, first, last - 1))
         at = backlogs.at_s[part]
         spot = np.searchsorted(lost, at)
         behind, ahead = lost[np.maximum(spot - 1, 0)], lost[np.minimum(spot, len(lost) - 1)]

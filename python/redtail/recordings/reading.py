@@ -35,8 +35,9 @@ more, and never more than the most."""
 MOST_PIPED_B = 1_000_000_000
 """Bytes that are read of a pipe, which cannot be read twice."""
 
-MOST_JSON_B = 80_000_000
-"""Memory for the values of a data file of Flent, besides 8 times its size."""
+MOST_DOCUMENT_B, MOST_VALUES_B = 500_000_000, 80_000_000
+"""Size of a data file of Flent, which is read as a whole, and memory for its values besides 8 times
+its size."""
 
 _CHUNK_B = 1 << 20
 _BEGIN_B = 1 << 16
@@ -205,6 +206,11 @@ def _of_text(file: IO[bytes], begin: bytes, name: Path, direction: str | None) -
 
 
 def _json(file: IO[bytes]) -> object:
+    if os.fstat(file.fileno()).st_size > MOST_DOCUMENT_B:
+        raise ValueError(
+            f"begins as JSON of more than {MOST_DOCUMENT_B // 10**6} MB; accepted: smaller data "
+            "files of Flent"
+        )
     data = file.read()
     _refuse_large(data)
     try:
@@ -238,10 +244,10 @@ def _refuse_large(data: bytes) -> None:
     known = sum(data.count(key) for key in (b'"val"', b'"t"', b'"seq"'))
     texts = max(data.count(b'"') // 2 - known, 0)
     room = 64 * data.count(b"[") + 192 * data.count(b"{") + 100 * texts + 32 * data.count(b",")
-    if room > 8 * len(data) + MOST_JSON_B:
+    if room > 8 * len(data) + MOST_VALUES_B:
         raise ValueError(
             f"its values would take {room // 10**6} MB of memory; accepted: 8 times its size of "
-            f"{len(data) // 10**6} MB, and {MOST_JSON_B // 10**6} MB, which a data file of Flent "
+            f"{len(data) // 10**6} MB, and {MOST_VALUES_B // 10**6} MB, which a data file of Flent "
             "needs at most"
         )
 
