@@ -27,7 +27,7 @@ import redtail
 from attack.__main__ import Worker
 from attack.inputs import ROOT
 from attack.recordings import SEEDS
-from redtail import recordings
+from redtail import escape, recordings
 from redtail.cli import app
 from redtail.errors import SpecError
 from redtail.recordings import pings, rates, reading, tcp
@@ -286,6 +286,8 @@ def test_shares_round_trips_and_flows_are_what_they_can_be() -> None:
     assert within(5.0, "s", "", 6.0, 7.0).low == 5.0
     with pytest.raises(SpecError, match="rtt_s = -1: accepted: a number above 0"):
         recordings.estimate(ROOT / "examples" / "cellular.trace", rtt_s=-1)
+    with pytest.raises(SpecError, match=r"down_bps = 1e[+]300: accepted: a number above 0, up to"):
+        recordings.estimate(ROOT / "examples" / "cellular.trace", down_bps=1e300)
 
 
 def test_retransmitted_syns_are_no_losses_of_data(tmp_path: Path) -> None:
@@ -371,6 +373,8 @@ def test_names_of_others_are_escaped_in_the_experiment(name: str, tmp_path: Path
     recordings.write(recordings.estimate(file, rtt_s=0.03), out)
     text = out.read_text(encoding="utf-8")
     assert "b" not in tomllib.loads(text)
+    shown = CliRunner().invoke(app, ["estimate", str(file)]).stdout
+    assert f"{escape.name(str(file))}: Flent's {escape.name(NAMES[name])}, " in shown
     assert all(sign == "\n" or sign.isprintable() for sign in text)
     redtail.check(out)
 

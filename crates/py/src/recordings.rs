@@ -87,11 +87,10 @@ impl PacketCapture {
         ]))
     }
 
-    /// Names and link types.
-    #[getter]
-    fn interfaces(&self) -> Vec<(String, i32)> {
-        let told = self.0.interfaces.iter();
-        told.map(|one| (one.name.clone(), one.link_type)).collect()
+    /// The name of an interface; a file may describe many that captured nothing.
+    fn interface(&self, number: usize) -> &str {
+        let found = self.0.interfaces.get(number);
+        found.map_or("", |one| one.name.as_str())
     }
 
     /// How many packets are in no column, by the reason.

@@ -130,7 +130,8 @@ def show(found: Found) -> None:
     if any(text.startswith("the file is damaged") for text in found.cautions):
         damage = next(text for text in found.cautions if text.startswith("the file is damaged"))
         complain(f"{found.file}: {damage}", "warning")
-    say(f"{found.file}: {found.about}")
+    # Names of others have no lines of their own.
+    say(escape.name(f"{found.file}: {found.about}"))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for head in ("quantity", "estimate"):
         table.add_column(head, no_wrap=True)
@@ -150,4 +151,4 @@ def show(found: Found) -> None:
     for flows in found.flows:
         say(f"{flows.direction}: {flows.text}")
     for text in found.cautions:
-        say(f"note: {text}")
+        say(escape.name(f"note: {text}"))

@@ -121,8 +121,11 @@ def write(found: Found, out: str | os.PathLike[str], *, force: bool = False) -> 
     try:
         for path, content in contents.items():
             part = path.with_name(f".{path.name}.part")
-            part.write_text(content, encoding="utf-8")
-            part.replace(path)
+            try:
+                part.write_text(content, encoding="utf-8")
+                part.replace(path)
+            finally:
+                part.unlink(missing_ok=True)
     except OSError as error:
         raise SpecError(f"{error.filename or file}: cannot be written: {error.strerror}") from None
     return list(contents)

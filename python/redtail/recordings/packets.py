@@ -113,7 +113,7 @@ class Capture:
             from the first packet.
         begin_ns: time stamp of the first packet.
         conversations: who talks to whom.
-        interfaces: names of where packets were captured.
+        interfaces: names of where packets were captured, by the numbers in the columns.
         left_out: how many packets are no rows, by the reason.
         damage: where and why reading ended before the end of the file; None if it did not.
     """
@@ -169,9 +169,8 @@ def read(path: str | Path, name: Path | None = None) -> Capture:
     found = native().read_capture(path)
     columns = _arrays(found.columns)
     talks = Conversations(_arrays(found.conversations))
-    interfaces = [
-        label or f"interface {number}" for number, (label, _) in enumerate(found.interfaces)
-    ]
+    used, columns["interface"] = np.unique(columns["interface"], return_inverse=True)
+    interfaces = [found.interface(number) or f"interface {number}" for number in used.tolist()]
     left_out, damage = dict(found.left_out), found.damage
     del found  # the same columns once more
     at_ns = columns.pop("at_ns")

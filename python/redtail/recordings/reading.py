@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 import os
 import re
 import stat
@@ -38,6 +37,9 @@ MOST_PIPED_B = 1_000_000_000
 MOST_DOCUMENT_B, MOST_VALUES_B = 500_000_000, 80_000_000
 """Size of a data file of Flent, which is read as a whole, and memory for its values besides 8 times
 its size."""
+
+MOST_GIVEN = 1e15
+"""Largest rate in bit/s, and round trip in s, that a user gives: more is on no line."""
 
 _CHUNK_B = 1 << 20
 _BEGIN_B = 1 << 16
@@ -91,8 +93,9 @@ def estimate(
 
 def _refuse_impossible(**given_values: float | None) -> None:
     for name, value in given_values.items():
-        if value is not None and not 0 < value < math.inf:
-            raise SpecError(f"{name} = {value}: accepted: a number above 0", key=name)
+        if value is not None and not 0 < value <= MOST_GIVEN:
+            accepted = f"a number above 0, up to {MOST_GIVEN:g}"
+            raise SpecError(f"{name} = {value}: accepted: {accepted}", key=name)
 
 
 def _estimate(path: Path, local: Sequence[str], direction: str | None) -> Found:
