@@ -30,8 +30,8 @@ from attack.recordings import SEEDS
 from redtail import escape, recordings
 from redtail.cli import app
 from redtail.errors import SpecError
-from redtail.recordings import pings, rates, reading, tcp
-from redtail.recordings.found import Direction, Found
+from redtail.recordings import line, pings, rates, reading, tcp
+from redtail.recordings.found import Direction, Flows, Found
 from redtail.recordings.rates import Deliveries
 from redtail.recordings.values import Estimated, Impossible, within
 
@@ -288,6 +288,24 @@ def test_shares_round_trips_and_flows_are_what_they_can_be() -> None:
         recordings.estimate(ROOT / "examples" / "cellular.trace", rtt_s=-1)
     with pytest.raises(SpecError, match=r"down_bps = 1e[+]300: accepted: a number above 0, up to"):
         recordings.estimate(ROOT / "examples" / "cellular.trace", down_bps=1e300)
+
+
+def test_where_no_packet_waits_nothing_is_said_of_the_buffer(tmp_path: Path) -> None:
+    file = tmp_path / "ping.log"
+    file.write_text("\n".join(answer(n, 10, 1.7e9 + n) for n in range(60) if n % 9))
+    told = recordings.estimate(file)
+    assert not told.down.wait.known and told.down.wait.basis == "no packet was seen to wait"
+    assert told.down.loss.value == pytest.approx(6 / 59)
+
+
+def test_advice_refuses_buffers_and_flows_that_are_no_lines() -> None:
+    told = recordings.estimate(ROOT / "examples" / "cellular.trace", rtt_s=0.05, up_bps=1e6)
+    long = replace(told, down=replace(told.down, wait=Estimated(60.0, "s", "given")))
+    with pytest.raises(SpecError, match="a full buffer waits 60 s down; to advise takes one of up"):
+        line.line(long, "lte", ("web",))
+    many = Flows("bulk", "up", 5000, 1e6, 1500, tcp="linux")
+    with pytest.raises(SpecError, match="5000 flows send all the time up; to advise takes up to"):
+        line.line(replace(told, flows=(many,)), "lte", ("web",))
 
 
 def test_retransmitted_syns_are_no_losses_of_data(tmp_path: Path) -> None:

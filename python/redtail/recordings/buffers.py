@@ -80,6 +80,9 @@ def estimate(
         return _beside_another(events)
     most = float(np.quantile(backlogs.size_b, LARGEST))
     longest = float(np.quantile(backlogs.wait_s, LARGEST))
+    if longest <= 0:
+        reason = "no packet was seen to wait"
+        return Estimated(None, unit, reason), Estimated(None, "s", reason)
 
     def bound(reason: str) -> tuple[Estimated, Estimated]:
         basis = f"the largest that was seen; {reason}"

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from redtail.advice.line import Line, Recorded
 from redtail.errors import SpecError
 from redtail.recordings.found import Found
-from redtail.recordings.values import Estimated
 
 CALL_B = 400
 """Largest packet of a steady UDP flow that is taken to be a call: voice in 20 ms has up to 214
 bytes (G.711 in RFC 3551, with headers)."""
+
+
+LONGEST_WAIT_S, MOST_FLOWS = 10.0, 1000
+"""The longest full buffer, as `--buffer` accepts it, and the flows of a direction that are
+simulated."""
 
 
 def line(
@@ -26,8 +30,8 @@ def line(
         people: number of people who use it.
 
     Raises:
-        SpecError: the recording does not tell a rate or the round trip; the text says what gives
-            it.
+        SpecError: the recording does not tell a rate or the round trip, and the text says what
+            gives it; or it has a buffer or flows that are no line's.
     """
     rates = {name: _needed(found, name) for name in ("down", "up")}
     rtt = found.rtt.value
@@ -43,8 +47,8 @@ def line(
             "--use calls,web"
         )
     recorded = Recorded(
-        down_buffer_s=_whole(found.down.wait),
-        up_buffer_s=_whole(found.up.wait),
+        down_buffer_s=_whole(found, "down"),
+        up_buffer_s=_whole(found, "up"),
         down_flows=_flows(found, "down"),
         up_flows=_flows(found, "up"),
     )
@@ -74,14 +78,27 @@ def _needed(found: Found, name: str) -> float:
     return rate.value
 
 
-def _whole(wait: Estimated) -> float | None:
+def _whole(found: Found, direction: str) -> float | None:
     """Return what a full buffer makes wait, unless only a part of it was seen."""
-    return None if wait.bound == "at least" else wait.value
+    wait = found.direction(direction).wait
+    if wait.bound == "at least" or wait.value is None:
+        return None
+    if wait.value > LONGEST_WAIT_S:
+        raise SpecError(
+            f"{found.file}: a full buffer waits {wait.text} {direction}; to advise takes one of up "
+            f"to {LONGEST_WAIT_S:g} s"
+        )
+    return wait.value
 
 
 def _flows(found: Found, direction: str) -> int | None:
     kinds = ("bulk", "downloads")
-    counts = [
+    count = sum(
         flows.count for flows in found.flows if flows.direction == direction and flows.kind in kinds
-    ]
-    return sum(counts) or None
+    )
+    if count > MOST_FLOWS:
+        raise SpecError(
+            f"{found.file}: {count} flows send all the time {direction}; to advise takes up to "
+            f"{MOST_FLOWS}"
+        )
+    return count or None
