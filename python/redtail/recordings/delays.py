@@ -51,8 +51,10 @@ class Trips:
 
 def least(trip_s: Array, talk: Array) -> dict[int, float]:
     """Return the least round trip of each conversation."""
-    table = pd.Series(trip_s).groupby(talk).min()
-    return _plain(table)
+    names, place = np.unique(talk.astype(int), return_inverse=True)
+    low = np.full(len(names), np.inf)
+    np.minimum.at(low, place, trip_s)
+    return dict(zip(names.tolist(), low.tolist(), strict=True))
 
 
 def _plain(table: pd.Series[float]) -> dict[int, float]:
@@ -70,6 +72,9 @@ def bases(at_s: Array, trip_s: Array, talk: Array, width_s: float) -> dict[int, 
         width_s: time within which waiting changes little.
     """
     found = least(trip_s, talk)
+    _, counts = np.unique(talk, return_counts=True)
+    if (counts >= MANY).sum() < 2:
+        return found
     table = pd.DataFrame({"talk": talk.astype(int), "trip": trip_s})
     table["slot"] = np.floor(at_s / width_s).astype(np.int64)
     cells = table.groupby(["talk", "slot"])["trip"].median().reset_index()
