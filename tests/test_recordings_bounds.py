@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 import redtail
 from attack.__main__ import Worker
 from attack.inputs import ROOT
-from attack.recordings import SEEDS
+from attack.recordings import SEEDS, seeds
 from redtail import escape, recordings
 from redtail.cli import app
 from redtail.errors import SpecError
@@ -395,6 +395,20 @@ def test_names_of_others_are_escaped_in_the_experiment(name: str, tmp_path: Path
     assert f"{escape.name(str(file))}: Flent's {escape.name(NAMES[name])}, " in shown
     assert all(sign == "\n" or sign.isprintable() for sign in text)
     redtail.check(out)
+
+
+def test_names_of_interfaces_are_escaped(tmp_path: Path) -> None:
+    file = tmp_path / "line.pcapng"
+    name = b"bo\x1b[1m\nin = 3"
+    data = seeds()["both.pcapng"]
+    assert b"bottleneck:in" in data and len(name) == len(b"bottleneck:in")
+    file.write_bytes(data.replace(b"bottleneck:in", name))
+    recordings.write(recordings.estimate(file), tmp_path / "line.toml")
+    text = (tmp_path / "line.toml").read_text(encoding="utf-8")
+    assert "bo\\u001b[1m\\u000ain = 3" in text.replace("\n# ", " ")
+    assert "in" not in tomllib.loads(text)
+    shown = CliRunner().invoke(app, ["estimate", str(file)]).stdout
+    assert "the queue is between bo\\u001b[1m\\u000ain = 3 and " in shown
 
 
 def test_a_name_that_is_no_text_is_escaped(tmp_path: Path) -> None:

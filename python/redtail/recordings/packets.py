@@ -21,6 +21,9 @@ TCP, UDP, ICMP = 6, 17, 1
 LEAST_MSS_B = 88
 """Segments that a SYN asks for are no smaller than this: Linux's TCP_MIN_MSS."""
 
+LONGEST_NAME = 60
+"""Letters of the name of an interface that are shown; Linux has up to 15."""
+
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 REQUEST, REPLY = 1, 2
 
@@ -170,7 +173,9 @@ def read(path: str | Path, name: Path | None = None) -> Capture:
     columns = _arrays(found.columns)
     talks = Conversations(_arrays(found.conversations))
     used, columns["interface"] = np.unique(columns["interface"], return_inverse=True)
-    interfaces = [found.interface(number) or f"interface {number}" for number in used.tolist()]
+    interfaces = [
+        found.interface(number)[:LONGEST_NAME] or f"interface {number}" for number in used.tolist()
+    ]
     left_out, damage = dict(found.left_out), found.damage
     del found  # the same columns once more
     at_ns = columns.pop("at_ns")
