@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -92,10 +93,11 @@ def test_it_sees_what_no_line_can_have(attack: Attack, tmp_path: Path) -> None:
     for numbers in ((2.0, 3.0, 4.0), (float("nan"), 0.0, 1.0), (-1.0, -1.0, 0.0)):
         with pytest.raises((AssertionError, ValueError)):
             estimating.examine(forged(*numbers))
-    with estimating.memory(1 << 20):
-        np.ones(1 << 20)
-        with pytest.raises(MemoryError):
-            np.ones(1 << 26)
+    if sys.platform.startswith("linux"):
+        with estimating.memory(1 << 20):
+            np.ones(1 << 20)
+            with pytest.raises(MemoryError):
+                np.ones(1 << 26)
     # A fault is kept, with the command that repeats it.
     attack.estimator.close()
     attack.estimator = Worker("attack.nowhere")

@@ -36,6 +36,10 @@ from redtail.recordings.found import Direction, Flows, Found
 from redtail.recordings.rates import Deliveries
 from redtail.recordings.values import Estimated, Impossible, within
 
+linux = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="limits memory, or makes what other systems refuse"
+)
+
 NEAR, FAR = bytes([10, 0, 0, 1]), bytes([9, 9, 9, 9])
 
 
@@ -158,6 +162,7 @@ def worker() -> Iterator[Worker]:
     made.close()
 
 
+@linux
 @pytest.mark.parametrize("name", LARGE)
 def test_memory_and_time_are_bounded_by_the_file(name: str, worker: Worker, tmp_path: Path) -> None:
     file = tmp_path / "recording"
@@ -388,6 +393,7 @@ NAMES = {
 }
 
 
+@linux
 @pytest.mark.parametrize("name", NAMES)
 def test_names_of_others_are_escaped_in_the_experiment(name: str, tmp_path: Path) -> None:
     file = tmp_path / f"{NAMES[name]}.flent"
@@ -417,6 +423,7 @@ def test_names_of_interfaces_are_escaped(tmp_path: Path) -> None:
     assert "the queue is between bo\\u001b[1m\\u000ain = 3 and " in shown
 
 
+@linux
 def test_a_name_that_is_no_text_is_escaped(tmp_path: Path) -> None:
     file = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe.trace"))
     file.write_bytes(trace(2000))
@@ -424,6 +431,7 @@ def test_a_name_that_is_no_text_is_escaped(tmp_path: Path) -> None:
     assert "\\udcff" in (tmp_path / "line.toml").read_text(encoding="utf-8")
 
 
+@linux
 def test_the_experiment_and_its_trace_have_two_names(tmp_path: Path) -> None:
     told = recordings.estimate(ROOT / "examples" / "cellular.trace", rtt_s=0.05)
     for name, message in {
@@ -448,6 +456,7 @@ def redtail_command(*arguments: str, **more: Any) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-m", "redtail", *arguments], **more)
 
 
+@linux
 def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     content = (ROOT / "examples" / "cellular.trace").read_bytes()
     for data in (content, gzip.compress(content)):
@@ -477,6 +486,7 @@ def test_gzip_has_a_limit(tmp_path: Path) -> None:
         recordings.estimate(file)
 
 
+@linux
 def test_a_pipe_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "MOST_PIPED_B", 3_000_000)
     ran = CliRunner().invoke(app, ["estimate", "/dev/zero"])
@@ -484,6 +494,7 @@ def test_a_pipe_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "/dev/zero: holds more than 3 MB; accepted: up to 3 MB from a pipe" in ran.stderr
 
 
+@linux
 def test_what_is_unpacked_has_no_name_that_a_signal_could_leave_behind(tmp_path: Path) -> None:
     folder, fifo = tmp_path / "temporary", tmp_path / "fifo"
     folder.mkdir()

@@ -12,7 +12,6 @@ import contextlib
 import gzip
 import io
 import json
-import resource
 import sys
 import tempfile
 import time
@@ -157,7 +156,12 @@ def size(path: Path) -> int:
 
 @contextlib.contextmanager
 def memory(file: int) -> Iterator[None]:
-    """Limit the memory of the process to what it has, and what a file may take."""
+    """Limit the memory of the process, under Linux, to what it has and what a file may take."""
+    if not sys.platform.startswith("linux"):
+        yield
+        return
+    import resource
+
     with Path("/proc/self/statm").open() as told_by:
         now = int(told_by.read().split()[0]) * resource.getpagesize()
     _, hard = resource.getrlimit(resource.RLIMIT_AS)

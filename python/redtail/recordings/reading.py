@@ -115,8 +115,11 @@ def _estimate(path: Path, local: Sequence[str], direction: str | None) -> Found:
 
 
 def _reopened(file: IO[bytes]) -> str:
-    """Return a path by which the native module opens a file that has no name."""
-    return f"/dev/fd/{file.fileno()}"
+    """Return a path by which the native module opens a temporary file.
+
+    It has a name on Windows only, where the system removes it with its last handle.
+    """
+    return file.name if isinstance(file.name, str) else f"/dev/fd/{file.fileno()}"
 
 
 def _unpacked(file: IO[bytes]) -> IO[bytes]:
