@@ -78,6 +78,7 @@ def test_recordings_of_all_forms_are_damaged(tmp_path: Path) -> None:
     made = [recordings.mutant(3, number) for number in range(40)]
     assert made == [recordings.mutant(3, number) for number in range(40)]
     assert any(data[:2] == b"\x1f\x8b" for _, data in made)
+    assert all(len(data) < 2_000_000 for _, data in made)
 
 
 def test_it_sees_what_no_line_can_have(attack: Attack, tmp_path: Path) -> None:

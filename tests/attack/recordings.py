@@ -23,8 +23,8 @@ SEEDS = Path(__file__).parent / "seeds"
 MORE = "REDTAIL_RECORDINGS"
 """A folder with further recordings to start from, in this variable of the environment."""
 
-_LARGEST = 300_000
-# Larger recordings make a mutant slow.
+# Larger recordings make a mutant slow, and what doubles them again and again takes all memory.
+_LARGEST, _MOST = 300_000, 1_000_000
 
 _EXPERIMENT = """
 name = "Seed"
@@ -205,7 +205,9 @@ def mutant(seed: int, number: int) -> tuple[str, bytes]:
     name = draw.choice(sorted(each for each in known if (" " in each) != own))
     data = known[name]
     for _ in range(draw.choice((1, 1, 1, 2, 3, 5, 10))):
-        data = _changed(draw, data)
+        changed = _changed(draw, data)
+        if len(changed) <= _MOST:
+            data = changed
     if draw.random() < 0.15:
         data = gzip.compress(data, 1, mtime=0)
         if draw.random() < 0.3:
@@ -462,7 +464,7 @@ def _lines(draw: random.Random, data: bytes) -> bytes:
         case 2:
             lines[at], lines[other] = lines[other], lines[at]
         case 3:
-            lines[at] = lines[at] * draw.choice((2, 30, 3000))
+            lines[at] = lines[at][:1000] * draw.choice((2, 30, 3000))
         case 4:
             draw.shuffle(lines)
         case _:
