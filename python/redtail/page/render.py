@@ -16,7 +16,7 @@ from redtail.analysis.stats import interval_in_words
 from redtail.errors import RedtailError
 from redtail.files import path_of
 from redtail.page import model
-from redtail.store.folders import REPORT, explain_write_errors, temporary_path
+from redtail.store.folders import REPORT, explain_write_errors, temporary_path, write_new
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -90,7 +90,7 @@ def write(
         path.parent.mkdir(parents=True, exist_ok=True)
         aside = temporary_path(path.parent, path.name)
         try:
-            aside.write_bytes(text.encode())
+            write_new(aside, text.encode())
             os.replace(aside, path)
         except BaseException:
             aside.unlink(missing_ok=True)

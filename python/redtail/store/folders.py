@@ -44,6 +44,7 @@ import os
 import platform
 import re
 import shutil
+import stat
 import time
 import warnings
 import weakref
@@ -97,6 +98,9 @@ FAILED = "failed"
 """The folder of the logs of runs that failed."""
 
 _OF_BACKEND = "@"
+
+# A lock is no link to a file elsewhere, and no pipe that nobody writes to.
+_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 _LOCK = ".lock"
 _LOCK_RESULTS = ".lock-results"
@@ -164,6 +168,9 @@ _LONGEST_SLUG = 200
 _NAME_IN_RESULTS = re.compile(rb'"experiment": ("(?:[^"\\]|\\.)*")')
 
 _STALE_AFTER_S = 24 * 3600.0
+
+# The names that `temporary_path` makes: a name, a machine, a process and a time.
+_ASIDE = re.compile(rf"{re.escape(LEFTOVER)}.+-.+-\d+-\d+", re.DOTALL)
 _HASH_DIGITS = 16
 
 # The units of the columns of a run's tables; the engine names these.
@@ -336,22 +343,23 @@ class ExperimentStore:
     """
 
     def __init__(self, root: str | os.PathLike[str], name: str, backend: str = "sim") -> None:
-        self.root = objects.copy_of(str(root)) if objects.is_url(root) else path_of(root)
+        self.root = objects.own_copy_of(str(root)) if objects.is_url(root) else path_of(root)
         self.folder = self.root / folder_name(name, backend)
         self.place = str(self.folder)
         self.remote: objects.Remote | None = None
         with explain_write_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
+            refuse_planted(self.folder)
             lock, alone = _join(self.folder / _LOCK)
             self._let_go = weakref.finalize(self, _close, lock)
             try:
                 # Find out now, and not after the first run, that nothing can be written.
                 probe = temporary_path(self.folder, "probe")
                 probe.mkdir()
-                now = probe.stat().st_mtime
+                about = probe.lstat()
                 probe.rmdir()
                 if alone:
-                    for path in leftovers(self.folder, now):
+                    for path in leftovers(self.folder, Clock(about.st_mtime, about.st_uid)):
                         with contextlib.suppress(OSError):
                             remove(path)
                     if lock is not None:
@@ -527,7 +535,7 @@ class ExperimentStore:
                 )
                 aside.mkdir()
                 for name, data in files.items():
-                    (aside / name).write_bytes(data)
+                    write_new(aside / name, data)
                 _put(aside, folder)
             except BaseException:
                 shutil.rmtree(aside, ignore_errors=True)
@@ -548,10 +556,10 @@ class ExperimentStore:
         path = self._log(key)
         aside = temporary_path(self.folder, path.name)
         try:
-            path.parent.mkdir(exist_ok=True)
-            aside.write_bytes(text.encode())
+            make_inside(path.parent)
+            write_new(aside, text.encode())
             os.replace(aside, path)
-        except OSError:
+        except (OSError, StoreError):
             with contextlib.suppress(OSError):
                 aside.unlink(missing_ok=True)
             return None
@@ -569,7 +577,7 @@ class ExperimentStore:
         aside = temporary_path(self.folder, name)
         with explain_write_errors(path):
             try:
-                aside.write_bytes(data)
+                write_new(aside, data)
                 os.replace(aside, path)
             except BaseException:
                 aside.unlink(missing_ok=True)
@@ -699,26 +707,108 @@ def temporary_path(folder: Path, name: str) -> Path:
     return folder / f"{LEFTOVER}{name}-{unique}"
 
 
-def leftovers(folder: Path, now: float | None = None) -> list[Path]:
+def write_new(path: Path, data: bytes) -> None:
+    """Write a file that is not there; where another user has put a link, it is not followed.
+
+    Raises:
+        FileExistsError: there is something of this name.
+        OSError: it cannot be written.
+    """
+    with path.open("xb") as file:
+        file.write(data)
+
+
+def leftovers(folder: Path, clock: Clock | None = None) -> list[Path]:
     """Return what killed processes left, without what a live process is writing.
+
+    Only what `temporary_path` names and this user has made is a leftover.
 
     Args:
         folder: of the experiment.
-        now: the time by the clock of the file system, by default this machine's.
+        clock: the time and the user by the file system, by default found out by a folder that is
+            made there and removed again.
     """
     found = []
-    now = time.time() if now is None else now
-    for path in sorted(folder.glob(f"{LEFTOVER}*")):
-        ours = re.search(rf"-{re.escape(platform.node())}-(\d+)-\d+$", path.name)
+    known = [path for path in sorted(folder.glob(f"{LEFTOVER}*")) if _ASIDE.fullmatch(path.name)]
+    if known and clock is None:
+        clock = clock_of(folder)
+    for path in known:
+        assert clock is not None
+        here = re.search(rf"-{re.escape(platform.node())}-(\d+)-\d+$", path.name)
         with contextlib.suppress(OSError):
+            about = path.lstat()
             # Of another machine's processes nothing is known, only how long ago they wrote.
-            if (
-                not _alive(int(ours.group(1)))
-                if ours is not None
-                else now - path.stat().st_mtime > _STALE_AFTER_S
-            ):
+            dead = (
+                not _alive(int(here[1]))
+                if here is not None
+                else clock.now - about.st_mtime > _STALE_AFTER_S
+            )
+            if dead and about.st_uid == clock.user:
                 found.append(path)
     return found
+
+
+@dataclass(frozen=True)
+class Clock:
+    """What a file system says of what is written into it now.
+
+    Attributes:
+        now: the time, in seconds since 1970. A clock of this machine that is wrong, or is set
+            while a command runs, does not count where other machines write too.
+        user: the number of the user.
+    """
+
+    now: float
+    user: int
+
+
+def clock_of(folder: Path) -> Clock:
+    """Ask the file system of a folder; this machine, if nothing can be written there."""
+    probe = temporary_path(folder, "probe")
+    try:
+        probe.mkdir()
+    except OSError:
+        return here_and_now()
+    about = probe.lstat()
+    probe.rmdir()
+    return Clock(about.st_mtime, about.st_uid)
+
+
+def here_and_now() -> Clock:
+    """Return the time and the user by this machine, without writing anything."""
+    return Clock(time.time(), os.geteuid() if hasattr(os, "geteuid") else 0)
+
+
+def refuse_planted(path: Path) -> None:
+    """Refuse a path on which another user has put a link where everybody may.
+
+    Raises:
+        StoreError: a part of it is a symbolic link of another user, in a folder in which all users
+            can write.
+    """
+    if not hasattr(os, "geteuid"):
+        return
+    whole = path.absolute()
+    for part in (whole, *whole.parents):
+        with contextlib.suppress(OSError):
+            its = part.lstat()
+            planted = stat.S_ISLNK(its.st_mode) and its.st_uid not in (0, os.geteuid())
+            if planted and part.parent.stat().st_mode & stat.S_IWOTH:
+                raise StoreError(
+                    f"{part}: is a symbolic link of {user_name(its.st_uid)} in a folder in which "
+                    "all users can write, and is not followed; choose another folder with --out DIR"
+                )
+
+
+def make_inside(folder: Path) -> None:
+    """Make a folder of a store, unless it is there.
+
+    Raises:
+        StoreError: another user has put a link there.
+        OSError: it cannot be made.
+    """
+    folder.mkdir(exist_ok=True)
+    refuse_planted(folder)
 
 
 def remove(path: Path) -> None:
@@ -763,7 +853,7 @@ def cleaning(folder: Path) -> Iterator[bool]:
 def in_use(folder: Path) -> bool:
     """Return whether a campaign is at work in an experiment's folder, as far as this is known."""
     try:
-        lock = os.open(folder / _LOCK, os.O_RDONLY)
+        lock = os.open(folder / _LOCK, os.O_RDONLY | _PLAIN)
     except OSError:
         return False
     try:
@@ -999,9 +1089,17 @@ def _opened(path: Path) -> int | None:
     if not _LOCKS:
         return None
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        return os.open(path, os.O_RDWR | os.O_CREAT | _PLAIN, 0o666)
     except PermissionError:
-        return os.open(path, os.O_RDONLY)  # another user's, which can be locked all the same
+        # Another user's, which can be locked all the same.
+        return os.open(path, os.O_RDONLY | _PLAIN)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise StoreError(
+            f"{path}: is a symbolic link, and is not followed; remove it, or choose another folder "
+            "with --out DIR"
+        ) from None
 
 
 def _close(lock: int | None) -> None:
@@ -1051,21 +1149,23 @@ def owner(path: Path) -> str:
     """Say whose a path is, or what there is of it, when it is not ours."""
     if not hasattr(os, "geteuid"):
         return ""
-    import pwd
-
-    def name(number: int) -> str:
-        try:
-            return pwd.getpwuid(number).pw_name
-        except KeyError:
-            return f"user {number}"
-
     for part in (path, *path.parents):
         with contextlib.suppress(OSError):
             its = part.stat().st_uid
             if its == os.geteuid():
                 return ""
-            return f" ({part} belongs to {name(its)}, and this is {name(os.geteuid())})"
+            return f" ({part} belongs to {user_name(its)}, and this is {user_name(os.geteuid())})"
     return ""
+
+
+def user_name(number: int) -> str:
+    """Return the name of a user, or its number."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"user {number}"
 
 
 @cache

@@ -18,6 +18,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import stat
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -50,6 +51,35 @@ def copy_of(url: str) -> Path:
         caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         home = str(Path(caches) / "redtail")
     return Path(home) / hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:16]
+
+
+def own_copy_of(url: str) -> Path:
+    """Return the folder of `copy_of`, which is made for this user alone.
+
+    What is in it counts as what is in the object store, and is put there with this user's rights.
+
+    Raises:
+        StoreError: it is another user's, all users can write in it, or it cannot be made.
+    """
+    from redtail.store.folders import explain_write_errors, user_name
+
+    folder = copy_of(url)
+    with explain_write_errors(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        about = folder.lstat()
+    if hasattr(os, "geteuid"):
+        reason = ""
+        if about.st_uid != os.geteuid():
+            reason = f"belongs to {user_name(about.st_uid)}, not to {user_name(os.geteuid())}"
+        elif not stat.S_ISLNK(about.st_mode) and about.st_mode & stat.S_IWOTH:
+            reason = "can be written by all users"
+        if reason:
+            raise StoreError(
+                f"{folder}: is to hold a copy of {url} and {reason}; REDTAIL_CACHE=DIR chooses "
+                "another folder for such copies"
+            )
+    return folder
 
 
 class Objects:
@@ -182,7 +212,7 @@ class Remote:
         Args:
             name_of: returns what a segment of some bytes is called.
         """
-        from redtail.store.folders import SEGMENTS, temporary_path
+        from redtail.store.folders import SEGMENTS, make_inside, temporary_path, write_new
 
         here = self.folder / SEGMENTS
         there = [Path(name) for name in self.objects.there if Path(name).parent == Path(SEGMENTS)]
@@ -201,9 +231,9 @@ class Remote:
                     stacklevel=4,
                 )
                 continue
-            here.mkdir(exist_ok=True)
+            make_inside(here)
             aside = temporary_path(self.folder, name.stem)
-            aside.write_bytes(data)
+            write_new(aside, data)
             os.replace(aside, self.folder / name)
         for path in sorted(here.glob("*.parquet")):
             self.put_segment(path, name_of)
@@ -219,14 +249,14 @@ class Remote:
 
     def fetch(self, names: Iterable[str]) -> None:
         """Fetch files of the experiment itself, in place of those here."""
-        from redtail.store.folders import temporary_path
+        from redtail.store.folders import temporary_path, write_new
 
         for name in names:
             if name in self.objects.there:
                 with contextlib.suppress(FileNotFoundError):  # another process has removed it
                     data = self.objects.read(name)
                     aside = temporary_path(self.folder, name)
-                    aside.write_bytes(data)
+                    write_new(aside, data)
                     os.replace(aside, self.folder / name)
 
 

@@ -336,7 +336,7 @@ def verify(folder: Path) -> Iterator[Finding]:
     """
     with _refused(folder):
         entries = sorted(folder.iterdir())
-        left = set(store.leftovers(folder))
+        left = set(store.leftovers(folder, store.here_and_now()))
         used = store.in_use(folder)
         keys = set(run_names(folder))
         for path in entries:
@@ -453,7 +453,8 @@ def clean(
     """
     if not yes:
         with _refused(folder):
-            found = _rubbish(folder, code_version, unreferenced)
+            now = store.here_and_now()  # nothing is written
+            found = _rubbish(folder, code_version, unreferenced, store.leftovers(folder, now))
         if store.in_use(folder):
             found.kept.append(f"{folder}: a campaign is at work here, nothing would be removed now")
         return found
@@ -461,7 +462,7 @@ def clean(
         if not free:
             return Cleaning(kept=[f"{folder}: a campaign is at work here, nothing is removed"])
         with _refused(folder):
-            found = _rubbish(folder, code_version, unreferenced)
+            found = _rubbish(folder, code_version, unreferenced, store.leftovers(folder))
         for each in found.removals:
             try:
                 if each.runs is None:
@@ -477,13 +478,15 @@ def clean(
         return found
 
 
-def _rubbish(folder: Path, code_version: str | None, unreferenced: bool) -> Cleaning:
+def _rubbish(
+    folder: Path, code_version: str | None, unreferenced: bool, left: list[Path]
+) -> Cleaning:
     found = Cleaning()
 
     def remove(path: Path, why: str) -> None:
         found.removals.append(Removal(path, why, size_of(path)))
 
-    for path in store.leftovers(folder):
+    for path in left:
         remove(path, "unfinished")
     referred = referred_to(folder)
     if folder.name == CALIBRATIONS and not (folder / "results.json").exists():

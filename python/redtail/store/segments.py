@@ -33,6 +33,7 @@ from redtail.derived import DerivedMetric, with_derived
 from redtail.errors import RedtailWarning, StoreError
 from redtail.metrics import column as column_of
 from redtail.outcomes import TABLES, Outcomes, Rows
+from redtail.store import folders
 from redtail.store.columns import column, numbers
 from redtail.store.columns import table as table_of
 from redtail.store.folders import (
@@ -46,6 +47,7 @@ from redtail.store.folders import (
     explain_write_errors,
     field,
     machine,
+    make_inside,
     metric_field,
     open_parquet,
     read_run,
@@ -597,8 +599,8 @@ def _write(folder: Path, data: bytes) -> Path:
     aside = folder / f".tmp-{name}-{unique}"
     with explain_write_errors(path):
         try:
-            path.parent.mkdir(exist_ok=True)
-            aside.write_bytes(data)
+            make_inside(path.parent)
+            folders.write_new(aside, data)
             os.replace(aside, path)
         except BaseException:
             aside.unlink(missing_ok=True)
