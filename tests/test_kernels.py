@@ -632,6 +632,7 @@ class Apt:
     def of_suite(self) -> str:
         """Lines that let $here be the folder of the suite that a configuration names."""
         return (
+            'while test "$1" = -o; do shift 2; done; '
             f'here="{self.folder}"; if test "$1" = -c; then conf=$2; shift 2; '
             'list="$(dirname "$conf")/sources.list"; '
             'here="$here/$(sed "s/.* \\([^ ]*\\) main/\\1/" "$list")"; fi'

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import io
 import math
-import os
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,7 +32,7 @@ from redtail.analysis import censoring
 from redtail.analysis.stats import interval_in_words
 from redtail.errors import SpecError, StoreError
 from redtail.files import is_file_name
-from redtail.store.folders import leftovers, refuse_planted, temporary_path, write_new
+from redtail.store.folders import refuse_planted, replace_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -575,8 +574,6 @@ def save(figures: Iterable[tuple[str, _Figure]], folder: Path) -> list[Path]:
     with mpl.rc_context(RC), _explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         refuse_planted(folder)
-        for left in leftovers(folder):
-            left.unlink(missing_ok=True)
         for name, figure in figures:
             # To find the layout takes as long as to draw the figure; `savefig` would find it for
             # each file.
@@ -588,14 +585,7 @@ def save(figures: Iterable[tuple[str, _Figure]], folder: Path) -> list[Path]:
                 path = folder / f"{name}.{kind}"
                 drawn = io.BytesIO()
                 figure.savefig(drawn, format=kind, metadata=metadata[kind])
-                # A file or a link that is there is replaced, not written to.
-                aside = temporary_path(folder, path.name)
-                try:
-                    write_new(aside, drawn.getvalue())
-                    os.replace(aside, path)
-                except BaseException:
-                    aside.unlink(missing_ok=True)
-                    raise
+                replace_file(path, drawn.getvalue())
                 paths.append(path)
     return paths
 

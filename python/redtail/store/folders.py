@@ -38,6 +38,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import hashlib
 import json
 import os
@@ -716,6 +717,28 @@ def write_new(path: Path, data: bytes) -> None:
     """
     with path.open("xb") as file:
         file.write(data)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file in a folder of the user, replacing an older one in one step.
+
+    What killed commands left of it goes as well.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(f"{glob.escape(f'{LEFTOVER}{path.name}-')}*"):
+        if left in leftovers(path.parent):
+            with contextlib.suppress(OSError):
+                left.unlink()
+    aside = temporary_path(path.parent, path.name)
+    try:
+        write_new(aside, data)
+        os.replace(aside, path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
 
 
 def leftovers(folder: Path, clock: Clock | None = None) -> list[Path]:
