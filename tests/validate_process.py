@@ -2,8 +2,8 @@
 
     python validate_process.py FOLDER BACKENDS
 
-FOLDER gets the matrix, the store `runs` and the report `report.md`. The backend `other` stands for a
-kernel where there is none: the simulator under another name.
+FOLDER gets the matrix, the store `runs` and the report `report.md`. The backend `other` stands for
+a kernel where there is none: the simulator under another name.
 """
 
 from __future__ import annotations

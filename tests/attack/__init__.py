@@ -4,5 +4,9 @@
 
     mutate      experiment files with seeded damage: each is refused with a message, or runs
     identities  runs of every queue, preset and kind of traffic, whose figures must agree
+    schema      random experiments of the whole schema: refused by a key, or run with figures,
+                captured packets, threads and a second run that agree
     kills       campaigns that are killed at random moments and finished: as if never killed
+    validate    the same of `redtail validate`
+    watch       the same of `redtail runs watch`, beside a campaign
 """
