@@ -108,7 +108,7 @@ class Validation:
             name = f"kill {kill} ({chosen.name})"
             if _traceback(said):
                 found.append(f"{name}: {said[-600:]}")
-            found += [f"{name}: left running: {each}" for each in _left_running(self.folder)]
+            found += [f"{name}: left running: {each}" for each in left_running(self.folder)]
             for folder in sorted(store.glob("*/")):
                 for key in runs.run_names(folder):
                     found += [f"{name}: {each}" for each in runs.verify_run(folder / key)]
@@ -123,7 +123,7 @@ class Validation:
             found.append("the store or the report differs from those that nobody ended")
         for folder in sorted(store.glob("*/")):
             found += map(str, runs.verify(folder))
-        found += [f"left running: {each}" for each in _left_running(self.folder)]
+        found += [f"left running: {each}" for each in left_running(self.folder)]
         left = [path for path in self.folder.rglob(".tmp-*")]
         return found + [f"left: {path}" for path in [*left, *(self.folder / "tmp").iterdir()]]
 
@@ -134,7 +134,7 @@ class Validation:
         command = [sys.executable, str(_TESTS / "validate_process.py")]
         return subprocess.Popen(
             [*command, str(self.folder), self.compared],
-            env={**os.environ, "TMPDIR": str(self.folder / "tmp"), _MARK: str(self.folder)},
+            env={**os.environ, **marked(self.folder), "TMPDIR": str(self.folder / "tmp")},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
@@ -148,7 +148,12 @@ def _traceback(said: str) -> bool:
     return "Traceback" in said and not said.rstrip().endswith("KeyboardInterrupt")
 
 
-def _left_running(folder: Path) -> list[str]:
+def marked(folder: Path) -> dict[str, str]:
+    """The environment by which processes are known that a command in a folder has started."""
+    return {_MARK: str(folder)}
+
+
+def left_running(folder: Path) -> list[str]:
     """Processes that are still there of those that a command has started, after a while."""
     end = time.monotonic() + _SECONDS_TO_END
     while True:

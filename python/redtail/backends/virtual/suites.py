@@ -191,9 +191,9 @@ def _no_suite(source: Source, said: str, folder: Path) -> RedtailError:
         )
     if "BADSIG" in said:
         return RedtailError(
-            f"--suite {suite}: the signature of its list of packages is wrong (BADSIG): the list was "
-            "altered after it was signed; nothing of it is used; another mirror in this "
-            "computer's sources of apt may have it unaltered"
+            f"--suite {suite}: the signature of its list of packages is wrong (BADSIG): the list "
+            "was altered after it was signed, and nothing of it is used; another mirror among the "
+            "sources of this computer's apt may have it unaltered"
         )
     if "NO_PUBKEY" in said or "EXPKEYSIG" in said or "not signed" in said:
         keys = source.keys or "the keys that apt has"
