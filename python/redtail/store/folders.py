@@ -90,8 +90,10 @@ READABLE = (1, 2)
 RUN_NAME = re.compile(r"[0-9a-f]{16}")
 """The form of the name of a run's folder."""
 
-LEFTOVER = ".tmp-"
+LEFTOVER = ".tmp-redtail-"
 """The beginning of the names of incomplete files, whose writer is at work or was killed."""
+
+_LEFTOVER = re.compile(rf"{re.escape(LEFTOVER)}.+-(.+)-(\d+)-\d+")
 
 FAILED = "failed"
 """The folder of the logs of runs that failed."""
@@ -702,6 +704,8 @@ def temporary_path(folder: Path, name: str) -> Path:
 def leftovers(folder: Path, now: float | None = None) -> list[Path]:
     """Return what killed processes left, without what a live process is writing.
 
+    It is what has a name of `temporary_path` and belongs to this user.
+
     Args:
         folder: of the experiment.
         now: the time by the clock of the file system, by default this machine's.
@@ -709,13 +713,18 @@ def leftovers(folder: Path, now: float | None = None) -> list[Path]:
     found = []
     now = time.time() if now is None else now
     for path in sorted(folder.glob(f"{LEFTOVER}*")):
+        if not _LEFTOVER.fullmatch(path.name):
+            continue
         ours = re.search(rf"-{re.escape(platform.node())}-(\d+)-\d+$", path.name)
         with contextlib.suppress(OSError):
+            there = path.lstat()
+            if hasattr(os, "geteuid") and there.st_uid != os.geteuid():
+                continue
             # Of another machine's processes nothing is known, only how long ago they wrote.
             if (
                 not _alive(int(ours.group(1)))
                 if ours is not None
-                else now - path.stat().st_mtime > _STALE_AFTER_S
+                else now - there.st_mtime > _STALE_AFTER_S
             ):
                 found.append(path)
     return found
