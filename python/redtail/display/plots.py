@@ -228,20 +228,20 @@ def _draw_part(of: Path, names: Sequence[str], folder: Path, formats: Sequence[s
 
 
 def chosen_of(found: Sequence[Drawing], names: Collection[str] | None) -> list[Drawing]:
-    """Return the drawings of these names; without names those that answer.
+    """Return the drawings of these names, in their order; without names those that answer.
 
     Raises:
         RedtailError: there is none of such a name.
     """
     if names is None:
         return [each for each in found if each.answers]
-    known = [each.name for each in found]
+    known = {each.name: each for each in found}
     for name in names:
         if name not in known:
             raise RedtailError(
                 f"there is no figure {escape.name(name)}; accepted: {', '.join(known)}"
             )
-    return [each for each in found if each.name in names]
+    return [known[name] for name in dict.fromkeys(names)]
 
 
 def _has_values(results: Results, name: str) -> bool:
