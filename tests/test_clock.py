@@ -51,7 +51,7 @@ def test_a_campaign_under_a_clock_that_is_set_stores_what_others_do(
     assert finish(start(tmp_path / "still", 6, tmp_path / "log")) == (0, "")
     # Another machine is at work there too, and has written just now.
     (tmp_path / "set" / "killed").mkdir(parents=True)
-    busy = tmp_path / "set" / "killed" / ".tmp-0123456789abcdef-another.machine-1-17"
+    busy = tmp_path / "set" / "killed" / ".tmp-redtail-0123456789abcdef-another.machine-1-17"
     busy.mkdir()
     for _ in range(2):
         command = [sys.executable, str(SCRIPT), str(tmp_path / "set"), "6", str(tmp_path / "log2")]
@@ -109,7 +109,7 @@ def test_impossible_numbers_of_progress_are_not_shown(
 def test_what_another_machine_writes_is_no_leftover_when_the_clock_here_is_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    busy = tmp_path / ".tmp-0123456789abcdef-another.machine-1-17"
+    busy = tmp_path / ".tmp-redtail-0123456789abcdef-another.machine-1-17"
     busy.mkdir()
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + YEAR)

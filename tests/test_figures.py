@@ -22,6 +22,7 @@ from redtail.analysis.loads import Calibrated
 from redtail.analysis.results import CaseResult, Results
 from redtail.analysis.stats import Estimate, paired_difference
 from redtail.display import layout, plane, plots, style, values
+from redtail.display.drawn import FORMATS
 from redtail.errors import RedtailError, SpecError
 from redtail.store.folders import StoredRun
 
@@ -280,7 +281,7 @@ def test_every_figure_says_how_many_replications_it_has(kind: str, loads: list[i
 def test_files_have_text_as_text_and_the_same_bytes(tmp_path: Path) -> None:
     found = results(["tail drop", "RED"], [2, 8])
     first, again = (
-        style.save([("delay", found.figure("queue_delay_mean"))], tmp_path / name)
+        style.save([("delay", found.figure("queue_delay_mean"))], tmp_path / name, FORMATS)
         for name in ("first", "again")
     )
     assert [path.suffix for path in first] == [".png", ".svg", ".pdf"]
@@ -331,7 +332,7 @@ def test_figures_of_a_run_have_differences_and_the_plane(
     tmp_path: Path, figures_unwritten: None
 ) -> None:
     found = results(["tail drop", "RED"], [2, 8])
-    stems = {path.stem for path in plots.draw_all(found, tmp_path)}
+    stems = {path.stem for path in plots.draw(found, tmp_path, every=True)}
     assert {"goodput", "loss", "differences", "delay_and_goodput", "consecutive_loss"} <= stems
     once = results(["tail drop", "RED"], replications=1)
     assert values.can_differ(found) and not values.can_differ(once)

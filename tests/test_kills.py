@@ -366,8 +366,8 @@ def test_a_clock_that_is_wrong_does_not_matter(
     root = tmp_path / "runs"
     redtail.run(fake_file, out=root)
     folder = root / "fake-experiment"
-    busy = folder / f".tmp-0123456789abcdef-{store.platform.node()}-{os.getppid()}-17"
-    elsewhere = folder / ".tmp-0123456789abcdef-another.machine-1-17"
+    busy = folder / f".tmp-redtail-0123456789abcdef-{store.platform.node()}-{os.getppid()}-17"
+    elsewhere = folder / ".tmp-redtail-0123456789abcdef-another.machine-1-17"
     busy.mkdir()
     elsewhere.mkdir()
     for path in sorted(root.rglob("*"), reverse=True):

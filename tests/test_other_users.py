@@ -133,15 +133,15 @@ def test_a_file_aside_is_made_anew(shared: Path) -> None:
 def test_only_what_this_user_left_and_redtail_named_is_removed(
     fake: FakeNative, fake_file: Path, shared: Path
 ) -> None:
-    """Also by name: `.tmp-` alone can be anybody's."""
+    """Also by name: `.tmp-redtail-` alone can be anybody's."""
     root = shared / "runs"
     redtail.run(fake_file, out=root, replications=1)
     folder = root / "fake-experiment"
     dead = f"-{folders.platform.node()}-999999999-17"
-    ours = folder / f".tmp-0123456789abcdef{dead}"
-    theirs = folder / f".tmp-fedcba9876543210{dead}"
-    named = folder / ".tmp-notes"
-    old = folder / ".tmp-0000000000000000-another.machine-3-4"
+    ours = folder / f".tmp-redtail-0123456789abcdef{dead}"
+    theirs = folder / f".tmp-redtail-fedcba9876543210{dead}"
+    named = folder / ".tmp-redtail-notes"
+    old = folder / ".tmp-redtail-0000000000000000-another.machine-3-4"
     for path in (ours, theirs, named, old):
         path.mkdir()
         (path / "data").write_text("x")

@@ -312,10 +312,10 @@ def test_leftovers_of_dead_processes_are_removed_and_those_of_live_ones_kept(
     folder = tmp_path / "runs" / "fake-experiment"
     folder.mkdir(parents=True)
     node = store.platform.node()
-    gone = folder / f".tmp-0123456789abcdef-{node}-{dead.pid}-17"
+    gone = folder / f".tmp-redtail-0123456789abcdef-{node}-{dead.pid}-17"
     gone.mkdir()
     (gone / "summary.parquet").write_bytes(b"half")
-    busy = folder / f".tmp-0123456789abcdef-{node}-{os.getppid()}-17"
+    busy = folder / f".tmp-redtail-0123456789abcdef-{node}-{os.getppid()}-17"
     busy.mkdir()
     redtail.run(fake_file, out=tmp_path / "runs")
     assert not gone.exists()

@@ -1,4 +1,4 @@
-"""Files that an experiment names: traces of rates."""
+"""Paths that users write, the folder of caches, and the traces of rates of an experiment."""
 
 from __future__ import annotations
 
@@ -29,6 +29,16 @@ def path_of(name: str | os.PathLike[str]) -> Path:
     is if there is no such user, and `./~` is a file of that name.
     """
     return Path(os.path.expanduser(name))
+
+
+def caches() -> Path:
+    """Return redtail's folder of caches, in which nothing else is.
+
+    It is `redtail` in `$XDG_CACHE_HOME`, by default ~/.cache (the XDG Base Directory
+    Specification).
+    """
+    own = os.environ.get("XDG_CACHE_HOME")
+    return (Path(own) if own else Path.home() / ".cache") / "redtail"
 
 
 class Reader:

@@ -306,12 +306,17 @@ class Gaps(Rows[Gap]):
 
         return as_html([self.table()])
 
-    def figures(self, folder: str | os.PathLike[str] | None = None) -> list[Path]:
-        """Draw a figure for each metric, as PNG and SVG, with all backends beside each other.
+    def figures(
+        self,
+        folder: str | os.PathLike[str] | None = None,
+        formats: Sequence[str] = ("png",),
+    ) -> list[Path]:
+        """Draw a figure for each metric, with all backends beside each other.
 
         Args:
             folder: where to; by default a folder of the backends' names in the figures of the
                 first one's results.
+            formats: of each figure: "png", "svg", "pdf".
 
         Returns:
             The paths of the files.
@@ -321,7 +326,7 @@ class Gaps(Rows[Gap]):
 
         name = f"compare-{'-'.join(self.backends)}"
         into = self.results[0].folder / "figures" / name if folder is None else path_of(folder)
-        return plots.draw_gaps(self, into)
+        return plots.draw_gaps(self, into, formats)
 
 
 def row_texts(row: Gap) -> list[str]:

@@ -1177,18 +1177,45 @@ class Results:
             results, kind, plots.Wanted(metric, size, log, case, replication, flows)
         )
 
-    def figures(self, folder: str | os.PathLike[str] | None = None) -> list[Path]:
-        """Draw all figures as PNG, SVG and PDF.
+    def figures(
+        self,
+        folder: str | os.PathLike[str] | None = None,
+        *,
+        names: Sequence[str] | None = None,
+        every: bool = False,
+        formats: Sequence[str] = ("png",),
+        jobs: int = 1,
+    ) -> list[Path]:
+        """Draw figures, except those that are drawn already.
 
         Args:
             folder: where to; `figures` in the experiment's folder by default.
+            names: which; by default the few that answer what the experiment asks.
+            every: all figures that the results have data for.
+            formats: of each figure: "png", "svg", "pdf".
+            jobs: processes that draw, if there is much to draw.
 
         Returns:
             The paths of the files.
+
+        Raises:
+            RedtailError: there is no such figure or format.
+            StoreError: the folder cannot be written.
         """
+        from redtail.display import drawn
+
+        for kind in formats:
+            if kind not in drawn.FORMATS:
+                raise RedtailError(f"formats: {kind}; accepted: {', '.join(drawn.FORMATS)}")
+        into = self.folder / "figures" if folder is None else path_of(folder)
+        if names is None:
+            choice = drawn.EVERY if every else drawn.ANSWERS
+            kept = drawn.Record(into, self).kept(choice, formats)
+            if kept is not None:
+                return kept
         from redtail.display import plots  # loads Matplotlib
 
-        return plots.draw_all(self, self.folder / "figures" if folder is None else path_of(folder))
+        return plots.draw(self, into, names=names, every=every, formats=formats, jobs=jobs)
 
     def table_text(
         self, form: Form = "csv", *, phases: bool = False, metrics: str | Sequence[str] = ()

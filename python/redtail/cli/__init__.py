@@ -35,6 +35,10 @@ _COMMANDS = {
         "shell.shell",
         "Run a shell, or any program, behind the bottleneck of FILE, with real packets.",
     ),
+    "figures": (
+        "figures.figures",
+        "Draw figures of results. Without names or --all: the few that `redtail run` draws.",
+    ),
     "report": (
         "report.report",
         "Write one HTML page of results, to hand over: it needs no network and no other file.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -31,7 +32,11 @@ if TYPE_CHECKING:
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON and nothing else.")]
 Figures = Annotated[
-    bool, typer.Option("--figures/--no-figures", help="Draw figures. --json draws none.")
+    bool,
+    typer.Option(
+        "--figures/--no-figures",
+        help="Draw the few figures that answer; `redtail figures` draws all. --json draws none.",
+    ),
 ]
 Phases = Annotated[bool, typer.Option("--phases", help="Show each phase in a row of its own.")]
 Verify = Annotated[
@@ -211,6 +216,7 @@ def _print_files(results: Results, out: str, captured: Captured | None, *, figur
     drawn = results.figures() if figures else []
     for folder in dict.fromkeys(path.parent for path in drawn):
         say(f"figures: {folder}/ ({', '.join(dict.fromkeys(path.stem for path in drawn))})")
+        say(f"         all of them: redtail figures {shlex.quote(str(results.folder))} --all")
     for name in ("cases.parquet", "replications.parquet"):
         say(f"data:    {results.folder / name}")
     say(f"runs:    {results.folder}/")

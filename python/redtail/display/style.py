@@ -30,6 +30,7 @@ from matplotlib.transforms import ScaledTranslation
 from redtail import escape
 from redtail.analysis import censoring
 from redtail.analysis.stats import interval_in_words
+from redtail.display import drawn
 from redtail.errors import SpecError, StoreError
 from redtail.files import is_file_name
 from redtail.store.folders import refuse_planted, replace_file
@@ -75,9 +76,6 @@ PAGE = 7.16
 
 Size: TypeAlias = Literal["column", "page"] | tuple[float, float]
 """A width of a journal, or width and height in inches."""
-
-FORMATS = ("png", "svg", "pdf")
-"""The files of each figure."""
 
 RC: Any = {
     "font.size": 8,
@@ -550,11 +548,20 @@ def number(value: float) -> str:
     return f"{value:g}"
 
 
-def save(figures: Iterable[tuple[str, _Figure]], folder: Path) -> list[Path]:
-    """Write figures as PNG, SVG and PDF under the names given; returns the paths in this order.
+def save(
+    figures: Iterable[tuple[str, _Figure]],
+    folder: Path,
+    formats: Sequence[str] = (drawn.DEFAULT,),
+) -> list[Path]:
+    """Write figures under the names given; returns the paths in the order of figures and formats.
 
     All files of a figure have the layout that is found for the PNG, and the figure keeps it. The
-    same figure gives the same bytes.
+    same figure gives the same bytes. A file appears when it is whole.
+
+    Args:
+        figures: names and figures.
+        folder: made when missing.
+        formats: of `drawn.FORMATS`.
 
     Raises:
         StoreError: the folder cannot be written.
@@ -581,11 +588,11 @@ def save(figures: Iterable[tuple[str, _Figure]], folder: Path) -> list[Path]:
                 figure.set_dpi(RC["savefig.dpi"])
                 layout.execute(figure)
                 figure.set_layout_engine(None)
-            for kind in FORMATS:
+            for kind in formats:
                 path = folder / f"{name}.{kind}"
-                drawn = io.BytesIO()
-                figure.savefig(drawn, format=kind, metadata=metadata[kind])
-                replace_file(path, drawn.getvalue())
+                data = io.BytesIO()
+                figure.savefig(data, format=kind, metadata=metadata[kind])
+                replace_file(path, data.getvalue())
                 paths.append(path)
     return paths
 

@@ -92,8 +92,10 @@ READABLE = (1, 2)
 RUN_NAME = re.compile(r"[0-9a-f]{16}")
 """The form of the name of a run's folder."""
 
-LEFTOVER = ".tmp-"
+LEFTOVER = ".tmp-redtail-"
 """The beginning of the names of incomplete files, whose writer is at work or was killed."""
+
+_LEFTOVER = re.compile(rf"{re.escape(LEFTOVER)}.+-(.+)-(\d+)-\d+", re.DOTALL)
 
 FAILED = "failed"
 """The folder of the logs of runs that failed."""
@@ -170,8 +172,6 @@ _NAME_IN_RESULTS = re.compile(rb'"experiment": ("(?:[^"\\]|\\.)*")')
 
 _STALE_AFTER_S = 24 * 3600.0
 
-# The names that `temporary_path` makes: a name, a machine, a process and a time.
-_ASIDE = re.compile(rf"{re.escape(LEFTOVER)}.+-.+-\d+-\d+", re.DOTALL)
 _HASH_DIGITS = 16
 
 # The units of the columns of a run's tables; the engine names these.
@@ -744,7 +744,7 @@ def replace_file(path: Path, data: bytes) -> None:
 def leftovers(folder: Path, clock: Clock | None = None) -> list[Path]:
     """Return what killed processes left, without what a live process is writing.
 
-    Only what `temporary_path` names and this user has made is a leftover.
+    It is what has a name of `temporary_path` and belongs to this user.
 
     Args:
         folder: of the experiment.
@@ -752,7 +752,7 @@ def leftovers(folder: Path, clock: Clock | None = None) -> list[Path]:
             made there and removed again.
     """
     found = []
-    known = [path for path in sorted(folder.glob(f"{LEFTOVER}*")) if _ASIDE.fullmatch(path.name)]
+    known = [path for path in sorted(folder.glob(f"{LEFTOVER}*")) if _LEFTOVER.fullmatch(path.name)]
     if known and clock is None:
         clock = clock_of(folder)
     for path in known:

@@ -18,7 +18,6 @@ import hashlib
 import json
 import math
 import os
-import platform
 import time
 import warnings
 from array import array
@@ -52,6 +51,7 @@ from redtail.store.folders import (
     open_parquet,
     read_run,
     run_key,
+    temporary_path,
 )
 from redtail.store.tables import Nested, read_table, unnested
 
@@ -595,8 +595,7 @@ def name_of(data: bytes) -> str:
 def _write(folder: Path, data: bytes) -> Path:
     name = name_of(data)
     path = folder / FOLDER / f"{name}.parquet"
-    unique = f"{platform.node()}-{os.getpid()}-{time.monotonic_ns()}"
-    aside = folder / f".tmp-{name}-{unique}"
+    aside = temporary_path(folder, name)
     with explain_write_errors(path):
         try:
             make_inside(path.parent)
