@@ -292,7 +292,7 @@ fuzz-corpus: $(FUZZ) ## the smallest set of found inputs that reaches everything
 SECONDS ?= 300
 SEED ?= 1
 
-attack: dev ## damaged files, killed campaigns, figures that must agree (SECONDS=300 SEED=1)
+attack: dev ## damaged files, random experiments, killed commands, figures that must agree (SECONDS=300 SEED=1)
 	PYTHONPATH=tests $(PY) -m attack --seconds $(SECONDS) --seed $(SEED) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 # --- Measuring ------------------------------------------------------------------------------

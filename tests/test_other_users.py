@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import redtail
+from redtail.backends.virtual import snapshots
 from redtail.display import style
 from redtail.errors import StoreError
 from redtail.running import watching
@@ -115,7 +116,7 @@ def test_figures_take_the_place_of_planted_links(shared: Path, precious: Path) -
     assert (precious / "queue_length.png").read_text() == "mine"
     assert (folder / "queue_length.png").read_bytes().startswith(b"\x89PNG")
     assert not (folder / "queue_length.png").is_symlink()
-    assert len(list(folder.iterdir())) == 3
+    assert [path.name for path in folder.iterdir()] == ["queue_length.png"]
     planted(shared / "tmp-figures", precious)
     shared.chmod(0o777)
     with pytest.raises(StoreError, match="symbolic link of nobody"):
@@ -177,6 +178,24 @@ def test_the_copy_of_an_object_store_is_this_users_alone(
     planted(made, shared)
     with pytest.raises(StoreError, match=r"belongs to nobody, not to root"):
         objects.own_copy_of(url)
+
+
+def test_snapshots_of_machines_are_this_users_alone(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """QEMU reads them: a seal, which anybody can make, is no reason to trust one."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(shared))
+    identity = "0" * 64
+
+    def make(path: Path) -> None:
+        path.write_bytes(b"state")
+
+    state = snapshots.get(identity, make)
+    assert stat.S_IMODE(state.parent.stat().st_mode) == 0o700
+    for path in (*state.parent.iterdir(), state.parent):
+        os.chown(path, NOBODY, NOBODY)
+    with pytest.raises(StoreError, match=r"belongs to nobody, not to root; XDG_CACHE_HOME=DIR"):
+        snapshots.get(identity, make)
 
 
 def test_the_progress_of_others_is_a_plain_small_file(shared: Path) -> None:

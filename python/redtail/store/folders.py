@@ -823,6 +823,32 @@ def refuse_planted(path: Path) -> None:
                 )
 
 
+def make_own(folder: Path, use: str, setting: str) -> None:
+    """Make a folder for this user alone, unless it is there and is one.
+
+    Args:
+        folder: what is in it counts as what this user has put there.
+        use: what it is for, as a part of a message.
+        setting: what chooses another folder.
+
+    Raises:
+        StoreError: it is another user's, all users can write in it, or it cannot be made.
+    """
+    with explain_write_errors(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        about = folder.lstat()
+    if not hasattr(os, "geteuid"):
+        return
+    reason = ""
+    if about.st_uid != os.geteuid():
+        reason = f"belongs to {user_name(about.st_uid)}, not to {user_name(os.geteuid())}"
+    elif not stat.S_ISLNK(about.st_mode) and about.st_mode & stat.S_IWOTH:
+        reason = "can be written by all users"
+    if reason:
+        raise StoreError(f"{folder}: {use} and {reason}; {setting} chooses another folder")
+
+
 def make_inside(folder: Path) -> None:
     """Make a folder of a store, unless it is there.
 

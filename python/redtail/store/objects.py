@@ -18,7 +18,6 @@ import contextlib
 import hashlib
 import os
 import shutil
-import stat
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -61,24 +60,10 @@ def own_copy_of(url: str) -> Path:
     Raises:
         StoreError: it is another user's, all users can write in it, or it cannot be made.
     """
-    from redtail.store.folders import explain_write_errors, user_name
+    from redtail.store.folders import make_own
 
     folder = copy_of(url)
-    with explain_write_errors(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        about = folder.lstat()
-    if hasattr(os, "geteuid"):
-        reason = ""
-        if about.st_uid != os.geteuid():
-            reason = f"belongs to {user_name(about.st_uid)}, not to {user_name(os.geteuid())}"
-        elif not stat.S_ISLNK(about.st_mode) and about.st_mode & stat.S_IWOTH:
-            reason = "can be written by all users"
-        if reason:
-            raise StoreError(
-                f"{folder}: is to hold a copy of {url} and {reason}; REDTAIL_CACHE=DIR chooses "
-                "another folder for such copies"
-            )
+    make_own(folder, f"is to hold a copy of {url}", "REDTAIL_CACHE=DIR")
     return folder
 
 

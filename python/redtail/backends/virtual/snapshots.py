@@ -53,11 +53,11 @@ def get(identity: str, make: Callable[[Path], None]) -> Path:
     """
     room = folder()
     state, seal = room / f"snapshot-{identity}.state", room / f"snapshot-{identity}.json"
+    # QEMU reads them. Anybody can make a seal, so they have to be this user's.
+    folders.make_own(room, "is to hold snapshots of virtual machines", "XDG_CACHE_HOME=DIR")
     with _MAKING:
         if not _wrong(state, seal, identity):
             return state
-        with folders.explain_write_errors(state):
-            room.mkdir(parents=True, exist_ok=True)
         with _alone(room):
             # Another command may have made it since.
             reason = _wrong(state, seal, identity)
