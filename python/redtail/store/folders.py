@@ -357,10 +357,10 @@ class ExperimentStore:
                 # Find out now, and not after the first run, that nothing can be written.
                 probe = temporary_path(self.folder, "probe")
                 probe.mkdir()
-                about = probe.lstat()
+                now = probe.stat().st_mtime
                 probe.rmdir()
                 if alone:
-                    for path in leftovers(self.folder, Clock(about.st_mtime, about.st_uid)):
+                    for path in leftovers(self.folder, now):
                         with contextlib.suppress(OSError):
                             remove(path)
                     if lock is not None:
@@ -741,65 +741,51 @@ def replace_file(path: Path, data: bytes) -> None:
         raise
 
 
-def leftovers(folder: Path, clock: Clock | None = None) -> list[Path]:
+def leftovers(folder: Path, now: float | None = None) -> list[Path]:
     """Return what killed processes left, without what a live process is writing.
 
     It is what has a name of `temporary_path` and belongs to this user.
 
     Args:
         folder: of the experiment.
-        clock: the time and the user by the file system, by default found out by a folder that is
-            made there and removed again.
+        now: the time by the clock of the file system, by default found out by a folder that is made
+            there and removed again.
     """
     found = []
     known = [path for path in sorted(folder.glob(f"{LEFTOVER}*")) if _LEFTOVER.fullmatch(path.name)]
-    if known and clock is None:
-        clock = clock_of(folder)
+    if known and now is None:
+        now = _clock(folder)
     for path in known:
-        assert clock is not None
-        here = re.search(rf"-{re.escape(platform.node())}-(\d+)-\d+$", path.name)
+        assert now is not None
+        ours = re.search(rf"-{re.escape(platform.node())}-(\d+)-\d+$", path.name)
         with contextlib.suppress(OSError):
-            about = path.lstat()
+            there = path.lstat()
+            if hasattr(os, "geteuid") and there.st_uid != os.geteuid():
+                continue
             # Of another machine's processes nothing is known, only how long ago they wrote.
-            dead = (
-                not _alive(int(here[1]))
-                if here is not None
-                else clock.now - about.st_mtime > _STALE_AFTER_S
-            )
-            if dead and about.st_uid == clock.user:
+            if (
+                not _alive(int(ours.group(1)))
+                if ours is not None
+                else now - there.st_mtime > _STALE_AFTER_S
+            ):
                 found.append(path)
     return found
 
 
-@dataclass(frozen=True)
-class Clock:
-    """What a file system says of what is written into it now.
+def _clock(folder: Path) -> float:
+    """Return the time by the clock of a folder's file system.
 
-    Attributes:
-        now: the time, in seconds since 1970. A clock of this machine that is wrong, or is set
-            while a command runs, does not count where other machines write too.
-        user: the number of the user.
+    A clock of this machine that is wrong, or is set while a command runs, then does not count where
+    other machines write too. It is asked if nothing can be written there.
     """
-
-    now: float
-    user: int
-
-
-def clock_of(folder: Path) -> Clock:
-    """Ask the file system of a folder; this machine, if nothing can be written there."""
     probe = temporary_path(folder, "probe")
     try:
         probe.mkdir()
     except OSError:
-        return here_and_now()
-    about = probe.lstat()
+        return time.time()
+    now = probe.stat().st_mtime
     probe.rmdir()
-    return Clock(about.st_mtime, about.st_uid)
-
-
-def here_and_now() -> Clock:
-    """Return the time and the user by this machine, without writing anything."""
-    return Clock(time.time(), os.geteuid() if hasattr(os, "geteuid") else 0)
+    return now
 
 
 def refuse_planted(path: Path) -> None:
