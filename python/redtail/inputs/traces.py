@@ -711,19 +711,23 @@ class Resolver:
         path = Path(file) if file is not None else None
         self.folder = path.parent if path is not None and path.is_file() else Path()
         self.found: dict[str, _ResolvedFile] = {}
-        self.failed: dict[str, SpecError] = {}
+        self.failed: dict[str, Refusal] = {}
         self.warnings: list[str] = []
 
     def __call__(self, file: str, duration_ps: int, path_ps: int, both_ways: bool) -> Any:
         """Return a table, or what is wrong with it for a run like this."""
-        if file in self.failed:
-            raise self.failed[file]
-        if file not in self.found:
+        if file not in self.found and file not in self.failed:
             try:
                 self.found[file] = self._find(file)
             except SpecError as error:
-                self.failed[file] = error
-                raise
+                problem, _, accepted = str(error).partition("; accepted: ")
+                self.failed[file] = (
+                    "file",
+                    f"cannot be used: {problem}",
+                    accepted or f"a table of connections, {_FORMS}",
+                )
+        if file in self.failed:
+            return self.failed[file]
         found = self.found[file]
         if (
             found.last_start_ns * 1000 >= duration_ps
