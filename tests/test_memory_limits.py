@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from attack.kills import left_running, marked
+from redtail.backends import live
 from redtail.cli import _of_memory
 from redtail.store import runs
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits as Linux has them")
+
+LACKING = live.missing() if sys.platform == "linux" else []
 
 EXPERIMENT = """\
 name = "Limited"
@@ -72,6 +75,7 @@ def test_a_command_without_room_for_its_packages_says_so(tmp_path: Path) -> None
 
 
 @pytest.mark.live
+@pytest.mark.skipif(bool(LACKING), reason="; ".join(LACKING))
 @pytest.mark.parametrize("words", [("run", "--backend", "live"), ("shell",)])
 def test_a_run_in_real_time_without_room_ends_and_leaves_nothing(
     tmp_path: Path, words: tuple[str, ...]
