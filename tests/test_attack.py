@@ -133,7 +133,6 @@ def test_the_schema_is_drawn_from_whole() -> None:
         for key in kind["properties"]
         if key not in schema.LEFT_OUT
     } | {f"tcp.{key}" for key in _engine.schema()["$defs"]["TcpTable"]["properties"]}
-    known = {each for each in known if not each.startswith("plugin.")}
     assert {each for each in known - drawn if each.endswith(".kind")} == set()
     assert len(known - drawn) < len(known) / 50, sorted(known - drawn)
 
