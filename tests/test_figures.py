@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ def results(
     goodput: float = 9e6,
     delay: float = 0.1,
     loss: float = 0.01,
+    spread: float = 0.1,
 ) -> Results:
     """Return results with drawn numbers, a case for each queue and load."""
     draw = random.Random(1)
@@ -50,7 +52,7 @@ def results(
                 f"{number}-{replication}",
                 Path(),
                 {
-                    "goodput": goodput * draw.uniform(0.9, 1.1),
+                    "goodput": goodput * draw.uniform(1 - spread, 1 + spread),
                     "queue_delay_mean": delay * (1 + number) * draw.uniform(0.9, 1.1),
                     "loss": loss * draw.uniform(0, 2),
                     "utilization": draw.uniform(0.9, 1.0),
@@ -388,3 +390,34 @@ def test_captions_say_which_interval_is_drawn() -> None:
     assert difference.ci95 == stats.paired_difference(*pair).ci95
     caption = below(found.figure("bottleneck", kind="loss_events"))
     assert f"Mean share of loss events and its {of_means}" in caption
+
+
+def test_names_of_axes_stay_in_their_panels(tmp_path: Path) -> None:
+    """Names of panels beside each other do not collide, and none is cut at the edge."""
+    found = results(["tail drop", "a queue with a name that takes room"])
+    metrics = ["queue_delay_mean", "goodput", "loss"]
+    figure = values.difference_figure(found, metrics)
+    long = "Requests that were not answered by the end of the run (percentage points)"
+    for axes in figure.axes:
+        axes.set_xlabel(long)
+    figure.savefig(tmp_path / "differences.png")
+    drawn(figure)
+    boxes = [axes.xaxis.label.get_window_extent() for axes in figure.axes]
+    assert len(boxes) == 3
+    for left, right in itertools.pairwise(boxes):
+        assert left.x1 < right.x0
+    for box in boxes:
+        assert box.x0 >= 0 and box.x1 <= figure.bbox.width
+        assert box.y0 >= figure._supxlabel.get_window_extent().y1 - 1
+
+
+@pytest.mark.parametrize("kind", ["value", "plane"])
+def test_values_that_are_nearly_equal_do_not_fill_an_axis(kind: str) -> None:
+    found = results(["tail drop", "RED"], spread=1e-4)
+    figure = found.figure(None if kind == "plane" else "goodput", kind=kind)
+    low, high = figure.axes[0].get_ylim() if kind == "plane" else figure.axes[0].get_xlim()
+    assert (high - low) / low == pytest.approx(2 * 0.01, rel=0.05)
+    said = re.search(r"TCP goodput: all values are within (0\.0\d) % of each", below(figure))
+    assert said is not None and 0.01 <= float(said[1]) <= 0.05
+    far = results(["tail drop", "RED"]).figure(None if kind == "plane" else "goodput", kind=kind)
+    assert "of each other" not in below(far)

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from redtail import escape
 from redtail import metrics as names
 from redtail.display import style
-from redtail.display.axes import row_labels, value_axis
+from redtail.display.axes import close_in_words, ends_of, row_labels, value_axis
 from redtail.display.layout import (
     Line,
     Load,
@@ -116,6 +116,7 @@ def metric_figure(
         style.meaning_of_bars(found),
         style.in_words(len(labels), len(groups), grey=True),
         f"star: {source}" if published else "",
+        "" if log else close_in_words(about.title, ends_of(found)),
     )
     return figure
 
@@ -201,7 +202,12 @@ def _rows_figure(
     axes.set_xlabel(escape.plot(title))
     axes.xaxis.set_major_locator(MaxNLocator(6))
     value_axis([axes.xaxis], name, found, log=log, scale=about.scale)
-    style.caption(figure, style.meaning_of_bars(found), f"star: {source}" if others else "")
+    style.caption(
+        figure,
+        style.meaning_of_bars(found),
+        f"star: {source}" if others else "",
+        "" if log else close_in_words(about.title, ends_of(found)),
+    )
     return figure
 
 
