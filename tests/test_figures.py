@@ -421,3 +421,64 @@ def test_values_that_are_nearly_equal_do_not_fill_an_axis(kind: str) -> None:
     assert said is not None and 0.01 <= float(said[1]) <= 0.05
     far = results(["tail drop", "RED"]).figure(None if kind == "plane" else "goodput", kind=kind)
     assert "of each other" not in below(far)
+
+
+def two_factors(cases: Sequence[tuple[str, int, str, float]]) -> Results:
+    """Results of rate, flows, queue and delay in ms, two replications each."""
+    found = []
+    for number, (rate, flows, queue, delay) in enumerate(cases):
+        factors: dict[str, Any] = {"bottleneck.rate": rate, FLOWS: flows, QUEUE: {"kind": queue}}
+        labels = {"bottleneck.rate": rate, FLOWS: str(flows), QUEUE: queue}
+        runs = {
+            replication: StoredRun(
+                f"{number}-{replication}",
+                Path(),
+                {"queue_delay_mean": 1e-3 * delay * (0.9 + 0.2 * replication)},
+                {},
+                {},
+            )
+            for replication in range(2)
+        }
+        found.append(CaseResult(factors, labels, runs))
+    keys = ["bottleneck.rate", FLOWS, QUEUE]
+    return Results(name="drawn", description="", factors=keys, cases=tuple(found), folder=Path())
+
+
+def test_a_heat_map_has_a_cell_for_each_pair_and_a_panel_for_each_queue() -> None:
+    """Also if the units differ and a pair is missing."""
+    cases = [
+        ("10 Mbit/s", 4, "red", 30.0),
+        ("2000 kbit/s", 4, "red", 10.0),
+        ("2000 kbit/s", 1, "red", 20.0),
+        ("2000 kbit/s", 4, "pie", 5.0),
+    ]
+    figure = drawn(two_factors(cases).figure("queue_delay_mean", kind="heatmap"))
+    panels = figure.axes[:2]
+    assert [axes.get_title(loc="left") for axes in panels] == ["red", "pie"]
+    cells = panels[0].images[0].get_array()
+    # Rows are rates, columns numbers of flows.
+    assert cells.tolist() == [[pytest.approx(20.0), pytest.approx(10.0)], [None, 30.0]]
+    assert [text.get_text() for text in panels[0].texts] == ["20", "10", "30"]
+    assert [tick.get_text() for tick in panels[0].get_yticklabels()] == ["2", "10"]
+    assert panels[0].get_ylabel() == "Rate (Mbit/s)"
+    assert "half-width of the 95 % interval: at most" in below(figure)
+
+
+def test_a_heat_map_needs_two_factors_of_numbers() -> None:
+    with pytest.raises(RedtailError, match=r"needs two factors of numbers .*bottleneck\.queue"):
+        results(["tail drop", "RED"], [2, 8]).figure("goodput", kind="heatmap")
+
+
+def test_a_curve_of_a_model_is_behind_the_points() -> None:
+    found = results(["tail drop", "RED"], [2, 8])
+    figure = found.figure("goodput", models={"a share": lambda flows: 8e6 / flows})
+    [curve] = [
+        line
+        for line in drawn(figure).axes[0].get_lines()
+        if str(line.get_label()).strip() == "a share"
+    ]
+    x, y = np.asarray(curve.get_xdata()), np.asarray(curve.get_ydata())
+    assert (x[0], x[-1]) == (2.0, 8.0)
+    assert y == pytest.approx(8.0 / x)  # in Mbit/s, as the axis
+    with pytest.raises(RedtailError, match="there is no load to draw a curve over"):
+        results(["tail drop", "RED"]).figure("goodput", models={"one": lambda x: x})

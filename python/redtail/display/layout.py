@@ -110,11 +110,12 @@ def find_load(results: Results) -> Load | None:
         numbers, unit = read
         if about.endswith(".load"):
             numbers, unit = _achieved(results, about.split(".")[-2], numbers), "%"
-        return Load(key, _title(about, unit), numbers)
+        return Load(key, factor_axis(about, unit), numbers)
     return None
 
 
-def _title(key: str, unit: str) -> str:
+def factor_axis(key: str, unit: str) -> str:
+    """Return the text of an axis along which a factor is, with the unit."""
     if key == names.CASE_NAME:
         # Users that were found beforehand for a share of the link, as the names say.
         return "Load (%)" if unit == "%" else f"Name of the case{f' ({unit})' if unit else ''}"
