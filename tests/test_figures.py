@@ -482,3 +482,11 @@ def test_a_curve_of_a_model_is_behind_the_points() -> None:
     assert y == pytest.approx(8.0 / x)  # in Mbit/s, as the axis
     with pytest.raises(RedtailError, match="there is no load to draw a curve over"):
         results(["tail drop", "RED"]).figure("goodput", models={"one": lambda x: x})
+
+
+def test_a_caption_can_be_left_out() -> None:
+    found = results(["tail drop", "RED"], [2, 8])
+    whole, bare = found.figure("goodput"), found.figure("goodput", caption=False)
+    assert bare._supxlabel is None
+    assert bare.get_figheight() < whole.get_figheight()
+    assert found.figure("goodput", size=(5.0, 4.0), caption=False).get_figheight() == 4.0

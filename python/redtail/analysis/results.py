@@ -1144,6 +1144,7 @@ class Results:
         replication: int = 0,
         flows: Sequence[int] | None = None,
         models: Mapping[str, Callable[[float], float]] | None = None,
+        caption: bool = True,
     ) -> Figure:
         """Draw one figure, as a Matplotlib figure that can be changed and saved.
 
@@ -1168,6 +1169,7 @@ class Results:
             flows: of kind "series", the numbers of the flows; by default the first three.
             models: of kind "value", curves behind the points: by name, functions of the load in the
                 unit of its axis, which return the metric in its SI unit.
+            caption: whether what the marks mean is written below; without it, say so in the text.
 
         Raises:
             RedtailError: there is no such metric, kind or queue, or nothing to draw it from.
@@ -1178,7 +1180,9 @@ class Results:
         results = self.of_queues(queues) if queues else self
         kind = kind or ("plane" if metric is None else "value")
         return plots.figure(
-            results, kind, plots.Wanted(metric, size, log, case, replication, flows, models)
+            results,
+            kind,
+            plots.Wanted(metric, size, log, case, replication, flows, models, caption),
         )
 
     def figures(

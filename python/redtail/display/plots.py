@@ -61,6 +61,7 @@ class Wanted:
         replication: the replication of a figure over time.
         flows: the numbers of the flows in a figure over time; None for the first three.
         models: curves of a figure of values.
+        caption: whether what the marks mean is written below.
     """
 
     metric: str | None = None
@@ -70,6 +71,7 @@ class Wanted:
     replication: int = 0
     flows: Sequence[int] | None = None
     models: Models | None = None
+    caption: bool = True
 
 
 Draw = Callable[["Results", Wanted], "Figure"]
@@ -151,7 +153,10 @@ def figure(results: Results, kind: str, wanted: Wanted) -> Figure:
     if kind not in KINDS:
         raise RedtailError(f"kind = {kind!r}; accepted: {', '.join(KINDS)}")
     with mpl.rc_context(style.RC):
-        return KINDS[kind](results, wanted)
+        found = KINDS[kind](results, wanted)
+        if not wanted.caption:
+            style.drop_caption(found)
+        return found
 
 
 def drawings(results: Results) -> list[Drawing]:

@@ -418,6 +418,15 @@ def caption(figure: _Figure, *texts: str) -> None:
     figure.supxlabel(lines, x=0.01, ha="left", fontsize=_CAPTION, color="#555555", linespacing=1.15)
 
 
+def drop_caption(figure: _Figure) -> None:
+    """Take away what `caption` has written; the figure's height shrinks by that of the text."""
+    text = getattr(figure, "_supxlabel", None)
+    if text is not None:
+        grow(figure, -_CAPTION_LINE * (1 + text.get_text().count("\n")))
+        text.remove()
+        figure._supxlabel = None  # type: ignore[attr-defined]
+
+
 def fit_labels(figure: _Figure) -> None:
     """Break names of horizontal axes that are wider than their panels into lines.
 
