@@ -9,7 +9,7 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as field_of
 from fnmatch import fnmatchcase
@@ -1143,6 +1143,8 @@ class Results:
         case: int = 0,
         replication: int = 0,
         flows: Sequence[int] | None = None,
+        models: Mapping[str, Callable[[float], float]] | None = None,
+        caption: bool = True,
     ) -> Figure:
         """Draw one figure, as a Matplotlib figure that can be changed and saved.
 
@@ -1155,8 +1157,9 @@ class Results:
                 differences from the first setting), "quartiles" (a box for each case), "plane"
                 (delay against goodput, the default without a metric), "loss_events", "queue" (its
                 length over time), "response_times", "cdf" (a distribution), "tail" (the share above
-                each value, on a logarithmic axis), "series" (one run over time: goodput, queue, and
-                windows of chosen flows) or "fairness" (of the flows over time).
+                each value, on a logarithmic axis), "heatmap" (a metric over two factors of
+                numbers), "series" (one run over time: goodput, queue, and windows of chosen flows)
+                or "fairness" (of the flows over time).
             size: "column" or "page", the widths of a journal (3.5 and 7.16 inches), or (width,
                 height) in inches.
             queues: labels of the queues that are shown, with `*` for any letters; by default all.
@@ -1164,6 +1167,9 @@ class Results:
             case: of kind "series", index into `cases`.
             replication: of kind "series", from 0.
             flows: of kind "series", the numbers of the flows; by default the first three.
+            models: of kind "value", curves behind the points: by name, functions of the load in the
+                unit of its axis, which return the metric in its SI unit.
+            caption: whether what the marks mean is written below; without it, say so in the text.
 
         Raises:
             RedtailError: there is no such metric, kind or queue, or nothing to draw it from.
@@ -1174,7 +1180,9 @@ class Results:
         results = self.of_queues(queues) if queues else self
         kind = kind or ("plane" if metric is None else "value")
         return plots.figure(
-            results, kind, plots.Wanted(metric, size, log, case, replication, flows)
+            results,
+            kind,
+            plots.Wanted(metric, size, log, case, replication, flows, models, caption),
         )
 
     def figures(

@@ -21,13 +21,14 @@ from redtail import metrics as names
 from redtail.display import drawn, plane, recorded, style, values
 from redtail.display.distributions import distribution_figure
 from redtail.display.gaps import gap_figure
+from redtail.display.heat import heat_figure
 from redtail.display.layout import find_load, lines_of
 from redtail.display.lengths import queue_figure
 from redtail.display.losses import loss_figure
 from redtail.display.recorded import Drawing
 from redtail.display.responses import response_figure
 from redtail.display.series import fairness_figure, series_figure
-from redtail.display.values import Published
+from redtail.display.values import Models, Published
 from redtail.errors import RedtailError
 from redtail.measured import nearest
 from redtail.metrics import Metric
@@ -59,6 +60,8 @@ class Wanted:
         case: the index of the case of a figure over time.
         replication: the replication of a figure over time.
         flows: the numbers of the flows in a figure over time; None for the first three.
+        models: curves of a figure of values.
+        caption: whether what the marks mean is written below.
     """
 
     metric: str | None = None
@@ -67,6 +70,8 @@ class Wanted:
     case: int = 0
     replication: int = 0
     flows: Sequence[int] | None = None
+    models: Models | None = None
+    caption: bool = True
 
 
 Draw = Callable[["Results", Wanted], "Figure"]
@@ -100,13 +105,16 @@ def _queue(results: Results, wanted: Wanted) -> Figure:
 
 KINDS: dict[str, Draw] = {
     "value": lambda results, wanted: values.metric_figure(
-        results, _metric(results, wanted), size=wanted.size, log=wanted.log
+        results, _metric(results, wanted), size=wanted.size, log=wanted.log, models=wanted.models
     ),
     "difference": lambda results, wanted: values.difference_figure(
         results, [_metric(results, wanted)], size=wanted.size
     ),
     "quartiles": lambda results, wanted: values.quartile_figure(
         results, _metric(results, wanted), size=wanted.size
+    ),
+    "heatmap": lambda results, wanted: heat_figure(
+        results, _metric(results, wanted), size=wanted.size, log=wanted.log
     ),
     "plane": lambda results, wanted: plane.plane_figure(
         results, wanted.metric, size=wanted.size, log=wanted.log
@@ -145,7 +153,10 @@ def figure(results: Results, kind: str, wanted: Wanted) -> Figure:
     if kind not in KINDS:
         raise RedtailError(f"kind = {kind!r}; accepted: {', '.join(KINDS)}")
     with mpl.rc_context(style.RC):
-        return KINDS[kind](results, wanted)
+        found = KINDS[kind](results, wanted)
+        if not wanted.caption:
+            style.drop_caption(found)
+        return found
 
 
 def drawings(results: Results) -> list[Drawing]:
@@ -319,8 +330,8 @@ def paper_figure(
 
     Args:
         results: what to draw, of a queue and a load.
-        draws: a metric, "consecutive_loss", "queue_over_time", "response_times:GROUP" or
-            "quartiles:METRIC".
+        draws: a metric, "consecutive_loss", "queue_over_time", or a kind of `KINDS` with what it is
+            of, such as "response_times:GROUP", "cdf:queue_delay", "plane" or "heatmap:METRIC".
         about: how the metric is shown.
         published: the paper's numbers, drawn as points.
         source: where they come from.
@@ -335,10 +346,10 @@ def paper_figure(
                 return loss_figure(results)
             case "queue_over_time":
                 return _queue(results, Wanted())
-            case "response_times":
-                return response_figure(results, of)
             case "quartiles":
                 return values.quartile_figure(results, of, about)
+            case _ if kind in KINDS:
+                return KINDS[kind](results, Wanted(of or None))
             case _:
                 return values.metric_figure(
                     results, draws, about, published=published, source=source

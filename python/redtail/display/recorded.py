@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 # Flows from which on their goodputs are drawn as a distribution.
 _FLOWS = 4
 
-# With more cases than these, what was recorded over time is drawn of the first alone.
-_CASES = 4
-
 
 @dataclass(frozen=True)
 class Drawing:
@@ -122,7 +119,7 @@ def _over_time(results: Results) -> Iterator[Drawing]:
     count = len(results.cases)
     chosen = [
         number
-        for number in range(count if count <= _CASES else 1)
+        for number in range(count)
         if results.cases[number].runs  # not all of them failed
         and has_scenario(results, number)
         and any(has(results, table, number) for table in ("groups", "queues", "flows"))
@@ -131,7 +128,5 @@ def _over_time(results: Results) -> Iterator[Drawing]:
         name = f"time_series_{number + 1}" if count > 1 else "time_series"
         draw = partial(series_figure, results, case=number)
         yield Drawing(name, draw, answers=number == chosen[0])
-    if any(
-        case.runs and has(results, "flows", number) for number, case in enumerate(results.cases)
-    ):
+    if chosen and has(results, "flows", chosen[0]):
         yield Drawing("fairness_over_time", partial(fairness_figure, results))

@@ -107,6 +107,7 @@ RC: Any = {
 _WIDE = 5.0  # inches from which a figure has room for four panels beside each other
 _CAPTION = 6.5  # points
 _LINE = 0.155  # inches of height that a line of a legend takes
+_UNBROKEN = "\u00a0"  # a space at which no line breaks
 _CAPTION_LINE = 0.115  # inches of height that a line of a caption takes
 
 
@@ -116,6 +117,7 @@ class Figure(_Figure):
     def savefig(self, fname: Any, **options: Any) -> None:
         """Write the figure to a file, as Matplotlib does, with text as text."""
         with mpl.rc_context(RC):
+            fit_labels(self)
             super().savefig(fname, **options)
 
     def _repr_png_(self) -> bytes:
@@ -408,9 +410,49 @@ def caption(figure: _Figure, *texts: str) -> None:
     if not text:
         return
     room = 0.93 * (72 * figure.get_figwidth() - 8)
-    lines = wrapped(escape.plot(text[:1].upper() + text[1:] + "."), room, _CAPTION)
+    text = escape.plot(text[:1].upper() + text[1:] + ".")
+    kept = text.replace("n = ", f"n{_UNBROKEN}={_UNBROKEN}")
+    lines = wrapped(kept, room, _CAPTION).replace(_UNBROKEN, " ")
     grow(figure, _CAPTION_LINE * (1 + lines.count("\n")))
     figure.supxlabel(lines, x=0.01, ha="left", fontsize=_CAPTION, color="#555555", linespacing=1.15)
+
+
+def drop_caption(figure: _Figure) -> None:
+    """Take away what `caption` has written; the figure's height shrinks by that of the text."""
+    text = getattr(figure, "_supxlabel", None)
+    if text is not None:
+        grow(figure, -_CAPTION_LINE * (1 + text.get_text().count("\n")))
+        text.remove()
+        figure._supxlabel = None  # type: ignore[attr-defined]
+
+
+def fit_labels(figure: _Figure) -> None:
+    """Break names of horizontal axes that are wider than their panels into lines.
+
+    How wide a panel is, is known when what stands beside it has got its place. Labels of panels
+    beside each other would collide, and that of the last would be cut at the edge.
+    """
+    layout = figure.get_layout_engine()
+    if layout is None or not figure.axes:
+        return
+    layout.execute(figure)
+    more = 0
+    for axes in figure.axes:
+        label = axes.xaxis.label
+        if not axes.get_visible() or not label.get_text():
+            continue
+        room = 72 / figure.dpi * axes.get_window_extent().width
+        text = label.get_text()
+        size = float(label.get_fontsize())
+        if _text_width(text, size) <= room:
+            continue
+        fitted = wrapped(" ".join(text.split("\n")), room, size)
+        if fitted != text:
+            more = max(more, fitted.count("\n") - text.count("\n"))
+            label.set_text(fitted)
+    if more:
+        grow(figure, 0.13 * more)
+        layout.execute(figure)
 
 
 def grow(figure: _Figure, inches: float) -> None:
@@ -584,9 +626,9 @@ def save(
         for name, figure in figures:
             # To find the layout takes as long as to draw the figure; `savefig` would find it for
             # each file.
-            if (layout := figure.get_layout_engine()) is not None:
+            if figure.get_layout_engine() is not None:
                 figure.set_dpi(RC["savefig.dpi"])
-                layout.execute(figure)
+                fit_labels(figure)
                 figure.set_layout_engine(None)
             for kind in formats:
                 path = folder / f"{name}.{kind}"
