@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import stat
+from functools import lru_cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from redtail import escape
 
 Refusal: TypeAlias = tuple[str, str]
 """What is wrong with a file that an experiment names: the problem, what is accepted."""
+
+
+OUTSIDE: Refusal = ("is outside of the archive", "a file that is packed with the experiment")
+"""What is wrong with a file that an experiment from others names elsewhere."""
 
 
 def is_file_name(name: str) -> bool:
@@ -41,15 +48,59 @@ def caches() -> Path:
     return (Path(own) if own else Path.home() / ".cache") / "redtail"
 
 
+def is_plain(path: Path) -> bool:
+    """Return whether a path is a file, and no link, pipe or device in its place."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def is_within(path: Path, folder: Path | None) -> bool:
+    """Return whether a path, links followed, is in a folder; with None, where it is does not count.
+
+    >>> is_within(Path("a/../b"), Path()), is_within(Path("../b"), Path()), is_within(Path(), None)
+    (True, False, True)
+    """
+    if folder is None:
+        return True
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):  # links in a circle, a name that cannot be one
+        return False
+
+
+def digest(path: Path) -> dict[str, Any]:
+    """Return the number of bytes and the hash of a file; one of the same time is read once.
+
+    Raises:
+        OSError: it cannot be read, or is no file.
+    """
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode):
+        raise OSError(f"{path}: is no file")
+    size, sha256 = _digest(path.resolve(), about.st_ino, about.st_size, about.st_mtime_ns)
+    return {"bytes": size, "sha256": sha256}
+
+
+@lru_cache(maxsize=256)
+def _digest(path: Path, *_: int) -> tuple[int, str]:
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+        return file.tell(), found
+
+
 class Reader:
     """Reads the files that an experiment names, each once.
 
     Args:
         folder: what their names are relative to.
+        confined: the folder that they must lie in; by default they may lie anywhere.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, confined: Path | None = None) -> None:
         self.folder = folder
+        self.confined = confined
         self._read: dict[str, str | Refusal] = {}
 
     @property
@@ -65,7 +116,10 @@ class Reader:
 
     def _text(self, name: str) -> str | Refusal:
         try:
-            return (self.folder / path_of(name)).read_text(encoding="utf-8")
+            path = self.folder / path_of(name)
+            if not is_within(path, self.confined):
+                return OUTSIDE
+            return path.read_text(encoding="utf-8")
         except FileNotFoundError:
             return f"is no file in {self.folder}", "a path relative to the experiment's file"
         except UnicodeDecodeError as error:

@@ -26,6 +26,7 @@ class Provenance:
         form: the form of the text: "toml", or "json" for typed objects.
         inputs: the paths of the files that it names, as the experiment names them, and of those
             that its classes import.
+        checksums: what was in these files; of results of older versions nothing is known.
         packages: the installed packages that its classes import, and their versions.
     """
 
@@ -36,6 +37,7 @@ class Provenance:
     text: str | None = None
     form: str = "toml"
     inputs: tuple[str, ...] = ()
+    checksums: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     packages: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -73,6 +75,8 @@ class Provenance:
                 "sha256": hashlib.sha256(self.text.encode()).hexdigest(),
                 "inputs": self.inputs,
             }
+            if self.checksums:
+                found["experiment"]["input_checksums"] = dict(self.checksums)
             if self.packages:
                 found["experiment"]["packages"] = dict(self.packages)
         return found
@@ -123,6 +127,16 @@ class Provenance:
                 expect(each, str, "an input")
                 for each in expect(about["inputs"], list, "experiment: inputs")
             ),
+            checksums={
+                name: {
+                    "bytes": expect(each["bytes"], int, f"experiment: bytes of {name}"),
+                    "sha256": expect(each["sha256"], str, f"experiment: sha256 of {name}"),
+                }
+                for name, each in expect(
+                    about.get("input_checksums", {}), dict, "experiment: input_checksums"
+                ).items()
+                if expect(each, dict, f"experiment: {name}")
+            },
             packages={
                 name: expect(version, str, f"experiment: the version of {name}")
                 for name, version in expect(

@@ -129,9 +129,9 @@ def run(
         allowed = given.pop("allow_code", None) or ()
         if given or backend or kernel:
             raise SpecError(
-                "--verify repeats what the archive says; accepted: --jobs, --allow-code"
+                "--verify repeats what the archive says; accepted: --jobs, --allow-code, --json"
             )
-        verify_archive(file, allow_code=allowed, jobs=jobs)  # type: ignore[arg-type]
+        verify_archive(file, allow_code=allowed, jobs=jobs, as_json=as_json)  # type: ignore[arg-type]
         return
     if packing.is_archive(file):
         raise SpecError(
