@@ -11,6 +11,9 @@ from typing import Any, TypeAlias
 
 from redtail import escape
 
+# Not on Windows, which has no pipes among its files.
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
 Refusal: TypeAlias = tuple[str, str]
 """What is wrong with a file that an experiment names: the problem, what is accepted."""
 
@@ -54,6 +57,27 @@ def is_plain(path: Path) -> bool:
         return stat.S_ISREG(path.lstat().st_mode)
     except OSError:
         return False
+
+
+def plain_bytes(path: Path, most: int | None = None) -> bytes:
+    """Return the content of a file; a pipe or a device in its place is not read.
+
+    Args:
+        path: the file, or a link to it.
+        most: how many bytes it may have.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no file, or larger.
+    """
+    # Without waiting: somebody else would have to write into a pipe.
+    with open(os.open(path, os.O_RDONLY | _NO_WAIT), "rb") as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            raise ValueError(f"{path.name} is no file")
+        if most is not None and about.st_size > most:
+            raise ValueError(f"{path.name} has {about.st_size} bytes; accepted: at most {most}")
+        return file.read()
 
 
 def is_within(path: Path, folder: Path | None) -> bool:

@@ -25,6 +25,7 @@ from redtail.store.folders import (
     EXPERIMENT_FILES,
     SEGMENTS,
     StoredRun,
+    inside,
     open_parquet,
     read_parquet,
     read_run,
@@ -345,7 +346,7 @@ class _Comparison:
                     )
                 }
         wanted = {key for case in self.before["cases"] for key in case["runs"].values()}
-        for path in sorted((self.old / SEGMENTS).glob("*.parquet")):
+        for path in inside(self.old, SEGMENTS, "*.parquet"):
             if wanted.issuperset(names_in(path)):
                 self.compared.add(f"{_RESULTS}/{SEGMENTS}/{path.name}")
         return {words: tuple(names) for words, names in differing.items()}

@@ -40,7 +40,7 @@ from redtail.analysis.stats import (
 from redtail.derived import DerivedMetric, with_derived
 from redtail.derived import parse as derived_of
 from redtail.errors import RedtailError, RedtailWarning, SpecError, StoreError
-from redtail.files import path_of
+from redtail.files import path_of, plain_bytes
 from redtail.scenario import series_key
 from redtail.store.columns import numbers
 from redtail.store.columns import table as table_of
@@ -1469,7 +1469,7 @@ class _Stored:
 
     def _read(self, checksum: str) -> pa.Table:
         path = self.folder / "replications.parquet"
-        data = path.read_bytes()
+        data = plain_bytes(path)
         if hashlib.sha256(data).hexdigest() != checksum:
             raise StoreError(
                 f"{path}: is not the table that results.json belongs to; "

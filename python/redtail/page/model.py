@@ -24,7 +24,7 @@ from redtail.errors import RedtailError, StoreError
 from redtail.page import answer, curves, network
 from redtail.scenario import links
 from redtail.store import segments
-from redtail.store.folders import SEGMENTS
+from redtail.store.folders import SEGMENTS, inside
 
 if TYPE_CHECKING:
     from redtail.analysis.compare import Comparisons
@@ -130,7 +130,7 @@ def scenario_of(results: Results) -> dict[str, Any]:
             with contextlib.suppress(OSError, ValueError):
                 found: dict[str, Any] = json.loads(path.read_bytes())
                 return found
-            for segment in sorted((results.folder / SEGMENTS).glob("*.parquet")):
+            for segment in inside(results.folder, SEGMENTS, "*.parquet"):
                 with contextlib.suppress(StoreError, ValueError):
                     _, text = segments.run_of(segment, key)
                     found = json.loads(text)

@@ -15,9 +15,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 
+from redtail.files import plain_bytes
 from redtail.store.folders import MALFORMED, PROGRESS, expect, in_use, temporary_path
 
 _SECONDS_BETWEEN = 1.0
+_LARGEST = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -111,11 +113,13 @@ class Board:
 def read(folder: Path) -> State | None:
     """Return how far the campaign in a folder is; None when it has not said it yet."""
     with contextlib.suppress(*MALFORMED):
-        found = json.loads((folder / PROGRESS).read_bytes())
+        found = json.loads(plain_bytes(folder / PROGRESS, _LARGEST))
         counts = {
             name: expect(found[name], int, name)
             for name in ("total", "reused", "done", "failed", "packets")
         }
+        if not all(0 <= count < 2**63 for count in counts.values()):
+            raise ValueError("no such number of runs or packets")
         return State(
             **counts,
             calibrating=found["calibrating"] is True,

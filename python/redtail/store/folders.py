@@ -56,7 +56,7 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import metrics as names
 from redtail.errors import RedtailWarning, StoreError
-from redtail.files import path_of
+from redtail.files import path_of, plain_bytes
 from redtail.outcomes import used
 from redtail.store import objects
 from redtail.store.columns import column
@@ -92,8 +92,6 @@ RUN_NAME = re.compile(r"[0-9a-f]{16}")
 
 LEFTOVER = ".tmp-redtail-"
 """The beginning of the names of incomplete files, whose writer is at work or was killed."""
-
-_LEFTOVER = re.compile(rf"{re.escape(LEFTOVER)}.+-(.+)-(\d+)-\d+")
 
 FAILED = "failed"
 """The folder of the logs of runs that failed."""
@@ -164,6 +162,14 @@ _FEW_ROWS = 100
 _LONGEST_SLUG = 200
 
 _NAME_IN_RESULTS = re.compile(rb'"experiment": ("(?:[^"\\]|\\.)*")')
+
+_LARGEST_MANIFEST = 16 << 20
+
+# What `temporary_path` makes: name, machine, process, time.
+_TEMPORARY = re.compile(rf"{re.escape(LEFTOVER)}.+-.+-\d+-\d+", re.DOTALL)
+
+# A lock is no link to a file elsewhere, and no pipe.
+_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 _STALE_AFTER_S = 24 * 3600.0
 _HASH_DIGITS = 16
@@ -289,14 +295,39 @@ def is_run(folder: Path) -> bool:
         return False
     for name, marks in _MARKS.items():
         try:
-            data = (folder / name).read_bytes()
+            data = plain_bytes(folder / name)
         except PermissionError:
             return True
-        except OSError:
+        except (OSError, ValueError):
             continue
         if all(mark in data for mark in marks):
             return True
     return False
+
+
+def inside(folder: Path, name: str, form: str = "*") -> list[Path]:
+    """Return what is in one of `OWN_FOLDERS`, in order; nothing if a link is in its place.
+
+    Args:
+        folder: of the experiment.
+        name: of the folder in it.
+        form: a pattern of the names that are wanted.
+    """
+    own = folder / name
+    return [] if own.is_symlink() else sorted(own.glob(form))
+
+
+def refuse_link(path: Path) -> None:
+    """Refuse a link in the place of one of `OWN_FOLDERS`: what is written there would be elsewhere.
+
+    Raises:
+        StoreError: there is one.
+    """
+    if path.is_symlink():
+        raise StoreError(
+            f"{path}: is a link, and redtail writes in the experiment's own folder; put a folder "
+            "in its place, or choose another with --out DIR"
+        )
 
 
 def run_key(scenario: str, code_version: str, backend: str = "sim") -> str:
@@ -344,6 +375,8 @@ class ExperimentStore:
         self.remote: objects.Remote | None = None
         with explain_write_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
+            for name in OWN_FOLDERS:
+                refuse_link(self.folder / name)
             lock, alone = _join(self.folder / _LOCK)
             self._let_go = weakref.finalize(self, _close, lock)
             try:
@@ -622,7 +655,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         StoreError: it is missing or altered.
     """
     with _read(folder):
-        data = (folder / "manifest.json").read_bytes()
+        data = plain_bytes(folder / "manifest.json", _LARGEST_MANIFEST)
         manifest: dict[str, Any] = json.loads(data)
         number = expect(manifest["format"], int, "manifest.json was altered: format")
         if number > 1 and not is_sealed(data, manifest):
@@ -660,7 +693,7 @@ def read_run(folder: Path, key: str | None = None) -> StoredRun:
     manifest = read_manifest(folder)
     with _read(folder):
         for name, expected in manifest["files"].items():
-            if hashlib.sha256((folder / name).read_bytes()).hexdigest() != expected["sha256"]:
+            if hashlib.sha256(plain_bytes(folder / name)).hexdigest() != expected["sha256"]:
                 raise StoreError(f"{folder}: the stored run is damaged: {name} was altered")
         found = key_of(folder, manifest)
         if found != (key or folder.name) or manifest["run"] != found:
@@ -677,7 +710,7 @@ def read_run(folder: Path, key: str | None = None) -> StoredRun:
 def key_of(folder: Path, manifest: dict[str, Any]) -> str:
     """Return the key of a run by what is in its folder; errors as for `read_manifest`."""
     with _read(folder):
-        scenario = (folder / "scenario.json").read_bytes().decode()
+        scenario = plain_bytes(folder / "scenario.json").decode()
     return run_key(scenario, manifest["code_version"], manifest["backend"])
 
 
@@ -701,6 +734,15 @@ def temporary_path(folder: Path, name: str) -> Path:
     return folder / f"{LEFTOVER}{name}-{unique}"
 
 
+def is_temporary(name: str) -> bool:
+    """Return whether a name is one that `temporary_path` makes.
+
+    >>> is_temporary(temporary_path(Path(), "results.json").name), is_temporary(".tmp-notes")
+    (True, False)
+    """
+    return _TEMPORARY.fullmatch(name) is not None
+
+
 def leftovers(folder: Path, now: float | None = None) -> list[Path]:
     """Return what killed processes left, without what a live process is writing.
 
@@ -713,7 +755,7 @@ def leftovers(folder: Path, now: float | None = None) -> list[Path]:
     found = []
     now = time.time() if now is None else now
     for path in sorted(folder.glob(f"{LEFTOVER}*")):
-        if not _LEFTOVER.fullmatch(path.name):
+        if not is_temporary(path.name):
             continue
         ours = re.search(rf"-{re.escape(platform.node())}-(\d+)-\d+$", path.name)
         with contextlib.suppress(OSError):
@@ -772,7 +814,7 @@ def cleaning(folder: Path) -> Iterator[bool]:
 def in_use(folder: Path) -> bool:
     """Return whether a campaign is at work in an experiment's folder, as far as this is known."""
     try:
-        lock = os.open(folder / _LOCK, os.O_RDONLY)
+        lock = os.open(folder / _LOCK, os.O_RDONLY | _PLAIN)
     except OSError:
         return False
     try:
@@ -1008,9 +1050,11 @@ def _opened(path: Path) -> int | None:
     if not _LOCKS:
         return None
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        return os.open(path, os.O_RDWR | os.O_CREAT | _PLAIN, 0o666)
     except PermissionError:
-        return os.open(path, os.O_RDONLY)  # another user's, which can be locked all the same
+        return os.open(
+            path, os.O_RDONLY | _PLAIN
+        )  # another user's, which can be locked all the same
 
 
 def _close(lock: int | None) -> None:
