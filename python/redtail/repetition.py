@@ -209,10 +209,9 @@ class _Comparison:
         before, after = self._bytes(name)
         if before != after:
             self.numbers.append(f"{name}: is not the experiment that was repeated")
-        others = set(EXPERIMENT_FILES) - {name}
-        for each in others & {path.name for path in self.old.iterdir()}:
-            self.numbers.append(f"{each}: is only in the archive")
-        return before == after
+        others = [each for each in EXPERIMENT_FILES if each != name and (self.old / each).exists()]
+        self.numbers += [f"{each}: is only in the archive" for each in others]
+        return before == after and not others
 
     def _results(self) -> bool:
         """Compare the two indexes, but for what may differ."""
