@@ -228,6 +228,8 @@ class _Comparison:
             for each in (before, after):
                 for case in each.get("cases", []):
                     case["runs"] = sorted(case["runs"], key=int)
+        if "input_checksums" not in _experiment(before):  # of an older version
+            _experiment(after).pop("input_checksums", None)
         yield from _of_json(name, "", before, after, leave, bool(self.why))
 
     def _bytes(self, name: str) -> tuple[bytes | None, bytes | None]:
@@ -387,6 +389,11 @@ class _Side:
         if key not in self.run_table:
             raise StoreError(f"the run {key} is in no segment")
         return self.run_table.run(self.run_table.row_of[key])
+
+
+def _experiment(index: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = (index.get("provenance") or {}).get("experiment") or {}
+    return found
 
 
 def _read(path: Path) -> bytes | None:

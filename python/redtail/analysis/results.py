@@ -52,6 +52,7 @@ from redtail.store.folders import (
     StoredRun,
     checksums,
     field,
+    figures_of,
     metric_field,
     open_parquet,
     parquet_bytes,
@@ -1215,7 +1216,7 @@ class Results:
         for kind in formats:
             if kind not in drawn.FORMATS:
                 raise RedtailError(f"formats: {kind}; accepted: {', '.join(drawn.FORMATS)}")
-        into = self.folder / "figures" if folder is None else path_of(folder)
+        into = figures_of(self.folder) if folder is None else path_of(folder)
         if names is None:
             choice = drawn.EVERY if every else drawn.ANSWERS
             kept = drawn.Record(into, self).kept(choice, formats)

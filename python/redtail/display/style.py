@@ -632,6 +632,7 @@ def save(
                 figure.set_layout_engine(None)
             for kind in formats:
                 path = folder / f"{name}.{kind}"
+                # A link in its place would lead elsewhere.
                 aside = temporary_path(folder, path.name)
                 try:
                     figure.savefig(aside, format=kind, metadata=metadata[kind])

@@ -330,6 +330,20 @@ def refuse_link(path: Path) -> None:
         )
 
 
+def figures_of(folder: Path, *inner: str) -> Path:
+    """Return the folder of an experiment's figures, or one in it.
+
+    Raises:
+        StoreError: a link is in its place.
+    """
+    path = folder / "figures"
+    refuse_link(path)
+    for name in inner:
+        path /= name
+        refuse_link(path)
+    return path
+
+
 def run_key(scenario: str, code_version: str, backend: str = "sim") -> str:
     """Return the name under which a run is stored.
 
