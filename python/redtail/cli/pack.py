@@ -27,7 +27,8 @@ def pack(
         str,
         typer.Argument(
             metavar="FOLDER",
-            help="The folder of an experiment's results, or the name of an experiment in --out.",
+            help="The folder of an experiment's results or its URL, or the name of an experiment "
+            "in --out.",
         ),
     ],
     output: Annotated[

@@ -29,7 +29,7 @@ from redtail import metrics as names
 from redtail.errors import StoreError
 from redtail.files import is_plain, plain_bytes
 from redtail.store import folders as store
-from redtail.store import segments
+from redtail.store import objects, segments
 from redtail.store.folders import (
     FAILED,
     MALFORMED,
@@ -242,6 +242,31 @@ def find(root: Path, text: str) -> Path:
         f"there is no run and no experiment {text!r} in {root}; the experiments are: {names} "
         f"(of a run's key at least {_KEY_AT_LEAST} digits are wanted)"
         + (f"; {unread[0]} cannot be read, see `redtail runs verify`" if unread else "")
+    )
+
+
+def find_there(url: str, text: str) -> str:
+    """Return the name of an experiment with results in an object store.
+
+    Args:
+        url: of the store.
+        text: the experiment's name, or that of its folder.
+
+    Raises:
+        StoreError: there is none, or the store cannot be read.
+    """
+    known = sorted(
+        name.removesuffix("/results.json")
+        for name in objects.Objects(url).there
+        if name.endswith("/results.json")
+    )
+    wanted = text.rstrip("/")
+    for name in known:
+        if wanted == name or store.slug(wanted) == name.rpartition("/")[2]:
+            return name
+    listed = ", ".join(known) or "none"
+    raise StoreError(
+        f"{text}: there are no results of this name in {url}; the experiments are: {listed}"
     )
 
 
