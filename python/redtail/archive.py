@@ -9,7 +9,6 @@ gives, whatever the ZIP file itself says.
 from __future__ import annotations
 
 import hashlib
-import json
 import stat
 import struct
 import unicodedata
@@ -17,11 +16,11 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from redtail import escape
 from redtail.errors import StoreError
-from redtail.store.folders import MALFORMED, expect
+from redtail.store.folders import MALFORMED, decoded, expect
 
 FORMAT = 1
 """Version of the archive's layout."""
@@ -171,15 +170,6 @@ def check_index(index: Any) -> dict[str, Any]:
     return found
 
 
-def decoded(data: bytes) -> Any:
-    """Return the value of a JSON text, without numbers and keys that JSON does not have.
-
-    Raises:
-        ValueError: it is no JSON, has NaN or Infinity, or a key twice.
-    """
-    return json.loads(data, parse_constant=_no_number, object_pairs_hook=_once)
-
-
 def _entries(file: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """Return the entries of a ZIP file by their names, refusing all but plain files."""
     found: dict[str, zipfile.ZipInfo] = {}
@@ -255,17 +245,6 @@ def _unpack_entry(
             target.write(data)
     if size != expected["bytes"] or whole.hexdigest() != expected["sha256"]:
         raise ValueError(f"{about.filename} was altered")
-
-
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number in JSON")
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key is there twice")
-    return found
 
 
 def _first_line(error: BaseException) -> str:

@@ -40,6 +40,7 @@ import contextlib
 import errno
 import hashlib
 import json
+import math
 import os
 import platform
 import re
@@ -52,7 +53,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from redtail import metrics as names
 from redtail.errors import RedtailWarning, StoreError
@@ -659,6 +660,51 @@ def expect(value: Any, kind: Any, what: str) -> Any:
     if not isinstance(value, kind) or isinstance(value, bool):
         raise ValueError(f"{what} is {json.dumps(value)[:40]}")
     return value
+
+
+def decoded(data: bytes) -> Any:
+    r"""Return the value of a JSON text from somebody else.
+
+    >>> decoded(b'{"a": 1}')
+    {'a': 1}
+    >>> decoded(b'{"a": NaN}')
+    Traceback (most recent call last):
+    ...
+    ValueError: NaN is no number in JSON
+
+    Raises:
+        ValueError: it is no JSON, has numbers that JSON has not, half a character, or a key twice.
+    """
+    found = json.loads(
+        data, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_once
+    )
+    if _HALF.search(data):
+        try:
+            json.dumps(found, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("a text has half of a character") from None
+    return found
+
+
+# What begins half of a character, or a whole one in two halves.
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number in JSON")
+
+
+def _finite(text: str) -> float:
+    if math.isinf(found := float(text)):
+        raise ValueError(f"{text[:20]} is too large a number")
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is there twice")
+    return found
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

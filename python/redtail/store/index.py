@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from pathlib import Path
@@ -17,6 +16,7 @@ from redtail.store.folders import (
     RUN_NAME,
     UnreadableError,
     brief,
+    decoded,
     expect,
     is_sealed,
     owner,
@@ -41,7 +41,7 @@ def read_index(folder: Path) -> dict[str, Any]:
     again = "give the experiment's command again to write it anew"
     try:
         data = plain_bytes(path, LARGEST)
-        index: dict[str, Any] = json.loads(data)
+        index: dict[str, Any] = expect(decoded(data), dict, "results.json")
         number = expect(index["format"], int, "format")
         # Older files have no checksum; only their form can be checked.
         if number == FORMAT and "checksum" in index and not is_sealed(data, index):
@@ -86,17 +86,20 @@ def _check_form(index: dict[str, Any]) -> None:
     if len(set(factors)) != len(factors):
         raise ValueError("a factor is there twice")
     for case in expect(index["cases"], list, "cases"):
-        _check_case(expect(case, dict, "a case"))
+        _check_case(expect(case, dict, "a case"), factors)
     for name, about in expect(index.get("files", {}), dict, "files").items():
         if not RUN_FILES.fullmatch(name):
             raise ValueError(f"{name!r} is no table")
         _check_sums(name, about)
 
 
-def _check_case(case: dict[str, Any]) -> None:
+def _check_case(case: dict[str, Any], factors: list[str]) -> None:
     expect(case["factors"], dict, "factors of a case")
     for label in expect(case["labels"], dict, "labels of a case").values():
         expect(label, str, "a label")
+    for key in factors:
+        if key not in case["factors"] or key not in case["labels"]:
+            raise ValueError(f"a case has no value of the factor {key!r}")
     for number, key in expect(case["runs"], dict, "runs of a case").items():
         if not re.fullmatch("[0-9]{1,9}", number) or not RUN_NAME.fullmatch(
             expect(key, str, "a run")
