@@ -23,8 +23,10 @@ from redtail.metrics import case_title, counted
 from redtail.outcomes import TABLES
 from redtail.store.folders import (
     EXPERIMENT_FILES,
+    MALFORMED,
     SEGMENTS,
     StoredRun,
+    brief,
     inside,
     open_parquet,
     read_parquet,
@@ -192,7 +194,12 @@ class _Comparison:
         if before is None or after is None:
             self.numbers.append(f"{name}: is only in the {_where(before)}")
             return False
-        one, two = (open_parquet(data).read(use_threads=False) for data in (before, after))
+        try:
+            one = open_parquet(before).read(use_threads=False)
+        except MALFORMED as error:
+            self.numbers.append(f"{name}: cannot be read: {brief(error)}")
+            return False
+        two = open_parquet(after).read(use_threads=False)
         if self.why:
             keys = _KEYS[name]
             aligned = _aligned(one, two, keys)
@@ -309,8 +316,13 @@ class _Comparison:
             for name in tables:
                 if name in ("summary.parquet", "consecutive_losses.parquet"):
                     continue
-                pair = (read_parquet(self.old / key / name), read_parquet(self.new / other / name))
-                found = _differences(name, *pair, bool(self.why))
+                try:
+                    was = read_parquet(self.old / key / name)
+                except MALFORMED as error:
+                    found = [f"{name}: cannot be read: {brief(error)}"]
+                else:
+                    now = read_parquet(self.new / other / name)
+                    found = _differences(name, was, now, bool(self.why))
                 self.numbers += [f"{words}: {each}" for each in found]
         return tuple(differing)
 

@@ -9,6 +9,7 @@ from redtail import escape
 from redtail.display import style
 from redtail.display.layout import find_load, lines_of, values_of
 from redtail.errors import StoreError
+from redtail.files import plain_bytes
 from redtail.scenario import links, quantity, seconds
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def queue_figure(
 
 def _warmup_of(case: CaseResult, replication: int) -> float:
     """Return the warm-up of a run in s; 0 where its scenario does not tell."""
-    spec = json.loads((case.runs[replication].folder / "scenario.json").read_bytes())
+    spec = json.loads(plain_bytes(case.runs[replication].folder / "scenario.json"))
     return seconds(spec["warmup"]) if "warmup" in spec else 0.0
 
 
@@ -120,7 +121,7 @@ _AVERAGING = (
 
 def _unit_of_average(case: CaseResult, link: str, replication: int) -> str:
     """Return what RED's average of a queue is counted in, packets or bytes; empty without one."""
-    spec = json.loads((case.runs[replication].folder / "scenario.json").read_bytes())
+    spec = json.loads(plain_bytes(case.runs[replication].folder / "scenario.json"))
     queue = links(spec).get(link, {}).get("queue", {})
     if queue.get("kind") not in _AVERAGING:
         return ""

@@ -175,6 +175,12 @@ _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _STALE_AFTER_S = 24 * 3600.0
 _HASH_DIGITS = 16
 
+# What a Parquet file may become in memory: values, and bytes before they are decoded, for each of
+# its bytes, beyond what a small file may. A series of which nothing but the time changes has about
+# 5 values a byte.
+_FEW_CELLS, _MOST_CELLS = 10_000_000, 100
+_LITTLE, _MOST_DATA = 64 << 20, 200
+
 # The units of the columns of a run's tables; the engine names these.
 _SERIES_UNITS = {
     "time_s": "s",
@@ -676,7 +682,11 @@ def decoded(data: bytes) -> Any:
         ValueError: it is no JSON, has numbers that JSON has not, half a character, or a key twice.
     """
     found = json.loads(
-        data, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_once
+        data,
+        parse_constant=_no_number,
+        parse_float=_finite,
+        parse_int=_short,
+        object_pairs_hook=_once,
     )
     if _HALF.search(data):
         try:
@@ -685,6 +695,8 @@ def decoded(data: bytes) -> Any:
             raise ValueError("a text has half of a character") from None
     return found
 
+
+_LONGEST_NUMBER = 100
 
 # What begins half of a character, or a whole one in two halves.
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -698,6 +710,14 @@ def _finite(text: str) -> float:
     if math.isinf(found := float(text)):
         raise ValueError(f"{text[:20]} is too large a number")
     return found
+
+
+def _short(text: str) -> int:
+    if len(text) > _LONGEST_NUMBER:
+        raise ValueError(
+            f"{text[:20]}… has {len(text)} digits; accepted: at most {_LONGEST_NUMBER}"
+        )
+    return int(text)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -915,11 +935,37 @@ def open_parquet(source: Path | bytes) -> pq.ParquetFile:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if not isinstance(source, bytes) and not source.is_file():
+        source.stat()  # says why
+        raise ValueError(f"{source.name} is no file")
     # Arrow takes a path that begins with "~" for one in a home folder.
-    return pq.ParquetFile(
+    file = pq.ParquetFile(
         pa.BufferReader(source) if isinstance(source, bytes) else source.absolute(),
         pre_buffer=False,
     )
+    try:
+        size = len(source) if isinstance(source, bytes) else source.stat().st_size
+        _refuse_large(file, size)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _refuse_large(file: pq.ParquetFile, size: int) -> None:
+    """Refuse a Parquet file that becomes more in memory than a table of redtail of its size can.
+
+    Raises:
+        ValueError: it does.
+    """
+    about = file.metadata
+    groups = [about.row_group(number) for number in range(about.num_row_groups)]
+    cells = max(about.num_rows, sum(group.num_rows for group in groups)) * about.num_columns
+    data = sum(group.total_byte_size for group in groups)
+    if cells > _FEW_CELLS + _MOST_CELLS * size or data > _LITTLE + _MOST_DATA * size:
+        raise ValueError(
+            f"a table of {size} bytes has {cells} values in {data} bytes, more than redtail writes"
+        )
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
