@@ -441,3 +441,43 @@ def test_code_beside_the_archive_is_named_by_its_own_path(tmp_path: Path) -> Non
         packing.verify(forged)
     told = str(caught.value)
     assert "statistics" in told and f"--allow-code {forged}" not in told
+
+
+def test_runs_in_folders_and_segments_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A campaign that grew: its first runs have folders, and the repetition has none."""
+    (tmp_path / "given.toml").write_text(EXPERIMENT, encoding="utf-8")
+    redtail.run(tmp_path / "given.toml", out=tmp_path / "runs")
+    monkeypatch.setattr(runner, "LARGE", 12)
+    monkeypatch.setattr(results_module, "LARGE", 12)
+    results = redtail.run(tmp_path / "given.toml", out=tmp_path / "runs", replications=6)
+    entries = entries_of(packing.pack(results.folder, tmp_path / "packed.zip"))
+    assert len(runs_of(entries)) == 4
+    found = packing.verify(tmp_path / "packed.zip")
+    assert found.confirmed, found.numbers
+    names = {name.rpartition("/")[2] for name in found.unchecked}
+    assert names == {"README.md", "manifest.json", "flows.parquet"}, "segments keep no flows"
+    forged = sealed_again(of_run("summary.parquet")(entries))
+    found = packing.verify(write_archive(forged, tmp_path / "forged.zip"))
+    assert not found.confirmed and any("queue_delay_mean was" in each for each in found.numbers)
+
+
+@pytest.mark.parametrize("name", ["cases.parquet", "replications.parquet"])
+def test_a_table_that_is_none_is_a_difference(name: str, entries: Entries, tmp_path: Path) -> None:
+    forged = sealed_again({**entries, f"results/{name}": b"garbage"})
+    found = packing.verify(write_archive(forged, tmp_path / "forged.zip"))
+    assert any(f"{name}: cannot be read" in each for each in found.numbers)
+    for table in ("flows.parquet", "histograms.parquet"):
+        forged = sealed_again({**entries, a_run(entries, table): b"garbage"})
+        found = packing.verify(write_archive(forged, tmp_path / "forged.zip"))
+        assert any(f"{table}: cannot be read" in each for each in found.numbers)
+
+
+def test_a_small_table_of_many_values_is_refused(entries: Entries, tmp_path: Path) -> None:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"case": pa.nulls(20_000_000, pa.bool_())}), sink)
+    assert len(sink.getvalue()) < 100_000
+    forged = sealed_again({**entries, "results/cases.parquet": sink.getvalue()})
+    found = packing.verify(write_archive(forged, tmp_path / "forged.zip"))
+    assert any("more than redtail writes" in each for each in found.numbers)

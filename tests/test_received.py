@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -22,7 +23,7 @@ from redtail.running import runner
 from redtail.store import runs
 from redtail.store.folders import sealed
 
-from forging import runs_of
+from forging import encoded, folder_of, runs_of, sealed_again, write_folder
 from test_packing import EXPERIMENT
 
 SECRET = "root:x:0:0:secret\n"
@@ -354,3 +355,20 @@ def test_a_lock_is_no_link(received: Path, made: Path, tmp_path: Path) -> None:
             redtail.run(made / "given.toml", out=tmp_path / "runs", replications=3)
         (tmp_path / "runs" / "packed" / name).unlink()
     assert not (tmp_path / "created").exists()
+
+
+@pytest.mark.parametrize("name", ["summary", "flows", "histograms", "consecutive_losses"])
+def test_a_table_of_a_run_that_is_none_ends_in_a_message(name: str, received: Path) -> None:
+    """Every checksum is right."""
+    entries = folder_of(received)
+    table = f"results/{a_run(received).name}/{name}.parquet"
+    for data in (b"garbage", b"PAR1" + bytes(99) + b"PAR1", encoded(pa.table({"x": [1, 2]}))):
+        write_folder(sealed_again({**entries, table: data}), received)
+        for words in (
+            ("report", received),
+            ("diff", received, received, "--exact"),
+            ("compare", received, "--metric", "goodput"),
+            ("runs", "verify", "--out", received),
+        ):
+            done = invoked(*words)
+            assert done.exception is None or isinstance(done.exception, SystemExit), (words, data)

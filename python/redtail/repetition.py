@@ -341,6 +341,9 @@ class _Comparison:
                 was, now = (
                     side.tables[name].get(key) for side, key in zip(sides, keys, strict=True)
                 )
+                if now is None and self._folder(keys[0]) and not (self.new / keys[1]).is_dir():
+                    continue  # segments keep it on request alone
+                self.compared.add(f"{_RESULTS}/{keys[0]}/{name}.parquet")
                 if was is None or now is None:
                     found = [] if was is now else [f"{name}: is only in the {_where(was)}"]
                 else:
@@ -354,7 +357,6 @@ class _Comparison:
                     for name in (
                         "summary.parquet",
                         "consecutive_losses.parquet",
-                        *(f"{name}.parquet" for name in TABLES),
                         *(("scenario.json",) if keys[0] == keys[1] else ()),
                     )
                 }

@@ -20,7 +20,7 @@ from redtail import metrics as names
 from redtail.analysis.flows import tables_by_run
 from redtail.analysis.moved import identity
 from redtail.outcomes import TABLES
-from redtail.store.folders import read_parquet
+from redtail.store.folders import read_table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -135,10 +135,7 @@ def _run(
         found += table_difference(name, before, after)
     files = sorted({*_files(first.folder), *_files(second.folder)})
     for file in files:
-        read = [
-            read_parquet(run.folder / file) if (run.folder / file).is_file() else None
-            for run in (first, second)
-        ]
+        read = [read_table_of(run.folder, file) for run in (first, second)]
         found += table_difference(file.removesuffix(".parquet"), *read)
     return len(present), found
 

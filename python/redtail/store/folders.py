@@ -911,8 +911,32 @@ def in_use(folder: Path) -> bool:
 
 def read_series(folder: Path, table: str) -> pa.Table | None:
     """Return a table of a stored run by its name in `Outcome.series`, None when not recorded."""
-    path = folder / _series_file(table)
-    return read_parquet(path, use_threads=True) if path.is_file() else None
+    return read_table_of(folder, _series_file(table), use_threads=True)
+
+
+def read_table_of(
+    folder: Path, name: str, columns: Sequence[str] = (), *, use_threads: bool = False
+) -> pa.Table | None:
+    """Return a table of a stored run by the name of its file, None when it has none.
+
+    Args:
+        folder: of the run.
+        name: of the file.
+        columns: that it must have.
+        use_threads: as for `read_parquet`.
+
+    Raises:
+        StoreError: it is damaged, or no table of redtail.
+    """
+    path = folder / name
+    if not path.is_file():
+        return None
+    with _read(folder):
+        found = read_parquet(path, use_threads=use_threads)
+        for each in columns:
+            if found.column_names.count(each) != 1:
+                raise ValueError(f"{name} has no column {each}")
+        return found
 
 
 def read_parquet(path: Path, *, use_threads: bool = False) -> pa.Table:
