@@ -59,6 +59,17 @@ def is_plain(path: Path) -> bool:
         return False
 
 
+def is_archive(path: Path) -> bool:
+    """Return whether a path is that of a ZIP file, which no experiment is."""
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(4) == b"PK\x03\x04"
+    except OSError:
+        return False
+
+
 def plain_bytes(path: Path, most: int | None = None) -> bytes:
     """Return the content of a file; a pipe or a device in its place is not read.
 

@@ -38,7 +38,7 @@ from redtail.analysis import results as stored
 from redtail.analysis.results import Results
 from redtail.archive import FORMAT, unpack
 from redtail.errors import Cancelled, RedtailError, RunError, SpecError, StoreError
-from redtail.files import digest, is_file_name, is_plain, is_within, path_of
+from redtail.files import digest, is_archive, is_file_name, is_plain, is_within, path_of
 from redtail.inputs.code import Allowed
 from redtail.metrics import counted
 from redtail.options import ExecuteOptions
@@ -190,17 +190,6 @@ def packages() -> dict[str, str]:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
     return found
-
-
-def is_archive(path: Path) -> bool:
-    """Return whether a path is that of a ZIP file, which no experiment is."""
-    try:
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return file.read(4) == b"PK\x03\x04"
-    except OSError:
-        return False
 
 
 @contextlib.contextmanager
