@@ -163,6 +163,7 @@ def outputs(made: Path) -> list[list[str]]:
         ["run", "é.toml", "--format", "markdown"],
         ["run", "é.toml", "--dry-run"],
         ["report", results],
+        ["figures", results, "--list"],
         ["compare", results, "--metric", "goodput"],
         ["compare", results, "--metric", "goodput", "--json"],
         ["diff", results, results],
@@ -218,6 +219,7 @@ NAME = "given"
 # Commands that read results which are in an object store, by name and by URL.
 READ = {
     ("report",): [[NAME, "--out", URL], [f"{URL}/{NAME}"], ["Given!", "--out", f"{URL}/"]],
+    ("figures",): [[NAME, "--list", "--out", URL], [f"{URL}/{NAME}", "--list"]],
     ("pack",): [[NAME, "--out", URL], [f"{URL}/{NAME}"]],
     ("diff",): [[NAME, NAME, "--out", URL], [f"{URL}/{NAME}", NAME, "--out", URL]],
     ("compare",): [[f"{URL}/{NAME}", "--metric", "goodput"]],
