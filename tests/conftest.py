@@ -47,6 +47,7 @@ SLOW = (
     "tests/test_cluster.py",
     "tests/test_attack.py",
     "tests/test_engine.py",
+    "tests/test_every_command.py",
     "tests/test_objects.py",
     "tests/test_escape.py",
     "tests/test_traces.py",

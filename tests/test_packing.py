@@ -112,8 +112,9 @@ def test_an_archive_repeats_byte_by_byte(ran: stored.Results, tmp_path: Path) ->
     assert archive.read_bytes() == first, "the same results give the same archive"
     done = invoked("run", archive, "--verify")
     assert done.exit_code == 0, done.output
-    assert "4 runs repeated: every byte agrees" in done.output
+    assert "4 runs repeated: every byte of what they measured agrees" in done.output
     assert done.output.count("every byte agrees") == 3
+    assert "not compared: README.md\n" in done.output
     refused = invoked("run", archive)
     assert refused.exit_code == 2 and "--verify" in refused.output
 

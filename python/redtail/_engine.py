@@ -5,6 +5,7 @@ Tests replace `native` here to give these functions a stand-in.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -18,7 +19,7 @@ from redtail.analysis.stopping import StopRule
 from redtail.derived import DerivedMetric
 from redtail.derived import parse as derived_of
 from redtail.errors import Cancelled, QueueError, RedtailError, RunError, SpecError
-from redtail.files import Reader
+from redtail.files import Reader, digest, path_of
 from redtail.inputs import queues as own
 from redtail.inputs import traces as tables
 from redtail.inputs.code import Allowed, Code, Rule
@@ -137,6 +138,7 @@ class Plan:
         form: the form of the text: "toml" or "json".
         inputs: the files that it names, relative to its own folder or as it names them, and those
             that its classes import.
+        checksums: of these files, as they were read.
         packages: the installed packages that its classes import, and their versions.
     """
 
@@ -161,6 +163,7 @@ class Plan:
     text: str = field(default="", repr=False)
     form: str = "toml"
     inputs: tuple[str, ...] = ()
+    checksums: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     report: tuple[str, ...] = ()
     counts: tuple[int, ...] = ()
     packages: Mapping[str, str] = field(default_factory=dict)
@@ -298,6 +301,7 @@ def plan(
     refuse: bool = False,
     allow_code: Allowed = (),
     within: Path | None = None,
+    confined: Path | None = None,
 ) -> Plan:
     """Check an experiment and expand it.
 
@@ -311,15 +315,17 @@ def plan(
         refuse: whether code is refused that may not be executed.
         allow_code: files and folders outside the experiment's own whose code may be executed.
         within: the folder that counts as the experiment's own.
+        confined: the folder that all files which it names must lie in; by default they may lie
+            anywhere.
 
     Raises:
         SpecError: the experiment is not valid; the message says where and what is accepted.
     """
     rule = Rule.of(file, allow_code, within)
-    resolver = own.Resolver(file, rule, refuse=refuse, load=False)
-    found_tables = tables.Resolver(file)
+    resolver = own.Resolver(file, rule, refuse=refuse, load=False, confined=confined)
+    found_tables = tables.Resolver(file, confined)
     with _translated():
-        read = Reader(resolver.folder)
+        read = Reader(resolver.folder, confined)
 
         def made() -> Any:
             return native().plan(text, file, list(sets), format, resolver, read, found_tables)
@@ -331,6 +337,11 @@ def plan(
         cases = tuple(
             Case(dict(case["factors"]), dict(case["labels"]), case.get("settings"))
             for case in json.loads(found.cases)
+        )
+        inputs = tuple(
+            dict.fromkeys(
+                [*read.names, *found_tables.found, *_files(resolver.code, resolver.folder)]
+            )
         )
         return Plan(
             name=found.name,
@@ -352,20 +363,28 @@ def plan(
             backend=found.backend,
             text=text,
             form=format,
-            inputs=tuple(
-                dict.fromkeys([*read.names, *found_tables.found, *_files(resolver.code, rule)])
-            ),
+            inputs=inputs,
+            checksums=_checksums(resolver.folder, inputs),
             report=tuple(getattr(found, "report", ())),
             packages=dict(sorted({at for it in resolver.code.values() for at in it.installed})),
             derived=derived_of(json.loads(getattr(found, "derived", "[]")), file),
         )
 
 
-def _files(code: Mapping[str, Code], rule: Rule) -> Iterator[str]:
+def _files(code: Mapping[str, Code], folder: Path) -> Iterator[str]:
     """Yield the files with the code of an experiment, relative to its folder."""
     for each in code.values():
         for path in each.inputs:
-            yield os.path.relpath(path, rule.folder)
+            yield os.path.relpath(path, folder)
+
+
+def _checksums(folder: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the checksums of the files that an experiment names."""
+    found = {}
+    for name in names:
+        with contextlib.suppress(OSError):  # gone again; what it had is in the keys of the runs
+            found[name] = digest(folder / path_of(name))
+    return found
 
 
 def run_many(

@@ -297,11 +297,11 @@ def readable(about: Metric, values: Iterable[float]) -> Metric:
 
 
 def head(name: str, about: Metric | None = None) -> str:
-    """Return the head of a table column, on two or three lines; `about` as for `axis`.
+    r"""Return the head of a table column, on two or three lines; `about` as for `axis`.
 
     The name of a group or link ends with a colon, so that it is told apart from the words.
 
-    >>> head("stream.end_to_end_loss").split("\\n")
+    >>> head("stream.end_to_end_loss").split("\n")
     ['stream:', 'lost', '%']
     """
     of = escape.name(prefix(name))

@@ -323,9 +323,10 @@ class Gaps(Rows[Gap]):
         """
         from redtail.display import plots  # loads Matplotlib
         from redtail.files import path_of
+        from redtail.store.folders import figures_of
 
         name = f"compare-{'-'.join(self.backends)}"
-        into = self.results[0].folder / "figures" / name if folder is None else path_of(folder)
+        into = figures_of(self.results[0].folder, name) if folder is None else path_of(folder)
         return plots.draw_gaps(self, into, formats)
 
 

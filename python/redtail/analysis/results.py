@@ -40,7 +40,7 @@ from redtail.analysis.stats import (
 from redtail.derived import DerivedMetric, with_derived
 from redtail.derived import parse as derived_of
 from redtail.errors import RedtailError, RedtailWarning, SpecError, StoreError
-from redtail.files import path_of
+from redtail.files import path_of, plain_bytes
 from redtail.scenario import series_key
 from redtail.store.columns import numbers
 from redtail.store.columns import table as table_of
@@ -52,6 +52,7 @@ from redtail.store.folders import (
     StoredRun,
     checksums,
     field,
+    figures_of,
     metric_field,
     open_parquet,
     parquet_bytes,
@@ -1215,7 +1216,7 @@ class Results:
         for kind in formats:
             if kind not in drawn.FORMATS:
                 raise RedtailError(f"formats: {kind}; accepted: {', '.join(drawn.FORMATS)}")
-        into = self.folder / "figures" if folder is None else path_of(folder)
+        into = figures_of(self.folder) if folder is None else path_of(folder)
         if names is None:
             choice = drawn.EVERY if every else drawn.ANSWERS
             kept = drawn.Record(into, self).kept(choice, formats)
@@ -1469,7 +1470,7 @@ class _Stored:
 
     def _read(self, checksum: str) -> pa.Table:
         path = self.folder / "replications.parquet"
-        data = path.read_bytes()
+        data = plain_bytes(path)
         if hashlib.sha256(data).hexdigest() != checksum:
             raise StoreError(
                 f"{path}: is not the table that results.json belongs to; "

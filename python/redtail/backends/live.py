@@ -105,7 +105,7 @@ class Live(RealTcp):
         """Return the reply of an agent."""
         stop: Stop = cancel if isinstance(cancel, Stop) else Stop()
         process = subprocess.Popen(
-            [sys.executable, "-m", "redtail.backends.agent"],
+            [sys.executable, "-P", "-m", "redtail.backends.agent"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -173,7 +173,7 @@ def _read(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
 def _told(question: str) -> subprocess.CompletedProcess[str]:
     """Return what an agent says of this host."""
     return subprocess.run(
-        [sys.executable, "-m", "redtail.backends.agent", question],
+        [sys.executable, "-P", "-m", "redtail.backends.agent", question],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -78,7 +78,7 @@ class Shell(Live):
             log.unlink()  # of the run before
         request_from, request_to = os.pipe()
         reply_from, reply_to = os.pipe()
-        agent = [sys.executable, "-m", "redtail.backends.agent"]
+        agent = [sys.executable, "-P", "-m", "redtail.backends.agent"]
         with os.fdopen(request_to, "wb") as request, os.fdopen(reply_from, "rb") as reply:
             process = subprocess.Popen(
                 [*agent, "--programs", str(request_from), str(reply_to)],

@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 
 from redtail.cli.deferred import deferred, group
 from redtail.cli.exits import EXIT_FAILED
-from redtail.cli.output import complain, say
+from redtail.cli.output import complain, prepare_streams, say
 
 # By name: where the function is, and what `redtail --help` says, in this order.
 _COMMANDS = {
@@ -172,12 +172,12 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line."""
+    prepare_streams()
     try:
         try:
             app(prog_name="redtail")
         finally:
-            if sys.stdout is not None:  # None if the caller has closed it
-                sys.stdout.flush()
+            sys.stdout.flush()
     except OSError as error:
         if error.filename is not None:
             complain(f"{error.filename}: {error.strerror}")

@@ -122,18 +122,19 @@ def run(
     """Run an experiment: table, figures, data. Runs made before are not made again."""
     # Nothing here uses NumPy's BLAS, whose threads wait actively at first: 0.05 s of CPU.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from redtail import backends, experiment, packing
+    from redtail import backends, experiment
+    from redtail.files import is_archive
     from redtail.running import captures, runner
 
     if verify:
         allowed = given.pop("allow_code", None) or ()
         if given or backend or kernel:
             raise SpecError(
-                "--verify repeats what the archive says; accepted: --jobs, --allow-code"
+                "--verify repeats what the archive says; accepted: --jobs, --allow-code, --json"
             )
-        verify_archive(file, allow_code=allowed, jobs=jobs)  # type: ignore[arg-type]
+        verify_archive(file, allow_code=allowed, jobs=jobs, as_json=as_json)  # type: ignore[arg-type]
         return
-    if packing.is_archive(file):
+    if is_archive(file):
         raise SpecError(
             f"{file} is an archive; accepted: redtail run {file} --verify, or unpack it"
         )

@@ -6,8 +6,10 @@ What they look like is in `style`; each kind of figure has a module of its own.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
@@ -220,13 +222,30 @@ def _draw_together(
 ) -> list[Path]:
     """Draw in several processes, each of which loads the results."""
     parts = [list(names[number::jobs]) for number in range(jobs)]
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with (
+        _safe_path(),
+        ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool,
+    ):
         asked = [
             pool.submit(_draw_part, results.folder, part, folder, tuple(formats))
             for part in parts
             if part
         ]
         return [path for each in asked for path in each.result()]
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Let Python processes that start here import no module of the current folder (`python -P`)."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 def _draw_part(of: Path, names: Sequence[str], folder: Path, formats: Sequence[str]) -> list[Path]:

@@ -13,6 +13,7 @@ from redtail.analysis import places
 from redtail.analysis.flows import array
 from redtail.display import style
 from redtail.errors import RedtailError, StoreError
+from redtail.files import plain_bytes
 from redtail.scenario import TIMES, links, quantity, rate_or_size, seconds
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ def run_of(results: Results, case: int, replication: int, link: str | None) -> R
             f"no series was recorded in replication {replication}; ask for it with [series] and an "
             "interval in the experiment file"
         )
-    scenario = json.loads(path.read_bytes())
+    scenario = json.loads(plain_bytes(path))
     if "duration" not in scenario:
         raise StoreError(f"{path}: is no scenario: it has no duration")
     known = list(results.links)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from redtail._module import native
 from redtail.errors import RedtailWarning, SpecError, StoreError
-from redtail.files import path_of
+from redtail.files import OUTSIDE, is_within, path_of
 from redtail.store.folders import read_parquet
 
 if TYPE_CHECKING:
@@ -705,9 +705,11 @@ class Resolver:
 
     Args:
         file: the experiment's file, if it has one.
+        confined: the folder that they must lie in; by default they may lie anywhere.
     """
 
-    def __init__(self, file: str | None) -> None:
+    def __init__(self, file: str | None, confined: Path | None = None) -> None:
+        self.confined = confined
         path = Path(file) if file is not None else None
         self.folder = path.parent if path is not None and path.is_file() else Path()
         self.found: dict[str, _ResolvedFile] = {}
@@ -739,6 +741,8 @@ class Resolver:
 
     def _find(self, file: str) -> _ResolvedFile:
         path = self.folder / path_of(file)
+        if not is_within(path, self.confined):
+            raise SpecError("{}: {}; accepted: {}".format(path, *OUTSIDE), file=str(path))
         trace = _read(path)
         self.warnings += trace.warnings
         native = trace.native()

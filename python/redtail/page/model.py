@@ -21,10 +21,11 @@ from redtail.analysis import compare as comparing
 from redtail.analysis.along import changing_along
 from redtail.analysis.stats import estimate
 from redtail.errors import RedtailError, StoreError
+from redtail.files import plain_bytes
 from redtail.page import answer, curves, network
 from redtail.scenario import links
 from redtail.store import segments
-from redtail.store.folders import SEGMENTS
+from redtail.store.folders import SEGMENTS, inside
 
 if TYPE_CHECKING:
     from redtail.analysis.compare import Comparisons
@@ -128,9 +129,9 @@ def scenario_of(results: Results) -> dict[str, Any]:
         for key in segments.keys_of(case.runs).values():
             path = results.folder / key / "scenario.json"
             with contextlib.suppress(OSError, ValueError):
-                found: dict[str, Any] = json.loads(path.read_bytes())
+                found: dict[str, Any] = json.loads(plain_bytes(path))
                 return found
-            for segment in sorted((results.folder / SEGMENTS).glob("*.parquet")):
+            for segment in inside(results.folder, SEGMENTS, "*.parquet"):
                 with contextlib.suppress(StoreError, ValueError):
                     _, text = segments.run_of(segment, key)
                     found = json.loads(text)

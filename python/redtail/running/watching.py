@@ -10,13 +10,13 @@ import contextlib
 import json
 import math
 import os
-import stat
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 
+from redtail.files import plain_bytes
 from redtail.store.folders import (
     MALFORMED,
     PROGRESS,
@@ -122,11 +122,13 @@ class Board:
 def read(folder: Path) -> State | None:
     """Return how far the campaign in a folder is; None when it has not said it yet."""
     with contextlib.suppress(*MALFORMED):
-        found = json.loads(_plain_file(folder / PROGRESS))
+        found = json.loads(plain_bytes(folder / PROGRESS, _MOST_BYTES))
         counts = {
             name: int(_number(found[name], int, name))
             for name in ("total", "reused", "done", "failed", "packets")
         }
+        if not all(0 <= count < 2**63 for count in counts.values()):
+            raise ValueError("no such number of runs or packets")
         return State(
             **counts,
             calibrating=found["calibrating"] is True,
@@ -137,15 +139,6 @@ def read(folder: Path) -> State | None:
             ),
         )
     return None
-
-
-def _plain_file(path: Path) -> bytes:
-    """Read a small file; no link to another one, and no pipe, on which reading would wait."""
-    plain = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    with open(os.open(path, os.O_RDONLY | plain), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError(f"{path} is no plain file")
-        return file.read(_MOST_BYTES)
 
 
 def _number(value: object, kind: object, what: str) -> float:

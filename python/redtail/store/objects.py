@@ -24,7 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from redtail.errors import RedtailWarning, StoreError
+from redtail.errors import RedtailError, RedtailWarning, SpecError, StoreError
 from redtail.files import path_of
 
 _MANIFEST = "manifest.json"
@@ -249,17 +249,40 @@ class Remote:
 def whole_copy(place: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a folder with all that a store has: itself, or a copy that is removed afterwards.
 
+    Errors name the store, and not the copy, which is gone when they are read.
+
     Raises:
         StoreError: it cannot be read.
     """
     if not is_url(place):
         yield path_of(place)
         return
-    objects = Objects(str(place))
+    url = str(place)
+    objects = Objects(url)
     with TemporaryDirectory(prefix="redtail-") as folder:
-        for name in objects.there:
-            path = Path(folder, *name.split("/"))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(FileNotFoundError):
-                path.write_bytes(objects.read(name))
-        yield Path(folder)
+        try:
+            for name in objects.there:
+                path = Path(folder, *name.split("/"))
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with contextlib.suppress(FileNotFoundError):
+                    path.write_bytes(objects.read(name))
+        except OSError as error:  # names that cannot be those of files, a full disk
+            text = as_named(str(error.filename), Path(folder), url)
+            raise StoreError(f"{text}: cannot be copied: {error.strerror or error}") from error
+        try:
+            yield Path(folder)
+        except RedtailError as error:
+            text = as_named(str(error), Path(folder), url)
+            if text == str(error):
+                raise
+            kind = SpecError if isinstance(error, SpecError) else StoreError
+            raise kind(text) from None
+
+
+def as_named(text: str, folder: Path, place: str) -> str:
+    """Return a text that names the copy of a store as the user has named the store.
+
+    >>> as_named("/tmp/redtail-1/a: damaged", Path("/tmp/redtail-1"), "s3://bucket/runs/")
+    's3://bucket/runs/a: damaged'
+    """
+    return text.replace(str(folder), place.rstrip("/")) if is_url(place) else text

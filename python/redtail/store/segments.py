@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from redtail.derived import DerivedMetric, with_derived
 from redtail.errors import RedtailWarning, StoreError
+from redtail.files import plain_bytes
 from redtail.metrics import column as column_of
 from redtail.outcomes import TABLES, Outcomes, Rows
 from redtail.store import folders
@@ -45,6 +46,7 @@ from redtail.store.folders import (
     expect,
     explain_write_errors,
     field,
+    inside,
     machine,
     make_inside,
     metric_field,
@@ -624,7 +626,7 @@ def read_segment(
     import pyarrow as pa
 
     try:
-        data = path.read_bytes()
+        data = plain_bytes(path)
         if name_of(data) != path.stem:
             raise DamagedError(f"{path}: the segment is damaged: it was altered")
         file = open_parquet(data)
@@ -780,7 +782,7 @@ def segments(
         code_version: passes over those of other versions.
         aside: whether damaged ones get another name, which is not that of a segment.
     """
-    for path in sorted((folder / FOLDER).glob("*.parquet")):
+    for path in inside(folder, FOLDER, "*.parquet"):
         try:
             table = read_segment(path, scenarios=False)
         except StoreError as error:
@@ -882,7 +884,7 @@ def tables_of(folder: Path, name: str, keys: Collection[str]) -> dict[str, pa.Ta
             found[key] = table
     if len(found) == len(keys):
         return found
-    for path in sorted((folder / FOLDER).glob("*.parquet")):
+    for path in inside(folder, FOLDER, "*.parquet"):
         try:
             segment = read_segment(path, ["run", name])
             names = about(segment).get("tables", {}).get(name, [])

@@ -15,6 +15,7 @@ from redtail.analysis.stats import Estimate
 from redtail.errors import StoreError
 from redtail.experiment import Source
 from redtail.files import path_of
+from redtail.store.folders import figures_of
 from redtail.tuning.aims import Aim, Over
 from redtail.tuning.bench import Queue
 from redtail.tuning.space import Axis, Range
@@ -262,7 +263,7 @@ class Tuned:
         from redtail.display import style
         from redtail.tuning import figures
 
-        here = self.results.folder / "figures" if folder is None else path_of(folder)
+        here = figures_of(self.results.folder) if folder is None else path_of(folder)
         return style.save(figures.all_of(self), here, formats)
 
     def to_dict(self) -> dict[str, Any]:
