@@ -1224,7 +1224,9 @@ class Results:
                 return kept
         from redtail.display import plots  # loads Matplotlib
 
-        return plots.draw(self, into, names=names, every=every, formats=formats, jobs=jobs)
+        return plots.draw(
+            self, into, names=names, every=every, formats=formats, jobs=jobs, load=load
+        )
 
     def table_text(
         self, form: Form = "csv", *, phases: bool = False, metrics: str | Sequence[str] = ()

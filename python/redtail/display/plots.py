@@ -184,6 +184,7 @@ def draw(
     every: bool = False,
     formats: Sequence[str] = (drawn.DEFAULT,),
     jobs: int = 1,
+    load: Callable[[Path], Results] | None = None,
 ) -> list[Path]:
     """Draw figures that the results have data for, except what is drawn already.
 
@@ -193,7 +194,8 @@ def draw(
         names: which; None for the few that answer what the experiment asks.
         every: all of them.
         formats: the files of each.
-        jobs: processes that draw; more than one needs results that are in a folder.
+        jobs: processes that draw, if there is much to draw.
+        load: reads results from their folder, in these processes; without it there is one.
 
     Returns:
         The paths, in the order of `formats` for each figure.
@@ -207,8 +209,9 @@ def draw(
     chosen = found if every else chosen_of(found, names)
     missing = [each for each in chosen if record.files_of([each.name], formats) is None]
     names_of_all = [each.name for each in chosen]
-    if jobs > 1 and len(missing) * len(formats) >= _MANY:
-        made = _draw_together([each.name for each in missing], results, folder, formats, jobs)
+    if load is not None and jobs > 1 and len(missing) * len(formats) >= _MANY:
+        named = [each.name for each in missing]
+        made = _draw_together(partial(load, results.folder), named, folder, formats, jobs)
     else:
         with mpl.rc_context(style.RC):
             made = save([(each.name, each.draw()) for each in missing], folder, formats)
@@ -218,7 +221,11 @@ def draw(
 
 
 def _draw_together(
-    names: Sequence[str], results: Results, folder: Path, formats: Sequence[str], jobs: int
+    load: Callable[[], Results],
+    names: Sequence[str],
+    folder: Path,
+    formats: Sequence[str],
+    jobs: int,
 ) -> list[Path]:
     """Draw in several processes, each of which loads the results."""
     parts = [list(names[number::jobs]) for number in range(jobs)]
@@ -227,9 +234,7 @@ def _draw_together(
         ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool,
     ):
         asked = [
-            pool.submit(_draw_part, results.folder, part, folder, tuple(formats))
-            for part in parts
-            if part
+            pool.submit(_draw_part, load, part, folder, tuple(formats)) for part in parts if part
         ]
         return [path for each in asked for path in each.result()]
 
@@ -248,10 +253,10 @@ def _safe_path() -> Iterator[None]:
             os.environ["PYTHONSAFEPATH"] = before
 
 
-def _draw_part(of: Path, names: Sequence[str], folder: Path, formats: Sequence[str]) -> list[Path]:
-    from redtail.analysis.results import load
-
-    results = load(of)
+def _draw_part(
+    load: Callable[[], Results], names: Sequence[str], folder: Path, formats: Sequence[str]
+) -> list[Path]:
+    results = load()
     with mpl.rc_context(style.RC):
         chosen = chosen_of(drawings(results), names)
         return save([(each.name, each.draw()) for each in chosen], folder, formats)
