@@ -340,6 +340,15 @@ def test_without_a_name_the_kernel_that_was_added_last_is_meant(
     assert kernels.find().name == "c"
 
 
+def test_the_last_kernel_is_the_default_also_after_a_clock_went_back(
+    store: Path, image: Path, modules: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels.add("first", image, modules)
+    monkeypatch.setattr(kernels.time, "time_ns", lambda: 17)
+    kernels.add("second", image, modules)
+    assert kernels.find().name == "second"
+
+
 def test_without_a_kernel_it_is_said_how_to_get_one(store: Path) -> None:
     for name in (None, "mine"):
         with pytest.raises(SpecError, match=r"`redtail kernel fetch` .* `redtail kernel add NAME"):

@@ -128,7 +128,8 @@ def run(
 
     if verify:
         allowed = given.pop("allow_code", None) or ()
-        if given or backend or kernel:
+        others = (form, dask, pcap, pcap_case, backend, kernel, out != "runs")
+        if given or any(others) or phases or report or dry_run or keep_going or not figures:
             raise SpecError(
                 "--verify repeats what the archive says; accepted: --jobs, --allow-code, --json"
             )

@@ -495,7 +495,7 @@ def _put(
             (folder / _MODULES / f"{images.module_name(path)}.ko").write_bytes(data)
     names = (f"{name}.ko\n" for name in sorted(kernel.found.builtin))
     identity = identity_of(kernel.image, kernel.found, programs)
-    kernel = replace(kernel, added=time.time_ns(), identity=identity)
+    kernel = replace(kernel, added=_later_than_all(), identity=identity)
     place = store() / kernel.name
     with _writing(folder):
         (folder / _MODULES / images.BUILTIN).write_text("".join(names), encoding="utf-8")
@@ -531,8 +531,13 @@ def _about(kernel: Kernel) -> str:
     return json.dumps(about, indent=2) + "\n"
 
 
+def _later_than_all() -> int:
+    """Return the present time; later than all kernels, since a clock may have stepped back."""
+    return max([time.time_ns(), *(kernel.added + 1 for kernel in known())])
+
+
 def _made_default(kernel: Kernel) -> Kernel:
-    kernel = replace(kernel, added=time.time_ns())
+    kernel = replace(kernel, added=_later_than_all())
     folder = kernel.image.parent
     with _writing(folder):
         aside = folders.temporary_path(folder, _ABOUT)
