@@ -339,7 +339,12 @@ mod tests {
     #[test]
     fn columns_of_other_lengths_are_found() {
         let mut forged = result();
-        forged.group_series.as_mut().expect("there is one").time_s.pop();
+        forged
+            .group_series
+            .as_mut()
+            .expect("there is one")
+            .time_s
+            .pop();
         let why = forged.inconsistency().expect("it is forged");
         assert_eq!(why, "a table has 1 rows, and 2 values of group");
     }

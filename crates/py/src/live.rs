@@ -230,7 +230,14 @@ pub fn live_run(
             let code =
                 status.and_then(|status| status.code().or_else(|| Some(128 + status.signal()?)));
             let result = Box::new(result);
-            Ok(bytes(py, &Reply::Ran { result, invalid, code }))
+            Ok(bytes(
+                py,
+                &Reply::Ran {
+                    result,
+                    invalid,
+                    code,
+                },
+            ))
         }
         Err(RunError::Refused(error)) => Err(PyOSError::new_err(error.to_string())),
         Err(RunError::Plugin(failure)) => Err(queue_failed(py, &failure)),

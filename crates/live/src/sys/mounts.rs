@@ -170,7 +170,10 @@ pub fn read_only_except(writable: &[PathBuf]) -> io::Result<()> {
         .collect::<Result<_, _>>()?;
     make_read_only(c"/").map_err(|error| crate::spaces::about(error, "read-only files"))?;
     // What the memory covers, and what is needed of it.
-    let covered = here.starts_with(ROOM).then(|| Tree::of(&here)).transpose()?;
+    let covered = here
+        .starts_with(ROOM)
+        .then(|| Tree::of(&here))
+        .transpose()?;
     put_on(ROOM, MountFlags::NOSUID | MountFlags::NODEV)?;
     for tree in covered.iter().chain(&trees) {
         tree.put_back()?;
