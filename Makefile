@@ -194,6 +194,7 @@ test-python: dev ## Python tests, doctests, and every example
 
 # Without a kernel the tests are skipped, and say why.
 test-linux: export REDTAIL_KERNELS := $(abspath target/linux/kernels)
+test-linux: export XDG_CACHE_HOME := $(abspath target/linux/caches)
 test-linux: dev ## tests in virtual machines (need QEMU, and Debian's or Ubuntu's packages for a kernel)
 	$(BIN)/redtail kernel fetch || echo "There is no kernel: what needs one is skipped"
 	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m linux tests
@@ -291,7 +292,7 @@ fuzz-corpus: $(FUZZ) ## the smallest set of found inputs that reaches everything
 SECONDS ?= 300
 SEED ?= 1
 
-attack: dev ## damaged files and recordings, killed campaigns, figures that must agree (SECONDS=300 SEED=1)
+attack: dev ## damaged files and recordings, random experiments, killed commands, figures that must agree (SECONDS=300 SEED=1)
 	PYTHONPATH=tests $(PY) -m attack --seconds $(SECONDS) --seed $(SEED) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 # --- Measuring ------------------------------------------------------------------------------

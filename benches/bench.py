@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -133,8 +134,17 @@ LIVE_TRIES = 5
 STARTS: dict[str, tuple[list[str], float | None]] = {
     "python -c pass": (["python", "-c", "pass"], None),
     "import redtail": (["python", "-c", "import redtail"], 0.3),
-    "redtail --help": (["redtail", "--help"], 0.2),
+    "redtail --help": (["redtail", "--help"], 0.12),
+    "redtail list queues": (["redtail", "list", "queues"], 0.2),
+    "redtail check": (["redtail", "check", "examples/quickstart.toml"], 0.2),
 }
+
+#: Answers: experiments, and seconds at most from the last replication to the prompt, on an idle
+#: machine.
+ANSWERS = {"quickstart": 1.0, "taildrop-vs-red": 2.0}
+
+#: Runs of each answer.
+ANSWER_REPEATS = 5
 
 #: Starts of each kind: most of what disturbs one is short.
 START_REPEATS = 20
@@ -289,9 +299,59 @@ def measure_starts(repeats: int) -> dict[str, list[float]]:
         for name, ((program, *words), _most) in STARTS.items():
             start = time.perf_counter()
             command = [str(programs / program), *words]
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(command, check=True, capture_output=True, cwd=_ROOT)
             seconds[name].append(time.perf_counter() - start)
     return seconds
+
+
+def measure_answers(repeats: int) -> dict[str, list[dict[str, float]]]:
+    """What `redtail run` takes: seconds in all, of the runs, and from these to the prompt.
+
+    The same again of stored runs, whose figures are drawn already.
+    """
+    program = str(Path(sys.executable).parent / "redtail")
+    found: dict[str, list[dict[str, float]]] = {}
+    for _ in range(repeats):
+        for name in ANSWERS:
+            with tempfile.TemporaryDirectory() as out:
+                command = [program, "run", f"examples/{name}.toml", "--out", out]
+                first, again = _timed(command), _timed(command)
+            found.setdefault(name, []).append({**first, "again_s": again["whole_s"]})
+    return found
+
+
+def _timed(command: list[str]) -> dict[str, float]:
+    start = time.perf_counter()
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        cwd=_ROOT,
+    ) as process:
+        assert process.stdout is not None
+        begin = process.stdout.readline()  # the table comes when all runs are made
+        answered = time.perf_counter()
+        text = (begin + process.stdout.read()).decode()
+    end = time.perf_counter()
+    runs = re.search(r"\d runs?(?:, \d+ of them reused)?, in ([\d.]+) s", text)
+    assert runs is not None and process.returncode == 0, text
+    return {"whole_s": end - start, "runs_s": float(runs[1]), "after_s": end - answered}
+
+
+def show_answers(answers: dict[str, list[dict[str, float]]]) -> None:
+    """Print the table of answers: the fastest of each."""
+    print(
+        f"\n{'answer':24}{'runs s':>8}{'whole s':>9}{'to runs':>9}{'after s':>9}{'at most':>9}"
+        f"{'again s':>9}"
+    )
+    for name, each in answers.items():
+        least = {key: min(one[key] for one in each) for key in each[0]}
+        ratio = least["whole_s"] / max(least["runs_s"], 0.1)
+        print(
+            f"{name:24}{least['runs_s']:8.1f}{least['whole_s']:9.2f}{ratio:9.1f}"
+            f"{least['after_s']:9.2f}{ANSWERS[name]:9.1f}{least['again_s']:9.2f}"
+        )
 
 
 def show_starts(seconds: dict[str, list[float]]) -> None:
@@ -535,8 +595,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             show_presets(presets)
     if "starts" in parts:
         tables["starts"] = measure_starts(START_REPEATS)
+        tables["answers"] = measure_answers(ANSWER_REPEATS)
         if not options.json:
             show_starts(tables["starts"])
+            show_answers(tables["answers"])
     if "campaigns" in parts:
         tables["campaigns"] = measure_campaigns()
         if not options.json:

@@ -24,6 +24,7 @@ import redtail
 from redtail import _engine
 from redtail.errors import RunError
 from redtail.outcomes import Outcomes
+from redtail.store import folders
 from redtail.store.folders import RUN_NAME, run_key
 
 EXPERIMENT = """
@@ -72,14 +73,14 @@ def count_changes(at: Callable[[int], bool]) -> None:
         count += 1
         return at(count)
 
-    write_bytes, mkdir, unlink = Path.write_bytes, Path.mkdir, Path.unlink
+    write_new, mkdir, unlink = folders.write_new, Path.mkdir, Path.unlink
     rename, replace = os.rename, os.replace
 
-    def half_written(path: Path, data: bytes) -> int:
+    def half_written(path: Path, data: bytes) -> None:
         if counted():
-            write_bytes(path, data[: len(data) // 2])
+            write_new(path, data[: len(data) // 2])
             die()
-        return write_bytes(path, data)
+        write_new(path, data)
 
     def made(path: Path, *rest: object, **more: object) -> None:
         if counted():
@@ -101,7 +102,7 @@ def count_changes(at: Callable[[int], bool]) -> None:
             die()
         replace(source, target)
 
-    Path.write_bytes = half_written  # type: ignore[method-assign, assignment]
+    folders.write_new = half_written
     Path.mkdir = made  # type: ignore[method-assign, assignment]
     Path.unlink = removed  # type: ignore[method-assign, assignment]
     os.rename, os.replace = renamed, replaced  # type: ignore[assignment]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import redtail
-from attack import estimating, identities, mutate, recordings
+from attack import estimating, identities, mutate, recordings, schema
 from attack.__main__ import Attack, Worker, repeat
 from attack.inputs import QUEUES, copy_data, files
 from redtail import _engine
@@ -173,3 +173,61 @@ def test_it_sees_what_it_looks_for(
     monkeypatch.undo()
     assert repeat(kept) == 0
     assert "nothing is wrong" in capsys.readouterr().out
+
+
+def test_random_experiments_of_the_schema_agree_with_themselves(attack: Attack) -> None:
+    for _ in range(60):
+        attack.one("schema")
+    assert attack.faults == []
+    assert attack.ends["valid"] > 50
+
+
+def test_the_schema_is_drawn_from_whole() -> None:
+    """Every kind, and nearly every key, in experiments that are valid."""
+    drawn: set[str] = set()
+    for number in range(400):
+        text, faults, valid = schema.experiment(5, number)
+        assert faults == []
+        if valid:
+            drawn.update(schema.keys_of(schema.read_back(text)))
+    known = {
+        f"{kind['properties']['kind']['const']}.{key}"
+        for name in ("QueueSpec", "TrafficGroup")
+        for kind in _engine.schema()["$defs"][name]["oneOf"]
+        for key in kind["properties"]
+        if key not in schema.LEFT_OUT
+    } | {f"tcp.{key}" for key in _engine.schema()["$defs"]["TcpTable"]["properties"]}
+    assert {each for each in known - drawn if each.endswith(".kind")} == set()
+    assert len(known - drawn) < len(known) / 50, sorted(known - drawn)
+
+
+def test_it_sees_experiments_that_disagree(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, _, valid = schema.experiment(1, 0)
+    assert valid and schema.wrong(text) == []
+    run_one = _engine.run_one
+    broken = {
+        "queue_length_mean": (1.01, "s waited"),
+        "loss": (0.5, "lost"),
+        "utilization": (1.1, "its groups make"),
+        "queue_delay_p99": (0.01, "and the p99 is"),
+    }
+
+    def altered(name: str, by: float) -> None:
+        def run(*rest: object, **more: object) -> _engine.Outcome:
+            outcome = run_one(*rest, **more)  # type: ignore[arg-type]
+            if name in outcome.metrics:
+                outcome.metrics[name] *= by
+            return outcome
+
+        monkeypatch.setattr(_engine, "run_one", run)
+
+    for number in range(40):
+        text, _, _ = schema.experiment(9, number)
+        for name, (by, told) in list(broken.items()):
+            altered(name, by)
+            found = "\n".join(schema.wrong(text))
+            if told in found:
+                del broken[name]
+            if found:
+                assert "a capture changes the run" in found
+    assert broken == {}

@@ -84,7 +84,8 @@ def test_a_delay_that_is_asked_for_is_that_of_one_hop(results: Results) -> None:
 
 
 def test_each_hop_has_a_tail_that_names_it(results: Results) -> None:
-    found = dict(recorded.figures(results, results.select()))
+    drawings = recorded.drawings(results, results.select())
+    found = {each.name: each.draw() for each in drawings}
     assert {"hop1.queue_delay_tail", "hop2.queue_delay_tail"} <= found.keys()
     for hop in (1, 2):
         title = found[f"hop{hop}.queue_delay_tail"].axes[0].get_xlabel()

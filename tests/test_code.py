@@ -347,7 +347,7 @@ def test_opening_results_executes_nothing(folder: Path, mark: Path, tmp_path: Pa
         results = redtail.load(out / "own")
         assert results.case(queue="own").metric("goodput").mean > 0
         results.series("queues", case=0, replication=0)
-        results.figures(tmp_path / "figures")
+        results.figures(tmp_path / "figures", every=True)
         for arguments in (
             ("compare", out / "own", "--metric", "goodput"),
             ("runs", "list", "--out", out),

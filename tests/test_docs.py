@@ -25,6 +25,8 @@ from pathlib import Path
 
 import pytest
 
+import redtail
+
 ROOT = Path(__file__).parent.parent
 
 _BLOCK = re.compile(
@@ -166,21 +168,21 @@ def _update() -> None:
                 if _without_times(printed := _printed(command["text"], scratch))
                 != _without_times(command["output"])
             ]
-            figures = scratch / "runs" / "tail-drop-vs-red" / "figures"
-            if figures.is_dir():
-                _draw(figures)
+            results = scratch / "runs" / "tail-drop-vs-red"
+            if results.is_dir():
+                _draw(results)
         for start, end, printed in reversed(changes):
             text = text[:start] + printed + text[end:]
         page.write_text(text)
         print(f"{_name(page)}: {len(changes)} outputs changed")
 
 
-def _draw(figures: Path) -> None:
+def _draw(results: Path) -> None:
     """Put the demo's figures into the docs, in few colours: they are kept in the repository."""
     from PIL import Image
 
-    for name in _FIGURES:
-        with Image.open(figures / f"{name}.png") as image:
+    for name, path in zip(_FIGURES, redtail.load(results).figures(names=_FIGURES), strict=True):
+        with Image.open(path) as image:
             few = image.convert("RGB").quantize(48)
         few.save(ROOT / "docs" / "figures" / f"{name.replace('_', '-')}.png", optimize=True)
 

@@ -98,6 +98,8 @@ def test_a_label_with_dollar_signs_does_not_end_a_finished_campaign(tmp_path: Pa
     code, text = command(
         *("run", file, "--out", tmp_path / "runs"),
         *(
+            "--metrics",
+            "loss",
             "--set",
             "replications=1",
             "--set",
@@ -108,7 +110,7 @@ def test_a_label_with_dollar_signs_does_not_end_a_finished_campaign(tmp_path: Pa
     )
     assert code == 0, text
     assert "$5_$ plan" in text and "Traceback" not in text
-    assert (tmp_path / "runs" / "dollars" / "figures" / "loss.svg").is_file()
+    assert (tmp_path / "runs" / "dollars" / "figures" / "loss.png").is_file()
 
 
 def test_odd_labels_survive_a_whole_campaign(tmp_path: Path) -> None:
@@ -147,7 +149,7 @@ def test_a_label_is_no_markup_in_an_svg(tmp_path: Path) -> None:
     figure = Figure()
     figure.text(0.1, 0.5, escape.plot("--><script>a</script>"))
     figure.text(0.1, 0.2, escape.plot("]]>&lt;\x1b"))
-    svg = ElementTree.parse(plots.save([("odd", figure)], tmp_path)[1])
+    svg = ElementTree.parse(plots.save([("odd", figure)], tmp_path, ["svg"])[0])
     assert not [each for each in svg.iter() if "script" in each.tag]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from redtail.analysis.loads import Calibrated
 from redtail.analysis.results import CaseResult, Results
 from redtail.analysis.stats import Estimate, paired_difference
 from redtail.display import layout, plane, plots, style, values
+from redtail.display.drawn import FORMATS
 from redtail.errors import RedtailError, SpecError
 from redtail.store.folders import StoredRun
 
@@ -37,6 +39,7 @@ def results(
     goodput: float = 9e6,
     delay: float = 0.1,
     loss: float = 0.01,
+    spread: float = 0.1,
 ) -> Results:
     """Return results with drawn numbers, a case for each queue and load."""
     draw = random.Random(1)
@@ -49,7 +52,7 @@ def results(
                 f"{number}-{replication}",
                 Path(),
                 {
-                    "goodput": goodput * draw.uniform(0.9, 1.1),
+                    "goodput": goodput * draw.uniform(1 - spread, 1 + spread),
                     "queue_delay_mean": delay * (1 + number) * draw.uniform(0.9, 1.1),
                     "loss": loss * draw.uniform(0, 2),
                     "utilization": draw.uniform(0.9, 1.0),
@@ -280,7 +283,7 @@ def test_every_figure_says_how_many_replications_it_has(kind: str, loads: list[i
 def test_files_have_text_as_text_and_the_same_bytes(tmp_path: Path) -> None:
     found = results(["tail drop", "RED"], [2, 8])
     first, again = (
-        style.save([("delay", found.figure("queue_delay_mean"))], tmp_path / name)
+        style.save([("delay", found.figure("queue_delay_mean"))], tmp_path / name, FORMATS)
         for name in ("first", "again")
     )
     assert [path.suffix for path in first] == [".png", ".svg", ".pdf"]
@@ -331,7 +334,7 @@ def test_figures_of_a_run_have_differences_and_the_plane(
     tmp_path: Path, figures_unwritten: None
 ) -> None:
     found = results(["tail drop", "RED"], [2, 8])
-    stems = {path.stem for path in plots.draw_all(found, tmp_path)}
+    stems = {path.stem for path in plots.draw(found, tmp_path, every=True)}
     assert {"goodput", "loss", "differences", "delay_and_goodput", "consecutive_loss"} <= stems
     once = results(["tail drop", "RED"], replications=1)
     assert values.can_differ(found) and not values.can_differ(once)
@@ -387,3 +390,103 @@ def test_captions_say_which_interval_is_drawn() -> None:
     assert difference.ci95 == stats.paired_difference(*pair).ci95
     caption = below(found.figure("bottleneck", kind="loss_events"))
     assert f"Mean share of loss events and its {of_means}" in caption
+
+
+def test_names_of_axes_stay_in_their_panels(tmp_path: Path) -> None:
+    """Names of panels beside each other do not collide, and none is cut at the edge."""
+    found = results(["tail drop", "a queue with a name that takes room"])
+    metrics = ["queue_delay_mean", "goodput", "loss"]
+    figure = values.difference_figure(found, metrics)
+    long = "Requests that were not answered by the end of the run (percentage points)"
+    for axes in figure.axes:
+        axes.set_xlabel(long)
+    figure.savefig(tmp_path / "differences.png")
+    drawn(figure)
+    boxes = [axes.xaxis.label.get_window_extent() for axes in figure.axes]
+    assert len(boxes) == 3
+    for left, right in itertools.pairwise(boxes):
+        assert left.x1 < right.x0
+    for box in boxes:
+        assert box.x0 >= 0 and box.x1 <= figure.bbox.width
+        assert box.y0 >= figure._supxlabel.get_window_extent().y1 - 1
+
+
+@pytest.mark.parametrize("kind", ["value", "plane"])
+def test_values_that_are_nearly_equal_do_not_fill_an_axis(kind: str) -> None:
+    found = results(["tail drop", "RED"], spread=1e-4)
+    figure = found.figure(None if kind == "plane" else "goodput", kind=kind)
+    low, high = figure.axes[0].get_ylim() if kind == "plane" else figure.axes[0].get_xlim()
+    assert (high - low) / low == pytest.approx(2 * 0.01, rel=0.05)
+    said = re.search(r"TCP goodput: all values are within (0\.0\d) % of each", below(figure))
+    assert said is not None and 0.01 <= float(said[1]) <= 0.05
+    far = results(["tail drop", "RED"]).figure(None if kind == "plane" else "goodput", kind=kind)
+    assert "of each other" not in below(far)
+
+
+def two_factors(cases: Sequence[tuple[str, int, str, float]]) -> Results:
+    """Results of rate, flows, queue and delay in ms, two replications each."""
+    found = []
+    for number, (rate, flows, queue, delay) in enumerate(cases):
+        factors: dict[str, Any] = {"bottleneck.rate": rate, FLOWS: flows, QUEUE: {"kind": queue}}
+        labels = {"bottleneck.rate": rate, FLOWS: str(flows), QUEUE: queue}
+        runs = {
+            replication: StoredRun(
+                f"{number}-{replication}",
+                Path(),
+                {"queue_delay_mean": 1e-3 * delay * (0.9 + 0.2 * replication)},
+                {},
+                {},
+            )
+            for replication in range(2)
+        }
+        found.append(CaseResult(factors, labels, runs))
+    keys = ["bottleneck.rate", FLOWS, QUEUE]
+    return Results(name="drawn", description="", factors=keys, cases=tuple(found), folder=Path())
+
+
+def test_a_heat_map_has_a_cell_for_each_pair_and_a_panel_for_each_queue() -> None:
+    """Also if the units differ and a pair is missing."""
+    cases = [
+        ("10 Mbit/s", 4, "red", 30.0),
+        ("2000 kbit/s", 4, "red", 10.0),
+        ("2000 kbit/s", 1, "red", 20.0),
+        ("2000 kbit/s", 4, "pie", 5.0),
+    ]
+    figure = drawn(two_factors(cases).figure("queue_delay_mean", kind="heatmap"))
+    panels = figure.axes[:2]
+    assert [axes.get_title(loc="left") for axes in panels] == ["red", "pie"]
+    cells = panels[0].images[0].get_array()
+    # Rows are rates, columns numbers of flows.
+    assert cells.tolist() == [[pytest.approx(20.0), pytest.approx(10.0)], [None, 30.0]]
+    assert [text.get_text() for text in panels[0].texts] == ["20", "10", "30"]
+    assert [tick.get_text() for tick in panels[0].get_yticklabels()] == ["2", "10"]
+    assert panels[0].get_ylabel() == "Rate (Mbit/s)"
+    assert "half-width of the 95 % interval: at most" in below(figure)
+
+
+def test_a_heat_map_needs_two_factors_of_numbers() -> None:
+    with pytest.raises(RedtailError, match=r"needs two factors of numbers .*bottleneck\.queue"):
+        results(["tail drop", "RED"], [2, 8]).figure("goodput", kind="heatmap")
+
+
+def test_a_curve_of_a_model_is_behind_the_points() -> None:
+    found = results(["tail drop", "RED"], [2, 8])
+    figure = found.figure("goodput", models={"a share": lambda flows: 8e6 / flows})
+    [curve] = [
+        line
+        for line in drawn(figure).axes[0].get_lines()
+        if str(line.get_label()).strip() == "a share"
+    ]
+    x, y = np.asarray(curve.get_xdata()), np.asarray(curve.get_ydata())
+    assert (x[0], x[-1]) == (2.0, 8.0)
+    assert y == pytest.approx(8.0 / x)  # in Mbit/s, as the axis
+    with pytest.raises(RedtailError, match="there is no load to draw a curve over"):
+        results(["tail drop", "RED"]).figure("goodput", models={"one": lambda x: x})
+
+
+def test_a_caption_can_be_left_out() -> None:
+    found = results(["tail drop", "RED"], [2, 8])
+    whole, bare = found.figure("goodput"), found.figure("goodput", caption=False)
+    assert bare._supxlabel is None
+    assert bare.get_figheight() < whole.get_figheight()
+    assert found.figure("goodput", size=(5.0, 4.0), caption=False).get_figheight() == 4.0

@@ -192,7 +192,7 @@ def test_the_table_says_what_its_sign_means(tmp_path: Path) -> None:
     results = _results(tmp_path, {"a": values, "b": values})
     text = _printed(summary_table(results, 118))
     assert "0.333 ±?" in text
-    assert "±?: no interval can be given from these replications; cases.parquet says why" in text
+    assert "±?: no interval: more than half of the replications are equal" in text
     row = next(row for row in results.table().to_pylist() if row["metric"] == "loss")
     assert (row["ci95"], row["no_interval"]) == (None, "2 of 3 replications are 0")
     told = json.loads(results.to_json())["cases"][0]["metrics"]

@@ -340,6 +340,15 @@ def test_without_a_name_the_kernel_that_was_added_last_is_meant(
     assert kernels.find().name == "c"
 
 
+def test_the_last_kernel_is_the_default_also_after_a_clock_went_back(
+    store: Path, image: Path, modules: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels.add("first", image, modules)
+    monkeypatch.setattr(kernels.time, "time_ns", lambda: 17)
+    kernels.add("second", image, modules)
+    assert kernels.find().name == "second"
+
+
 def test_without_a_kernel_it_is_said_how_to_get_one(store: Path) -> None:
     for name in (None, "mine"):
         with pytest.raises(SpecError, match=r"`redtail kernel fetch` .* `redtail kernel add NAME"):
@@ -369,18 +378,70 @@ def test_a_name_that_is_taken_is_refused(store: Path, image: Path, modules: Path
     assert kernels.known() == [before]
 
 
-def test_remove_takes_a_kernel_away_also_a_damaged_one(
-    store: Path, image: Path, modules: Path
-) -> None:
+def test_remove_takes_a_kernel_away(store: Path, image: Path, modules: Path) -> None:
     kernels.add("mine", image, modules)
     kernels.add("other", image, modules)
-    (store / "other" / "kernel.json").write_text('{"release": ')
-    with pytest.raises(StoreError, match=r"other/kernel\.json: is damaged: .*remove other`"):
-        kernels.known()
     kernels.remove("other")
     assert [kernel.name for kernel in kernels.known()] == ["mine"]
     kernels.remove("mine")
     assert kernels.known() == [] and everything(store) == []
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        '{"release": ',
+        "{}",
+        '{"of": "another program", "name": "other", "release": "1", "origin": "", "identity": "", '
+        '"added": 1, "iproute2": ""}',
+        None,
+    ],
+)
+def test_what_is_not_provably_a_kernel_of_redtail_stays(
+    store: Path, image: Path, modules: Path, about: str | None
+) -> None:
+    """Neither a command that removes nor one that replaces takes a folder of others away."""
+    kernels.add("other", image, modules)
+    description = store / "other" / "kernel.json"
+    description.unlink()
+    if about is not None:
+        description.write_text(about)
+        with pytest.raises(StoreError, match=r"other/kernel\.json: is damaged, or not of redtail"):
+            kernels.known()
+    before = everything(store)
+    with pytest.raises(RedtailError):
+        kernels.remove("other")
+    with pytest.raises(StoreError, match="other"):
+        kernels._take_away(store / "other")
+    assert everything(store) == before
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "modules/deeper/tun.ko", "link"])
+def test_a_kernel_with_files_of_others_stays(
+    store: Path, image: Path, modules: Path, tmp_path: Path, name: str
+) -> None:
+    kernels.add("mine", image, modules)
+    path = store / "mine" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(tmp_path) if name == "link" else path.write_text("mine")
+    before = everything(store)
+    with pytest.raises(StoreError, match=rf"{name}: is not of redtail, so the kernel stays"):
+        kernels.remove("mine")
+    assert everything(store) == before
+
+
+def test_files_of_others_beside_kernels_stay(store: Path, image: Path, modules: Path) -> None:
+    """What has a name like that of an unfinished file, and an old one, is not swept away."""
+    store.mkdir(parents=True)
+    names = (".tmp-backup", ".tmp-redtail-notes", ".tmp-redtail-x-host-1-2.txt", "machines/old")
+    for name in names:
+        path = store / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+        os.utime(path, (1, 1))
+    kernels.add("mine", image, modules)
+    kernels.remove("mine")
+    assert all((store / name).read_text() == "mine" for name in names)
 
 
 @pytest.mark.parametrize("about", ["[]", "{}", '{"release": 1, "origin": 2, "identity": 3}', "x"])
@@ -632,6 +693,7 @@ class Apt:
     def of_suite(self) -> str:
         """Lines that let $here be the folder of the suite that a configuration names."""
         return (
+            'while test "$1" = -o; do shift 2; done; '
             f'here="{self.folder}"; if test "$1" = -c; then conf=$2; shift 2; '
             'list="$(dirname "$conf")/sources.list"; '
             'here="$here/$(sed "s/.* \\([^ ]*\\) main/\\1/" "$list")"; fi'

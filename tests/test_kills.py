@@ -217,13 +217,13 @@ def test_a_disk_that_is_full_at_any_write_leaves_whole_runs_only(
     def full(path: object) -> OSError:
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    write_bytes, mkdir, rename, replace = Path.write_bytes, Path.mkdir, os.rename, os.replace
+    write_new, mkdir, rename, replace = store.write_new, Path.mkdir, os.rename, os.replace
 
-    def written(path: Path, data: bytes) -> int:
+    def written(path: Path, data: bytes) -> None:
         if take_place(path):
-            write_bytes(path, data[: len(data) // 2])
+            write_new(path, data[: len(data) // 2])
             raise full(path)
-        return write_bytes(path, data)
+        write_new(path, data)
 
     def made(path: Path, *rest: object, **more: object) -> None:
         if take_place(path):
@@ -244,7 +244,7 @@ def test_a_disk_that_is_full_at_any_write_leaves_whole_runs_only(
         root = tmp_path / "runs"
         count = 0
         with monkeypatch.context() as patch:
-            patch.setattr(Path, "write_bytes", written)
+            patch.setattr(store, "write_new", written)
             patch.setattr(Path, "mkdir", made)
             patch.setattr(os, "rename", renamed)
             patch.setattr(os, "replace", replaced)
@@ -273,11 +273,11 @@ def test_a_failing_run_on_a_full_disk_still_says_why_it_failed(
     def fail(number: int) -> None:
         raise RuntimeError("no luck")
 
-    def full(path: Path, data: bytes) -> int:
+    def full(path: Path, data: bytes) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
     fake.before_run = fail
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(store, "write_new", full)
     with pytest.raises(redtail.RunError, match="no luck"):
         redtail.run(fake_file, out=tmp_path)
     assert not list(tmp_path.rglob("*.log"))
@@ -366,8 +366,8 @@ def test_a_clock_that_is_wrong_does_not_matter(
     root = tmp_path / "runs"
     redtail.run(fake_file, out=root)
     folder = root / "fake-experiment"
-    busy = folder / f".tmp-0123456789abcdef-{store.platform.node()}-{os.getppid()}-17"
-    elsewhere = folder / ".tmp-0123456789abcdef-another.machine-1-17"
+    busy = folder / f".tmp-redtail-0123456789abcdef-{store.platform.node()}-{os.getppid()}-17"
+    elsewhere = folder / ".tmp-redtail-0123456789abcdef-another.machine-1-17"
     busy.mkdir()
     elsewhere.mkdir()
     for path in sorted(root.rglob("*"), reverse=True):

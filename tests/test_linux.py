@@ -28,9 +28,9 @@ from typer.testing import CliRunner
 import redtail
 from redtail import _engine, backends, experiment
 from redtail.backends import doctor, linux, real, virtual
-from redtail.backends.virtual import kernels, machine
+from redtail.backends.virtual import kernels, machine, snapshots
 from redtail.cli import app
-from redtail.errors import InvalidRun, RunError, SpecError
+from redtail.errors import InvalidRun, RedtailWarning, RunError, SpecError
 from test_live import AGREEMENT, BULK, EVERY_KIND, agreeing, link, mean
 
 
@@ -93,9 +93,16 @@ def test_a_run_is_the_same_in_any_order_and_on_a_busy_computer(
     assert beside[1] == beside[2] == alone
     assert beside[0]["metrics"] != alone["metrics"], "the seed says so"
     # A snapshot that is made anew.
-    monkeypatch.setattr(machine, "folder_of_snapshots", lambda: tmp_path)
+    monkeypatch.setattr(snapshots, "folder", lambda: tmp_path / "snapshots")
     assert everything_of(maker.run(first)) == alone
-    assert len(list(tmp_path.iterdir())) == 1
+    kept = sorted(path.name for path in (tmp_path / "snapshots").glob("snapshot-*"))
+    assert [name.partition(".")[2] for name in kept] == ["json", "state"]
+    # One that is damaged is not used.
+    with (tmp_path / "snapshots" / kept[1]).open("r+b") as state:
+        state.seek(50_000_000)
+        state.write(b"redtail")
+    with pytest.warns(RedtailWarning, match="is damaged"):
+        assert everything_of(maker.run(first)) == alone
 
 
 @pytest.mark.parametrize("backend", ["linux", "linux-tcp"])
@@ -272,10 +279,10 @@ def test_a_guest_that_hangs_while_it_starts_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machine, "SILENCE_CPU_S", 0.5)  # the start takes more
-    monkeypatch.setattr(machine, "folder_of_snapshots", lambda: tmp_path / "machines")
+    monkeypatch.setattr(snapshots, "folder", lambda: tmp_path / "snapshots")
     with pytest.raises(RunError, match="the virtual machine hangs: no sign of life for"):
         backends.find("linux").run(scenario(SHORT))
-    assert not list((tmp_path / "machines").iterdir()), "nothing is left"
+    assert [path.name for path in (tmp_path / "snapshots").iterdir()] == [".lock"]
 
 
 @on_this_host
@@ -388,10 +395,10 @@ def test_an_image_that_does_not_start_is_told_with_its_console(
 ) -> None:
     whole = machine.Guest.of(kernels.find(), doctor.qemu())
     broken = machine.Guest(whole.kernel, b"no archive", whole.qemu)  # the kernel finds no agent
-    monkeypatch.setattr(machine, "folder_of_snapshots", lambda: tmp_path / "machines")
+    monkeypatch.setattr(snapshots, "folder", lambda: tmp_path / "snapshots")
     with pytest.raises(RunError, match=r"(?s)does not start .*Kernel panic"):
         machine.run(broken, b"", 1.0, real.Stop())
-    assert not list((tmp_path / "machines").iterdir()), "nothing is left"
+    assert [path.name for path in (tmp_path / "snapshots").iterdir()] == [".lock"]
 
 
 @on_this_host

@@ -24,6 +24,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -608,13 +609,13 @@ def test_a_run_that_was_too_late_is_told_and_not_averaged_in(
 ) -> None:
     text = link(TAIL_DROP, "2 s") + BULK
     outcome = "the machine did not keep up: 1 in 100 packets reached their receivers 5.0 ms late"
-    real = live.received
+    real = live.Live.measured
 
-    def late(reply: object) -> object:
-        measured, _, code = real(reply)
+    def late(self: live.Live, *of_run: Any) -> object:
+        measured, _, code = real(self, *of_run)
         return measured, outcome, code
 
-    monkeypatch.setattr(live, "received", late)
+    monkeypatch.setattr(live.Live, "measured", late)
     results = redtail.run(redtail.Toml(text), out=tmp_path, backend="live", keep_going=True)
     assert results.failed and outcome in results.failure_summary()
     assert not results.cases[0].metrics
@@ -876,6 +877,106 @@ def test_what_servers_print_is_in_files(tmp_path: Path) -> None:
     assert verified.exit_code == 0, verified.output
     ran = shell(tmp_path, "--", "true")
     assert ran.returncode == 0 and not any(log.exists() for log in logs), "logs of another run"
+
+
+OPEN = """
+import os
+for pid in ("self", "1"):
+    for name in sorted(os.listdir(f"/proc/{pid}/fd"), key=int):
+        try:
+            print("open:", pid, name, os.readlink(f"/proc/{pid}/fd/{name}").split(":")[0])
+        except OSError as error:
+            print("open:", pid, name, error.strerror)
+"""
+
+FORGE = """
+import os, pickle
+class Code:
+    def __reduce__(self):
+        return os.system, ("touch EXECUTED",)
+for number in range(3, 64):
+    for path in (f"/proc/self/fd/{number}", f"/proc/1/fd/{number}"):
+        try:
+            with open(path, "wb") as it:
+                it.write(pickle.dumps(Code()))
+                print("wrote to", path)
+        except OSError:
+            pass
+"""
+
+
+@on_this_host
+def test_programs_have_no_open_file_of_redtail(tmp_path: Path) -> None:
+    (tmp_path / "open.py").write_text(OPEN)
+    look = f"{sys.executable} {tmp_path / 'open.py'}"
+    with (tmp_path / "secret").open("w") as secret:
+        ran = shell(
+            tmp_path,
+            "--server",
+            look,
+            "--",
+            *("sh", "-c", f"sleep 1; {look}"),
+            pass_fds=(secret.fileno(),),
+        )
+    assert ran.returncode == 0, ran.stderr
+    log = tmp_path / "out" / "live@live-shell" / "server-1.log"
+    for said in (ran.stdout, log.read_text()):
+        lines = [line for line in said.splitlines() if line.startswith("open:")]
+        found = [line.split(maxsplit=3)[1:] for line in lines]
+        own = [int(name) for pid, name, _ in found if pid == "self"]
+        # The next one is that of the folder in which it looks.
+        assert own == [0, 1, 2, 3], said
+        of_redtail = {what for pid, _, what in found if pid == "1"}
+        assert of_redtail <= {"Permission denied", "No such file or directory"}, said
+
+
+@on_this_host
+def test_a_program_cannot_write_what_is_said_of_it(tmp_path: Path) -> None:
+    (tmp_path / "forge.py").write_text(FORGE)
+    ran = shell(tmp_path, "--", sys.executable, str(tmp_path / "forge.py"), cwd=tmp_path)
+    assert ran.returncode == 0 and "wrote to" not in ran.stdout, (ran.stdout, ran.stderr)
+    assert not (tmp_path / "EXECUTED").exists()
+
+
+CONFINED = """
+touch {out} && echo wrote outside
+touch {inside}/ok && echo wrote inside
+touch /tmp/redtail-of-this-run && echo wrote to tmp
+mount -o remount,rw,bind / && echo mounted
+umount /tmp && echo unmounted
+unshare -Urm sh -c "mount -o remount,rw,bind /; touch {out}" && echo mounted in a namespace
+ls /proc/1/root/etc && echo looked into redtail
+cat {readable}
+"""
+
+
+@on_this_host
+def test_programs_can_be_kept_from_writing(tmp_path: Path) -> None:
+    own, writable = tmp_path / "own", tmp_path / "writable"
+    own.mkdir()
+    writable.mkdir()
+    (own / "readable").write_text("can be read")
+    script = CONFINED.format(out=own / "out", inside=writable, readable=own / "readable")
+    words = ("--read-only", "--writable", str(writable), "--server", script)
+    ran = shell(tmp_path, *words, "--", "sh", "-c", f"sleep 1; {script}", cwd=own)
+    assert ran.returncode == 0, ran.stderr
+    log = tmp_path / "out" / "live@live-shell" / "server-1.log"
+    for said in (ran.stdout, log.read_text()):
+        lines = [line for line in said.splitlines() if line.startswith(("wrote", "mount", "can"))]
+        lines = [line for line in lines if "permission denied" not in line]
+        assert lines[:2] == ["wrote inside", "wrote to tmp"], said
+        assert "can be read" in said
+        for wrong in ("wrote outside", "mounted", "unmounted", "looked into redtail"):
+            assert f"{wrong}\n" not in said, said
+    assert not (own / "out").exists() and (writable / "ok").exists()
+    assert not Path("/tmp/redtail-of-this-run").exists()
+
+
+def test_what_is_writable_is_a_folder_of_a_shell_that_may_not_write(tmp_path: Path) -> None:
+    ran = shell(tmp_path, "--writable", str(tmp_path), "--", "true")
+    assert ran.returncode == 2 and "with --read-only" in ran.stderr
+    ran = shell(tmp_path, "--read-only", "--writable", str(tmp_path / "none"), "--", "true")
+    assert ran.returncode == 2 and "there is no such folder" in ran.stderr
 
 
 # redtail shell --outside

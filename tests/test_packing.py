@@ -112,8 +112,9 @@ def test_an_archive_repeats_byte_by_byte(ran: stored.Results, tmp_path: Path) ->
     assert archive.read_bytes() == first, "the same results give the same archive"
     done = invoked("run", archive, "--verify")
     assert done.exit_code == 0, done.output
-    assert "4 runs repeated: every byte agrees" in done.output
+    assert "4 runs repeated: every byte of what they measured agrees" in done.output
     assert done.output.count("every byte agrees") == 3
+    assert "not compared: README.md\n" in done.output
     refused = invoked("run", archive)
     assert refused.exit_code == 2 and "--verify" in refused.output
 
@@ -280,3 +281,11 @@ def test_results_without_their_experiment_are_not_packed(
 def test_the_citation_is_of_this_version() -> None:
     text = Path("CITATION.cff").read_text("utf-8")
     assert f"\nversion: {redtail.__version__}\n" in text
+
+
+@pytest.mark.parametrize("words", [["--out", "elsewhere"], ["--report"], ["--pcap", "a.pcap"]])
+def test_verifying_refuses_what_it_would_not_do(tmp_path: Path, words: list[str]) -> None:
+    archive = tmp_path / "a.zip"
+    archive.write_bytes(b"PK\x03\x04")
+    done = invoked("run", archive, "--verify", *words)
+    assert done.exit_code == 2 and "accepted: --jobs, --allow-code, --json" in done.output

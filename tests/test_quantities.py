@@ -131,7 +131,7 @@ def test_quantities_are_in_order_on_an_axis(tmp_path: Path) -> None:
     results = redtail.run(redtail.Toml(text), out=tmp_path)
     found = layout.find_load(results)
     assert found is not None
-    assert found.values == (1280.0, 20.0, 100.0) and found.title == "Queue limit (ms)"
+    assert found.values == (1280.0, 20.0, 100.0) and found.title == "Limit of the queue (ms)"
     (line,) = layout.lines_of(results, found)
     assert [case.factors["bottleneck.queue.limit"] for _, case in line.points] == [
         "20 ms",

@@ -161,11 +161,12 @@ def test_the_table_of_the_demo_shows_losses_per_event_on_118_columns(tmp_path: P
 
 
 def test_figures_are_drawn_and_repeatable(results: Results, tmp_path: Path) -> None:
-    paths = results.figures()
+    formats = ("png", "svg", "pdf")
+    paths = results.figures(every=True, formats=formats)
     stems = {path.stem for path in paths}
     assert {"goodput", "udp_loss", "consecutive_loss", "queue_over_time"} <= stems
     assert {path.suffix for path in paths} == {".png", ".svg", ".pdf"}
-    again = results.figures(tmp_path / "again")
+    again = results.figures(tmp_path / "again", every=True, formats=formats)
     for first, second in zip(paths, again, strict=True):
         assert first.read_bytes() == second.read_bytes(), first
 
@@ -176,10 +177,10 @@ def test_figures_without_a_numeric_factor_have_a_row_per_case(
 ) -> None:
     text = 'name = "x"\n[factors]\n"bottleneck.queue" = [{ kind = "a" }, { kind = "b" }]'
     results = redtail.run(redtail.Toml(text), out=tmp_path, replications=2)
-    assert any(path.stem == "goodput" for path in results.figures())
+    assert any(path.stem == "goodput" for path in results.figures(every=True))
     alone = redtail.run(redtail.Toml('name = "alone"'), out=tmp_path, replications=1)
     assert alone.cases[0].title == ""
-    assert any(path.stem == "consecutive_loss" for path in alone.figures())
+    assert any(path.stem == "consecutive_loss" for path in alone.figures(every=True))
 
 
 @pytest.mark.parametrize(
@@ -271,7 +272,8 @@ def test_a_distribution_is_the_mean_of_its_replications(tmp_path: Path) -> None:
     assert [row["time_s"] for row in everywhere] == [0.1, 0.5, 1.0]
     shares = [row["mean"] for row in everywhere]
     assert shares == sorted(shares) and shares[-1] == 1.0
-    assert "web.response_times" in {path.stem for path in results.figures(tmp_path / "figures")}
+    drawn = results.figures(tmp_path / "figures", every=True)
+    assert "web.response_times" in {path.stem for path in drawn}
     assert "responses" in _printed(results, 118)
 
 

@@ -59,7 +59,7 @@ def unfinished(folder: Path) -> Path:
     """What a process leaves that dies while it writes."""
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    path = folder / f".tmp-0123456789abcdef-{store.platform.node()}-{dead.pid}-17"
+    path = folder / f".tmp-redtail-0123456789abcdef-{store.platform.node()}-{dead.pid}-17"
     path.mkdir()
     (path / "summary.parquet").write_bytes(b"half")
     return path

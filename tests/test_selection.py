@@ -148,7 +148,7 @@ def test_a_wide_choice_continues_in_a_further_table(tmp_path: Path) -> None:
     tables = summary_tables(results, 80)
     assert len(tables) > 1
     heads = [str(column.header).splitlines() for table in tables for column in table.columns]
-    assert sum(head[0] == "call" for head in heads) == len(results.select())
+    assert sum(head[0] == "call:" for head in heads) == len(results.select())
 
 
 def test_an_index_with_a_wrong_report_is_refused(tmp_path: Path) -> None:

@@ -229,17 +229,17 @@ def test_a_full_disk_leaves_whole_runs_only(
     fake: FakeNative, fake_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = 0
-    write_bytes = Path.write_bytes
+    write_new = store.write_new
 
-    def fill(path: Path, data: bytes) -> int:
+    def fill(path: Path, data: bytes) -> None:
         nonlocal written
         written += 1
         if written > 12:
-            write_bytes(path, data[: len(data) // 2])
+            write_new(path, data[: len(data) // 2])
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-        return write_bytes(path, data)
+        write_new(path, data)
 
-    monkeypatch.setattr(Path, "write_bytes", fill)
+    monkeypatch.setattr(store, "write_new", fill)
     with pytest.raises(StoreError, match=r"No space left on device.*goes on from there"):
         redtail.run(fake_file, out=tmp_path / "runs", jobs=1)
     monkeypatch.undo()
@@ -312,10 +312,10 @@ def test_leftovers_of_dead_processes_are_removed_and_those_of_live_ones_kept(
     folder = tmp_path / "runs" / "fake-experiment"
     folder.mkdir(parents=True)
     node = store.platform.node()
-    gone = folder / f".tmp-0123456789abcdef-{node}-{dead.pid}-17"
+    gone = folder / f".tmp-redtail-0123456789abcdef-{node}-{dead.pid}-17"
     gone.mkdir()
     (gone / "summary.parquet").write_bytes(b"half")
-    busy = folder / f".tmp-0123456789abcdef-{node}-{os.getppid()}-17"
+    busy = folder / f".tmp-redtail-0123456789abcdef-{node}-{os.getppid()}-17"
     busy.mkdir()
     redtail.run(fake_file, out=tmp_path / "runs")
     assert not gone.exists()

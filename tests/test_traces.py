@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -193,6 +194,21 @@ def test_a_bad_table_is_an_error_of_the_experiment(tmp_path: Path) -> None:
     assert "flows.csv:3: size_bytes = 0 is zero; accepted: " in done.stderr
     with pytest.raises(SpecError, match="no such file"):
         redtail.check(path, set={"traffic.all.file": "none.csv"})
+
+
+def test_each_table_that_cannot_be_used_is_named_by_its_key_and_line(tmp_path: Path) -> None:
+    path = experiment(tmp_path, f"{HEAD}{GOOD}")
+    text = path.read_text()
+    begin = text.index("[[traffic]]")
+    group = text[begin:].replace('name = "all"', 'name = "more"').replace("flows.csv", "none.csv")
+    path.write_text(f"{text}\n{group}")
+    (tmp_path / "flows.csv").write_text("start_s,size\n1,2\n")
+    with pytest.raises(SpecError) as caught:
+        redtail.check(path)
+    first, second = str(caught.value).splitlines()
+    assert re.search(r':\d+: traffic\.all\.file = "flows\.csv" cannot .* no column \'size\'', first)
+    assert re.search(r':\d+: traffic\.more\.file = "none\.csv" cannot .* no such file; acc', second)
+    assert caught.value.key == "traffic.all.file"
 
 
 def test_keys_that_the_table_decides_are_refused(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_it_is_followed_until_nobody_is_at_work(tmp_path: Path) -> None:
     waits = 0
 
     def write(done: int) -> None:
-        state = {"total": 9, "done": done, "started": 0.0, **NUMBERS}
+        state = {"total": 9, "done": done, "elapsed": 0.0, **NUMBERS}
         (store.folder / PROGRESS).write_text(json.dumps(state))
 
     def sleep(_: float) -> None:
@@ -61,7 +61,7 @@ def test_the_command_watches_another_process(tmp_path: Path) -> None:
     runner = CliRunner()
     words = ["runs", "watch", "--out", str(tmp_path)]
     assert f"{tmp_path}: no campaign is at work" in runner.invoke(app, words).output
-    state = json.dumps({"total": 4, "done": 4, "started": 0, **NUMBERS})
+    state = json.dumps({"total": 4, "done": 4, "elapsed": 0, **NUMBERS})
     # Another process that holds the folder as a campaign does, and says once how far it is.
     code = (
         "import sys; from redtail.store.folders import ExperimentStore, PROGRESS\n"

@@ -137,11 +137,36 @@ windows = true
 ]
 """
 
+GRID = """
+name = "Rates and delays"
+duration = "30 s"
+warmup = "5 s"
+replications = 5
+
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "10 ms"
+
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+flows = 4
+tcp = "linux"
+
+[factors]
+"bottleneck.rate" = ["2 Mbit/s", "10 Mbit/s", "50 Mbit/s"]
+"bottleneck.delay" = ["5 ms", "20 ms", "80 ms", "200 ms"]
+"bottleneck.queue" = [
+  { kind = "tail-drop", limit = "100 packets", label = "tail drop" },
+  { kind = "codel", label = "CoDel" },
+]
+"""
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "taildrop-vs-red.toml"
 
 
 def figures(
-    demo: Results, queues: Results, access: Results, steps: Results
+    demo: Results, queues: Results, access: Results, steps: Results, grid: Results
 ) -> dict[str, style.Figure]:
     """Return the figures of the page by their names."""
     few = ["tail drop", "RED", "PIE", "FQ-CoDel"]
@@ -151,6 +176,7 @@ def figures(
         "many": queues.figure("queue_delay_p95"),
         "differences": access.figure("web.response_time_p50", kind="difference"),
         "differences-load": queues.figure("goodput", kind="difference", queues=few),
+        "heatmap": grid.figure("queue_delay_p95", kind="heatmap"),
         "plane": queues.figure(queues=few, kind="plane"),
         "quartiles": queues.figure("fairness", kind="quartiles", queues=few),
         "response-times": access.figure("web", kind="response_times"),
@@ -167,7 +193,7 @@ def main() -> None:
     out = Path(tempfile.gettempdir()) / "redtail-gallery"
     found = (
         redtail.run(source, out=out)
-        for source in (EXAMPLE, *map(redtail.Toml, (QUEUES, ACCESS, STEPS)))
+        for source in (EXAMPLE, *map(redtail.Toml, (QUEUES, ACCESS, STEPS, GRID)))
     )
     paper = reproduce("rfc2884", out=out)
     (published,) = (each for each in paper.paper.figures if each.name == "bulk-congestion")

@@ -5,6 +5,7 @@ Tests replace `native` here to give these functions a stand-in.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -17,8 +18,8 @@ from redtail._module import native
 from redtail.analysis.stopping import StopRule
 from redtail.derived import DerivedMetric
 from redtail.derived import parse as derived_of
-from redtail.errors import Cancelled, RedtailError, RunError, SpecError
-from redtail.files import Reader
+from redtail.errors import Cancelled, QueueError, RedtailError, RunError, SpecError
+from redtail.files import Reader, digest, path_of
 from redtail.inputs import queues as own
 from redtail.inputs import traces as tables
 from redtail.inputs.code import Allowed, Code, Rule
@@ -137,6 +138,7 @@ class Plan:
         form: the form of the text: "toml" or "json".
         inputs: the files that it names, relative to its own folder or as it names them, and those
             that its classes import.
+        checksums: of these files, as they were read.
         packages: the installed packages that its classes import, and their versions.
     """
 
@@ -161,6 +163,7 @@ class Plan:
     text: str = field(default="", repr=False)
     form: str = "toml"
     inputs: tuple[str, ...] = ()
+    checksums: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     report: tuple[str, ...] = ()
     counts: tuple[int, ...] = ()
     packages: Mapping[str, str] = field(default_factory=dict)
@@ -299,6 +302,7 @@ def plan(
     allow_code: Allowed = (),
     within: Path | None = None,
     given: Mapping[str, str] | None = None,
+    confined: Path | None = None,
 ) -> Plan:
     """Check an experiment and expand it.
 
@@ -313,15 +317,17 @@ def plan(
         allow_code: files and folders outside the experiment's own whose code may be executed.
         within: the folder that counts as the experiment's own.
         given: the text of files that it names, in place of what is in the folder.
+        confined: the folder that all files which it names must lie in; by default they may lie
+            anywhere.
 
     Raises:
         SpecError: the experiment is not valid; the message says where and what is accepted.
     """
     rule = Rule.of(file, allow_code, within)
-    resolver = own.Resolver(file, rule, refuse=refuse, load=False)
-    found_tables = tables.Resolver(file)
+    resolver = own.Resolver(file, rule, refuse=refuse, load=False, confined=confined)
+    found_tables = tables.Resolver(file, confined)
     with _translated():
-        read = Reader(resolver.folder, given)
+        read = Reader(resolver.folder, confined, given)
 
         def made() -> Any:
             return native().plan(text, file, list(sets), format, resolver, read, found_tables)
@@ -333,6 +339,11 @@ def plan(
         cases = tuple(
             Case(dict(case["factors"]), dict(case["labels"]), case.get("settings"))
             for case in json.loads(found.cases)
+        )
+        inputs = tuple(
+            dict.fromkeys(
+                [*read.names, *found_tables.found, *_files(resolver.code, resolver.folder)]
+            )
         )
         return Plan(
             name=found.name,
@@ -354,20 +365,28 @@ def plan(
             backend=found.backend,
             text=text,
             form=format,
-            inputs=tuple(
-                dict.fromkeys([*read.names, *found_tables.found, *_files(resolver.code, rule)])
-            ),
+            inputs=inputs,
+            checksums=_checksums(resolver.folder, inputs),
             report=tuple(getattr(found, "report", ())),
             packages=dict(sorted({at for it in resolver.code.values() for at in it.installed})),
             derived=derived_of(json.loads(getattr(found, "derived", "[]")), file),
         )
 
 
-def _files(code: Mapping[str, Code], rule: Rule) -> Iterator[str]:
+def _files(code: Mapping[str, Code], folder: Path) -> Iterator[str]:
     """Yield the files with the code of an experiment, relative to its folder."""
     for each in code.values():
         for path in each.inputs:
-            yield os.path.relpath(path, rule.folder)
+            yield os.path.relpath(path, folder)
+
+
+def _checksums(folder: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the checksums of the files that an experiment names."""
+    found = {}
+    for name in names:
+        with contextlib.suppress(OSError):  # gone again; what it had is in the keys of the runs
+            found[name] = digest(folder / path_of(name))
+    return found
 
 
 def run_many(
@@ -493,6 +512,15 @@ def live_queue_refusals(scenario: str, available: Sequence[str]) -> list[tuple[s
         return list(native().live_queue_refusals(scenario, list(available)))
 
 
+_FAILURES: Mapping[str, type[RedtailError]] = {
+    "kernel": RunError,
+    "experiment": SpecError,
+    "queue": QueueError,
+    "engine": RunError,
+}
+"""What a failure is raised as, by the name that replies have for what failed."""
+
+
 def guest_request(
     scenario: str, traces: Mapping[str, tables.Located] | None, kernel_queues: bool
 ) -> bytes:
@@ -509,26 +537,36 @@ def guest_request(
     return request
 
 
-def guest_outcome(reply: bytes, start: float) -> tuple[Outcome, str | None]:
-    """Return what a run in a virtual machine has measured.
+def run_outcome(reply: bytes, start: float, host: str) -> tuple[Outcome, str | None, int | None]:
+    """Return what an agent's run has measured.
+
+    The reply is data, whoever has written it: programs of the user run where the agent does.
 
     Args:
-        reply: what its agent sent.
+        reply: what the agent sent.
         start: `time.perf_counter()` when it began.
+        host: whose kernel made it, for messages, such as "the guest".
 
     Returns:
-        What was measured, and why it must not be used, if there is a reason.
+        What was measured, why it must not be used, if there is a reason, and the exit code of the
+        user's program, if there is one and it has ended by itself.
 
     Raises:
-        RunError: the run failed there, or the reply is not one.
+        RunError: the run failed there, or the reply is not one of a run.
+        QueueError: a queue of the user failed.
+        SpecError: the experiment, or a file that it names, is not what it was when it was checked.
     """
     try:
-        result, invalid = native().guest_reply(reply)
-    except OSError as error:
-        raise RunError(f"the guest's kernel refused a step: {error}") from None
+        ran, failed = native().run_reply(reply)
     except ValueError as error:
-        raise RunError(f"the guest's answer cannot be read: {error}") from None
-    return _outcome(result, time.perf_counter() - start), invalid
+        raise RunError(f"{host}'s answer cannot be read: {error}") from None
+    if ran is None:
+        at, reason = failed
+        raise _FAILURES[at](
+            f"{host}'s kernel refused a step: {reason}" if at == "kernel" else reason
+        )
+    result, invalid, code = ran
+    return _outcome(result, time.perf_counter() - start), invalid, code
 
 
 def live_version() -> str:
@@ -547,6 +585,9 @@ class Programs:
         logs: the folder for what the servers print; None for standard error.
         outside: "pasta" or "slirp4netns", which connects the command to the world outside of the
             run; None for no connection.
+        read_only: whether the programs may write to `writable`, a `/tmp` of their own and devices
+            alone.
+        writable: folders.
     """
 
     command: tuple[str, ...]
@@ -554,6 +595,8 @@ class Programs:
     show: str = "off"
     logs: str | None = None
     outside: str | None = None
+    read_only: bool = False
+    writable: tuple[str, ...] = ()
 
 
 def run_live(
@@ -563,7 +606,7 @@ def run_live(
     programs: Programs | None = None,
     captures: Sequence[tuple[str, str]] = (),
     kernel_queues: bool = False,
-) -> tuple[Outcome, str | None, int | None]:
+) -> bytes:
     """Run one scenario in real time, in a process that `enter_namespaces` has prepared.
 
     Args:
@@ -575,21 +618,19 @@ def run_live(
         kernel_queues: whether links have the kernel's own queues, in place of redtail's.
 
     Returns:
-        What was measured, why it must not be used, if there is a reason, and the exit code of the
-        user's program, if there is one and it has ended by itself.
+        What was measured, for `run_outcome`.
 
     Raises:
         OSError: the kernel refused a step, which the text names.
         QueueError: a queue failed.
         RunError: the engine failed.
     """
-    start = time.perf_counter()
     classes = {name: located.load() for name, located in (queues or {}).items()}
     loaded = [located.load() for located in (traces or {}).values()]
     refused = None
     with _translated(queues):
         try:
-            result, invalid, code = native().live_run(
+            reply: bytes = native().live_run(
                 scenario,
                 classes or None,
                 loaded or None,
@@ -601,7 +642,26 @@ def run_live(
             refused = error
     if refused is not None:
         raise refused
-    return _outcome(result, time.perf_counter() - start), invalid, code
+    return reply
+
+
+def failed_reply(at: str, reason: str) -> bytes:
+    """Return the reply of an agent whose run failed, for `run_outcome`.
+
+    Args:
+        at: "kernel", "experiment", "queue" or "engine".
+        reason: why.
+    """
+    reply: bytes = native().failed_reply(at, reason)
+    return reply
+
+
+def hide_process() -> None:
+    """Hide memory and open files of this process, and of those that it forks, from programs.
+
+    They are those of the user, in namespaces of this process (`PR_SET_DUMPABLE` in prctl(2)).
+    """
+    native().live_hide()
 
 
 def enter_namespaces(*, processes: bool = False) -> None:

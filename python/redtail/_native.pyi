@@ -16,14 +16,15 @@ __all__ = [
     "Trace",
     "advise",
     "code_version",
+    "failed_reply",
     "guest_printed",
     "guest_programs",
-    "guest_reply",
     "guest_request",
     "hint",
     "live_enter",
     "live_enter_network",
     "live_enter_processes",
+    "live_hide",
     "live_queue_refusals",
     "live_refusals",
     "live_run",
@@ -38,6 +39,7 @@ __all__ = [
     "read_capture",
     "run_captured",
     "run_many",
+    "run_reply",
     "schema",
     "si_value",
     "tc_differs",
@@ -262,9 +264,13 @@ def live_run(
     programs: Any,
     captures: list[tuple[str, str]] | None,
     kernel_queues: bool,
-) -> tuple[RunResult, str | None, int | None]: ...
+) -> bytes: ...
+def live_hide() -> None: ...
+def failed_reply(at: str, reason: str) -> bytes: ...
+def run_reply(
+    reply: bytes,
+) -> tuple[tuple[RunResult, str | None, int | None] | None, tuple[str, str] | None]: ...
 def guest_request(scenario: str, traces: list[Trace] | None, kernel_queues: bool) -> bytes: ...
-def guest_reply(reply: bytes) -> tuple[RunResult, str | None]: ...
 def guest_programs(programs: list[list[str]]) -> bytes: ...
 def guest_printed(reply: bytes) -> list[tuple[int | None, str, str]]: ...
 def live_version() -> str: ...

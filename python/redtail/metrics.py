@@ -250,7 +250,7 @@ def title_of(name: str) -> str:
         elif part != "queue":
             groups.append(escape.name(part))
     place = " ".join(places)
-    if re.search(r" at |(ed|sent|lost|arrivals)$", title):  # "lost at the queue at hop2"
+    if re.search(r" at |(ed|sent|lost|arrivals|end)$", title):  # "lost at the queue at hop2"
         ends = [*groups, *([place] if place else [])]
     else:
         title += "".join(f" of {group}" for group in groups)
@@ -297,10 +297,16 @@ def readable(about: Metric, values: Iterable[float]) -> Metric:
 
 
 def head(name: str, about: Metric | None = None) -> str:
-    """Return the head of a table column, on two or three lines; `about` as for `axis`."""
+    r"""Return the head of a table column, on two or three lines; `about` as for `axis`.
+
+    The name of a group or link ends with a colon, so that it is told apart from the words.
+
+    >>> head("stream.end_to_end_loss").split("\n")
+    ['stream:', 'lost', '%']
+    """
     of = escape.name(prefix(name))
     lines = (about or describe(name)).head
-    return f"{of}\n{lines}" if of else lines
+    return f"{of}:\n{lines}" if of else lines
 
 
 def column(name: str) -> str:

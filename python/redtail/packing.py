@@ -1,6 +1,6 @@
 """One archive with all that a reviewer needs to repeat a result, and the check that it repeats.
 
-A ZIP file:
+A ZIP file (`archive` reads it, and has its limits):
 
     README.md         what it is, and the commands
     pack.json         format, versions, and a checksum of every other file
@@ -8,60 +8,69 @@ A ZIP file:
     results/…         the folder of results: tables, runs, and the page if there is one
 
 Entries have no times and are in order, so the same results give the same archive.
+
+A folder of results may come from others. It is packed if `redtail runs verify` finds nothing wrong
+in it, so it has no links and no files that redtail does not write. The paths in its `results.json`
+are data: a file that they name is packed if its content is the one that `results.json` has the
+hash of, or if it is in a folder that the user names.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.metadata
 import json
 import os
 import posixpath
-import re
+import shlex
+import shutil
 import zipfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from redtail import _engine, backends
+from redtail import _engine, archive, backends, escape
 from redtail._engine import Plan
 from redtail.analysis import results as stored
 from redtail.analysis.results import Results
-from redtail.errors import RedtailError, SpecError, StoreError
-from redtail.files import path_of
+from redtail.archive import FORMAT, unpack
+from redtail.errors import Cancelled, RedtailError, RunError, SpecError, StoreError
+from redtail.files import digest, is_archive, is_file_name, is_plain, is_within, path_of
 from redtail.inputs.code import Allowed
+from redtail.metrics import counted
 from redtail.options import ExecuteOptions
+from redtail.repetition import Verified, compare
 from redtail.running import runner
+from redtail.store import runs
 from redtail.store.folders import (
-    FAILED,
-    MALFORMED,
-    RUN_NAME,
+    EXPERIMENT_FILES,
+    REPORT,
     SEGMENTS,
-    StoredRun,
     checksums,
-    expect,
     explain_write_errors,
+    in_use,
     machine,
     run_key,
     temporary_path,
 )
 from redtail.store.segments import keys_of
 
-FORMAT = 1
-"""Version of the archive's layout."""
+__all__ = ["FORMAT", "Verified", "is_archive", "pack", "packages", "unpack", "verify"]
 
 REAL_TIME = ("live", "live-tc")
 """The backends whose runs are others each time."""
 
-# Of the folder of results, what is not part of them.
-_LEFT_OUT = re.compile(r"\.lock.*|\.tmp-.*|server-\d+\.log")
-
 # What decides how tables are written; another version may write the same numbers in other bytes.
 _PACKAGES = ("numpy", "pyarrow")
 
-_LARGEST_INDEX = 64 << 20
+# The experiment's own files that belong to its results.
+_PACKED = ("results.json", "cases.parquet", "replications.parquet", *EXPERIMENT_FILES, REPORT)
+
+_CHUNK = 1 << 20
+_PROBLEMS_SHOWN = 3
 
 
 def pack(
@@ -69,99 +78,78 @@ def pack(
     file: str | os.PathLike[str] | None = None,
     *,
     base: str | os.PathLike[str] | None = None,
+    within: str | os.PathLike[str] | None = None,
 ) -> Path:
     """Pack the results of an experiment with all that it takes to repeat them.
 
     Args:
-        folder: of the results, for instance `runs/quickstart`.
+        folder: of the results, for instance `runs/quickstart`, or its URL.
         file: the archive; by default the folder's name with `.zip`, in the current folder.
         base: the folder that the files named by the experiment are relative to; by default that of
             the experiment's file, as it was given to `redtail run`.
+        within: the folder that files must be in of which the results have no hash (those of an
+            older version); by default `base`.
 
     Returns:
         The path of the archive. An older one is replaced in one step.
 
     Raises:
-        StoreError: the results cannot be read, or are without their experiment.
-        SpecError: a file that the experiment names is missing or is not as it was in the runs.
+        StoreError: the results cannot be read, are not as redtail wrote them, or are without their
+            experiment.
+        SpecError: a file that the experiment names is missing, is not as it was in the runs, or
+            cannot be known to be the one.
     """
     results = stored.load(folder)
+    _refuse_damaged(results.folder)
     if results.provenance.text is None:
         raise StoreError(
             f"{folder}: the experiment is not in this folder, since an older redtail wrote it; "
             "give the experiment's command again, which adds it and repeats no run of this version"
         )
-    where = _base(results, base)
-    named = _layout(results, where)
-    _refuse_changed(results, where, [source for _, source in named])
-    entries: dict[str, bytes] = {}
     home = _home(results)
-    entries[f"{home}/{_file_name(results)}"] = results.provenance.text.encode()
-    for name, source in named:
-        entries[name] = source.read_bytes()
-    for path in _results_files(results.folder):
-        entries[f"results/{path.relative_to(results.folder).as_posix()}"] = path.read_bytes()
-    entries["README.md"] = _readme(results, home).encode()
+    experiment = f"{home}/{_file_name(results)}"
+    sources: dict[str, bytes | Path] = {experiment: results.provenance.text.encode()}
+    for name, source in _inputs(results, base, within):
+        sources[posixpath.normpath(posixpath.join(home, name))] = source
+    _check_names(folder, sources)
+    files = {name: _checksums(source) for name, source in sources.items()}
+    _refuse_changed(results, experiment, sources)
+    for path in _results_files(results):
+        sources[f"results/{path.relative_to(results.folder).as_posix()}"] = path
+    sources["README.md"] = _readme(results, home).encode()
+    _check_names(folder, sources)
+    files |= {name: _checksums(each) for name, each in sources.items() if name not in files}
     index = {
         "format": FORMAT,
         "redtail_version": results.provenance.version,
         "code_version": results.made_by,
         "backend": results.backend,
-        "experiment": f"{home}/{_file_name(results)}",
+        "experiment": experiment,
         "set": results.provenance.sets,
         "packages": packages(),
         "code_packages": dict(results.provenance.packages),
         "machine": {key: text for key, text in machine().items() if key != "host"},
-        "files": {name: checksums(data) for name, data in sorted(entries.items())},
+        "files": dict(sorted(files.items())),
     }
-    entries["pack.json"] = (json.dumps(index, indent=2, ensure_ascii=False) + "\n").encode()
-    archive = Path(f"{results.folder.name}.zip") if file is None else path_of(file)
-    _write(archive, entries)
-    return archive
-
-
-@dataclass(frozen=True)
-class Verified:
-    """What repeating a packed experiment has shown.
-
-    Attributes:
-        runs: how many runs were repeated.
-        tables: of each table, whether its bytes are those of the archive.
-        differing: the runs of which a byte differs, each with the files that do.
-        numbers: the measurements that differ, each with both values.
-        why: why bytes may differ though the numbers agree: other versions.
-    """
-
-    runs: int
-    tables: dict[str, bool]
-    differing: dict[str, tuple[str, ...]]
-    numbers: tuple[str, ...]
-    why: tuple[str, ...]
-
-    @property
-    def bytes_agree(self) -> bool:
-        """Whether every byte of every table and run agrees."""
-        return all(self.tables.values()) and not self.differing
-
-    @property
-    def numbers_agree(self) -> bool:
-        """Whether every number is the same."""
-        return not self.numbers
+    sources[archive.INDEX] = (json.dumps(index, indent=2, ensure_ascii=False) + "\n").encode()
+    target = Path(f"{results.folder.name}.zip") if file is None else path_of(file)
+    _write(target, sources, files)
+    return target
 
 
 def verify(
-    archive: str | os.PathLike[str],
+    file: str | os.PathLike[str],
     *,
     allow_code: Allowed = (),
     **options: Any,
 ) -> Verified:
-    """Repeat the experiment of an archive and compare all that it measures.
+    """Repeat the experiment of an archive and compare the files that the repetition writes.
 
     Nothing of the archive is executed, unless it is allowed: code in it counts as code from
-    elsewhere.
+    elsewhere. The experiment may name files of the archive only.
 
     Args:
-        archive: what `pack` wrote.
+        file: what `pack` wrote.
         allow_code: files and folders with code that may be executed; the archive's own path
             allows the code in it.
         **options: of running, as for `redtail.run`: jobs, progress.
@@ -171,55 +159,28 @@ def verify(
         SpecError: the experiment cannot be repeated: it was made in real time, or names code that
             is not allowed.
     """
-    given = path_of(archive)
+    given = path_of(file)
     with TemporaryDirectory(prefix="redtail-") as temporary:
         folder = Path(temporary)
-        index = unpack(given, folder / "archive")
-        backend = index["backend"]
-        if backend in REAL_TIME:
-            raise SpecError(
-                f"{given}: was made in real time by the backend {backend}, whose runs are others "
-                "each time; unpack it, run its experiment, and compare with `redtail diff`"
-            )
-        root = folder / "archive"
-        paths = [allow_code] if isinstance(allow_code, str | os.PathLike) else list(allow_code)
-        own = [path for path in paths if path_of(path).resolve() == given.resolve()]
-        allowed = [path for path in paths if path not in own] + ([root] if own else [])
-        plan = _plan_of(root / index["experiment"], index["set"], allowed, folder, given)
-        running: ExecuteOptions = {**options, "out": folder / "runs", "backend": backend}  # type: ignore[typeddict-item]
-        again = runner.execute(plan, **running)
-        return _compared(stored.load(root / "results"), again, index)
-
-
-def unpack(archive: Path, folder: Path) -> dict[str, Any]:
-    """Unpack an archive, checked; returns its index.
-
-    Raises:
-        StoreError: it is damaged, no archive of `pack`, or of a newer format.
-    """
-    try:
-        with zipfile.ZipFile(archive) as file:
-            about = file.getinfo("pack.json")
-            if about.file_size > _LARGEST_INDEX:
-                raise ValueError("pack.json is too large")
-            index: dict[str, Any] = json.loads(file.read(about))
-            _check_index(index)
-            for name, expected in index["files"].items():
-                if file.getinfo(name).file_size != expected["bytes"]:
-                    raise ValueError(f"{name} has another size than pack.json says")
-                data = file.read(name)
-                if checksums(data) != expected:
-                    raise ValueError(f"{name} was altered")
-                path = folder / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(data)
-    except FileNotFoundError:
-        raise StoreError(f"{archive}: there is no such file") from None
-    except (*MALFORMED, zipfile.BadZipFile) as error:
-        raise StoreError(
-            f"{archive}: cannot be read as an archive of `redtail pack`: {error}"
-        ) from error
-    return index
+        with _of_archive(given, folder):
+            root = folder / "archive"
+            index = unpack(given, root)
+            backend = index["backend"]
+            if backend in REAL_TIME:
+                raise SpecError(
+                    f"was made in real time by the backend {backend}, whose runs are others each "
+                    "time; unpack it, run its experiment, and compare with `redtail diff`"
+                )
+            _refuse_damaged(root / "results")
+            paths = [allow_code] if isinstance(allow_code, str | os.PathLike) else list(allow_code)
+            own = [path for path in paths if path_of(path).resolve() == given.resolve()]
+            allowed = [path for path in paths if path not in own] + ([root] if own else [])
+            plan = _plan_of(root, index, allowed, folder / "no-code", given)
+            running: ExecuteOptions = {**options, "out": folder / "runs", "backend": backend}  # type: ignore[typeddict-item]
+            again = runner.execute(plan, **running)
+            home = posixpath.dirname(index["experiment"])
+            used = {posixpath.normpath(posixpath.join(home, name)) for name in plan.inputs}
+            return compare(root, index, again, _why(index, again), {index["experiment"], *used})
 
 
 def packages() -> dict[str, str]:
@@ -231,46 +192,125 @@ def packages() -> dict[str, str]:
     return found
 
 
-def is_archive(path: Path) -> bool:
-    """Return whether a path is that of a ZIP file, which no experiment is."""
+@contextlib.contextmanager
+def _of_archive(given: Path, folder: Path) -> Iterator[None]:
+    """Name the archive in errors, and no temporary folder, which is gone when they are read."""
+    places = {str(each) for each in (folder, folder.resolve())}
+
+    def told(error: RedtailError) -> str:
+        lines = str(error).splitlines()
+        for place in sorted(places, key=len, reverse=True):
+            # Logs of the repetition are gone with it.
+            lines = [line for line in lines if f"{place}{os.sep}runs" not in line] or lines[:1]
+            for inner in ("archive", "runs"):
+                lines = [line.replace(f"{place}{os.sep}{inner}{os.sep}", "") for line in lines]
+            lines = [line.replace(place, "the archive") for line in lines]
+        text = "\n".join(lines)
+        return text if text.startswith(f"{given}:") else f"{given}: {text}"
+
     try:
-        with path.open("rb") as file:
-            return file.read(4) == b"PK\x03\x04"
-    except OSError:
-        return False
+        yield
+    except Cancelled:
+        raise Cancelled("interrupted; the runs of a repetition are not kept") from None
+    except SpecError as error:
+        raise SpecError(told(error)) from None
+    except RunError as error:
+        raise RunError(told(error)) from None
+    except RedtailError as error:
+        raise StoreError(told(error)) from None
 
 
-def _check_index(index: dict[str, Any]) -> None:
-    number = expect(index["format"], int, "format")
-    if number != FORMAT:
-        raise ValueError(f"written in format {number}, this redtail reads {FORMAT}")
-    for key in ("backend", "code_version", "redtail_version", "experiment"):
-        expect(index[key], str, key)
-    expect(index.get("code_packages", {}), dict, "code_packages")
-    for each in expect(index["set"], list, "set"):
-        expect(each, str, "a value of set")
-    for name, about in expect(index["files"], dict, "files").items():
-        parts = PurePosixPath(name).parts
-        if name != "/".join(parts) or ".." in parts or "\\" in name or ":" in name or not parts:
-            raise ValueError(f"{name!r} is no path inside the archive")
-        if parts[0] == "/":
-            raise ValueError(f"{name!r} is no path inside the archive")
-        expect(expect(about, dict, name)["bytes"], int, f"bytes of {name}")
-        expect(about["sha256"], str, f"sha256 of {name}")
-    if index["experiment"] not in index["files"]:
-        raise ValueError("the experiment is not in it")
+def _refuse_damaged(folder: Path) -> None:
+    """Refuse a folder of results in which `redtail runs verify` finds something wrong.
+
+    Raises:
+        StoreError: it does, or a campaign is at work there.
+    """
+    if in_use(folder):
+        raise StoreError(f"{folder}: a campaign is at work here; wait until it has ended")
+    problems = [str(each) for each in runs.verify(folder)]
+    if problems:
+        shown = "\n".join(problems[:_PROBLEMS_SHOWN])
+        more = len(problems) - _PROBLEMS_SHOWN
+        raise StoreError(
+            f"{folder}: these are not the results as redtail wrote them "
+            f"({counted(len(problems), 'problem')}, as `redtail runs verify` tells):\n{shown}"
+            + (f"\nand {more} more" if more > 0 else "")
+        )
 
 
-def _base(results: Results, base: str | os.PathLike[str] | None) -> Path:
-    if base is not None:
-        return path_of(base)
+def _check_names(folder: object, names: Mapping[str, object]) -> None:
+    """Refuse files that an archive cannot have.
+
+    Raises:
+        SpecError: there is one.
+    """
+    try:
+        archive.check_names([*names, archive.INDEX])
+    except ValueError as error:
+        raise SpecError(
+            f"{folder}: cannot be packed: {error}; accepted: files whose names are different on "
+            "every system"
+        ) from None
+
+
+def _inputs(
+    results: Results,
+    base: str | os.PathLike[str] | None,
+    within: str | os.PathLike[str] | None,
+) -> list[tuple[str, Path]]:
+    """Return the files that the experiment names, each with its path here; errors as for `pack`."""
     given = results.provenance.file
-    return Path() if given is None else Path(given).parent
+    home = path_of(base) if base is not None else Path(given).parent if given else Path()
+    inside = path_of(within) if within is not None else path_of(base) if base is not None else None
+    found = []
+    for name in _named(results):
+        path = home / name
+        known = results.provenance.checksums.get(name)
+        if known is None and inside is None:
+            raise SpecError(
+                f"the results do not say what was in {name}, since an older redtail wrote them; "
+                "name the folder of the experiment's file with --experiment FOLDER"
+            )
+        if known is None and not is_within(path, inside):
+            raise SpecError(
+                f"{path}: is not in {inside}, and the results do not say what was in it; accepted: "
+                "a file in this folder, or --inputs FOLDER with the folder that all files are in"
+            )
+        if not path.is_file():
+            raise SpecError(
+                f"{path}: there is no such file, but the experiment names {name}; say with "
+                "--experiment FOLDER where the experiment's file is"
+            )
+        if known is not None and _checksums(path) != known:
+            raise SpecError(_CHANGED.format(path, ""))
+        found.append((name, path))
+    return found
+
+
+_CHANGED = (
+    "the results are not of the files that the experiment names now: {}{}; bring them back as they "
+    "were, or give the experiment's command again"
+)
+
+
+def _checksums(source: bytes | Path) -> dict[str, Any]:
+    if isinstance(source, bytes):
+        return checksums(source)
+    try:
+        return digest(source)
+    except OSError as error:
+        raise StoreError(f"{source}: cannot be read: {error.strerror or error}") from error
 
 
 def _file_name(results: Results) -> str:
+    """Return the name of the experiment's file in the archive."""
     given = results.provenance.file
-    return results.provenance.name if given is None else PurePosixPath(Path(given).as_posix()).name
+    name = "" if given is None else PurePosixPath(Path(given).as_posix()).name
+    form = "json" if name.endswith(".json") else "toml"
+    if is_file_name(name) and form == results.provenance.form:
+        return name
+    return results.provenance.name
 
 
 def _home(results: Results) -> str:
@@ -302,38 +342,53 @@ def _named(results: Results) -> list[str]:
     return found
 
 
-def _layout(results: Results, base: Path) -> list[tuple[str, Path]]:
-    """Return for each file that the experiment names its entry and its path; errors as `pack`."""
-    home = _home(results)
-    found = []
-    for name in _named(results):
-        path = base / name
-        if not path.is_file():
-            raise SpecError(
-                f"{path}: there is no such file, but the experiment names {name}; say with "
-                "--experiment FOLDER where the experiment's file is"
-            )
-        found.append((posixpath.normpath(posixpath.join(home, name)), path))
-    return found
-
-
-def _refuse_changed(results: Results, base: Path, sources: Sequence[Path]) -> None:
+def _refuse_changed(results: Results, experiment: str, sources: Mapping[str, bytes | Path]) -> None:
     """Refuse files that are not as they were in the runs, as far as this can be known.
 
     The key of a run has them in it. It cannot be found again when another version of the code has
-    made the runs. Classes that the archive could not have are refused as well. No code is executed.
+    made the runs. Classes that the archive could not have are refused as well. No code is executed,
+    and no file is read that is not packed.
+
+    Args:
+        results: the results.
+        experiment: the entry of the experiment's file.
+        sources: the entries of the files that are read.
+
+    Raises:
+        SpecError: a file is another one, or the experiment cannot be packed.
     """
     if results.made_by != backends.find(results.backend).identity():
         return
     given = (results.provenance.text or "", *results.provenance.sets)
-    if not sources and not any("plugin" in text for text in given):
+    if len(sources) == 1 and not any("plugin" in text for text in given):
         return
-    plan = _engine.plan(
-        results.provenance.text or "",
-        file=str(base / _file_name(results)) if results.provenance.form == "toml" else None,
-        sets=results.provenance.sets,
-        format=results.provenance.form,
-    )
+    with TemporaryDirectory(prefix="redtail-") as temporary:
+        root = Path(temporary)
+        for name, source in sources.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(source, bytes):
+                path.write_bytes(source)
+            else:
+                shutil.copyfile(source, path)
+        try:
+            plan = _engine.plan(
+                results.provenance.text or "",
+                file=str(root / experiment),
+                sets=results.provenance.sets,
+                format=results.provenance.form,
+                confined=root,
+            )
+        except SpecError as error:
+            text = str(error)
+            for place in (root.resolve(), root):
+                text = text.replace(f"{place}{os.sep}", "")
+            raise SpecError(f"the experiment cannot be packed: {text}") from None
+        _refuse_others(results, plan, [path for path in sources.values() if isinstance(path, Path)])
+
+
+def _refuse_others(results: Results, plan: Plan, sources: Sequence[Path]) -> None:
+    """Refuse a plan whose runs are not those of the results; errors as for `_refuse_changed`."""
     for code in plan.code:
         if not code.inputs and not code.files:
             raise SpecError(
@@ -362,39 +417,47 @@ def _refuse_changed(results: Results, base: Path, sources: Sequence[Path]) -> No
                 for name in sorted(was.keys() | now.keys())
                 if was.get(name) != now.get(name)
             )
-            raise SpecError(
-                "the results are not of the files that the experiment names now: "
-                f"{listed}{others}; "
-                "bring them back as they were, or give the experiment's command again"
+            raise SpecError(_CHANGED.format(listed, others))
+
+
+def _results_files(results: Results) -> Iterator[Path]:
+    """Yield the files of the results and of their runs.
+
+    Raises:
+        StoreError: one is a link, or no file.
+    """
+    folder = results.folder
+    names = [name for name in _PACKED if os.path.lexists(folder / name)]
+    found = [folder / name for name in names]
+    keys = {key for case in results.cases for key in keys_of(case.runs).values()}
+    inner = [*sorted(keys), "figures", SEGMENTS]
+    for path in (folder / name for name in inner):
+        if path.is_symlink():
+            raise StoreError(f"{path}: is a link, which is not packed; put a folder in its place")
+        if path.is_dir():
+            found += sorted(
+                each for each in path.rglob("*") if each.is_symlink() or not each.is_dir()
             )
-
-
-def _results_files(folder: Path) -> Iterator[Path]:
-    """Yield the files of the results and of their runs."""
-    index = json.loads((folder / "results.json").read_bytes())
-    wanted = {key for case in index["cases"] for key in case["runs"].values()}
-    for path in sorted(folder.iterdir()):
-        if path.is_file() and not _LEFT_OUT.fullmatch(path.name):
-            yield path
-        elif path.is_dir() and not path.is_symlink():
-            run = RUN_NAME.fullmatch(path.name) is not None
-            if (run and path.name in wanted) or path.name in ("figures", SEGMENTS):
-                yield from (each for each in sorted(path.rglob("*")) if each.is_file())
-            assert path.name != FAILED or not run
+    for path in found:
+        if not is_plain(path):
+            raise StoreError(
+                f"{path}: is a link or no file, which is not packed; put a file in its place"
+            )
+        yield path
 
 
 def _readme(results: Results, home: str) -> str:
-    archive = f"{results.folder.name}.zip"
-    sets = "".join(f" --set '{each}'" for each in results.provenance.sets)
-    backend = "" if results.backend == "sim" else f" --backend {results.backend}"
+    archive = shlex.quote(f"{results.folder.name}.zip")
+    sets = "".join(f" --set {shlex.quote(each)}" for each in results.provenance.sets)
+    backend = "" if results.backend == "sim" else f" --backend {shlex.quote(results.backend)}"
     used = ", ".join(f"{name} {version}" for name, version in results.provenance.packages.items())
     packages = f"The classes of the experiment import installed packages: {used}.\n" if used else ""
     repeat = (
-        f"    redtail run {home}/{_file_name(results)}{sets}{backend}\n"
+        f"    redtail run {shlex.quote(f'{home}/{_file_name(results)}')}{sets}{backend}\n"
         if results.provenance.form == "toml"
         else f"The experiment was made in Python; `{home}/{_file_name(results)}` has it as JSON.\n"
     )
-    return (
+    return escape.text(
         f"Results of redtail {results.provenance.version}, and all it takes to repeat them.\n\n"
         "To repeat every run and see whether the bytes agree:\n\n"
         f"    redtail run {archive} --verify\n\n"
@@ -407,107 +470,115 @@ def _readme(results: Results, home: str) -> str:
     )
 
 
-def _write(archive: Path, entries: dict[str, bytes]) -> None:
-    with explain_write_errors(archive):
-        aside = temporary_path(archive.absolute().parent, archive.name)
+def _write(
+    target: Path, sources: Mapping[str, bytes | Path], files: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Write the archive, in the place of an older one.
+
+    Args:
+        target: where to.
+        sources: the content of each entry, or the file with it.
+        files: the checksums of the entries but for the index.
+
+    Raises:
+        StoreError: it cannot be written, or would not be read again; a file has changed.
+    """
+    with explain_write_errors(target):
+        aside = temporary_path(target.absolute().parent, target.name)
         try:
             with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as file:
-                for name, data in sorted(entries.items()):
+                for name, source in sorted(sources.items()):
                     about = zipfile.ZipInfo(name)
                     about.compress_type = zipfile.ZIP_DEFLATED
                     about.external_attr = 0o644 << 16
-                    file.writestr(about, data)
-            os.replace(aside, archive)
+                    if isinstance(source, bytes):
+                        file.writestr(about, source)
+                    elif _copied(source, file, about, files[name]) != files[name]:
+                        raise StoreError(f"{source}: was changed while it was packed")
+            try:
+                archive.check_sizes(files, aside.stat().st_size)
+            except ValueError as error:
+                raise StoreError(f"{target}: cannot be written as an archive: {error}") from None
+            os.replace(aside, target)
         except BaseException:
             aside.unlink(missing_ok=True)
             raise
 
 
+def _copied(
+    source: Path, file: zipfile.ZipFile, about: zipfile.ZipInfo, expected: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Copy a file into an entry; returns the checksums of what was copied."""
+    about.file_size = expected["bytes"]
+    whole = hashlib.sha256()
+    size = 0
+    with source.open("rb") as data, file.open(about, "w") as entry:
+        while chunk := data.read(_CHUNK):
+            whole.update(chunk)
+            size += len(chunk)
+            if size > expected["bytes"]:
+                break
+            entry.write(chunk)
+    return {"bytes": size, "sha256": whole.hexdigest()}
+
+
 def _plan_of(
-    file: Path, sets: Sequence[str], allowed: Sequence[Any], empty: Path, archive: Path
+    root: Path, index: Mapping[str, Any], allowed: Sequence[Any], nowhere: Path, given: Path
 ) -> Plan:
     """Check the experiment of an archive; its own folder is none whose code may be executed."""
-    nowhere = empty / "no-code"
     nowhere.mkdir()
+    file = root / index["experiment"]
     form = "json" if file.suffix == ".json" else "toml"
-    root = f"{empty / 'archive'}{os.sep}"
+    try:
+        text = file.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise SpecError(
+            f"{index['experiment']}: is not a text file in UTF-8 (byte {error.start})"
+        ) from None
 
     def made(*, load: bool) -> Plan:
         return _engine.plan(
-            file.read_text(encoding="utf-8"),
+            text,
             file=str(file),
-            sets=sets,
+            sets=index["set"],
             format=form,
             load=load,
             refuse=load,
             allow_code=tuple(allowed),
             within=nowhere,
+            confined=root,
         )
 
-    try:
-        plan = made(load=False)
-        refused = [
-            shown
-            for code in plan.code
+    plan = made(load=False)
+    refused = [code for code in plan.code if code.needs is not None]
+    if refused:
+        shown = dict.fromkeys(each for code in refused for each in (code.shown, *code.imported))
+        # Code of the archive is allowed by its path, code beside it by its own.
+        needs = {
+            str(given if is_within(code.needs, root) else code.needs): None
+            for code in refused
             if code.needs is not None
-            for shown in (code.shown, *code.imported)
-        ]
-        if refused:
-            listed = ", ".join(dict.fromkeys(refused)).replace(root, "")
-            raise SpecError(
-                f"repeating it executes code of the archive: {listed}; look at it, and allow it "
-                f"with --allow-code {archive}"
-            )
-        return made(load=True)
-    except RedtailError as error:
-        raise SpecError(f"{archive}: {str(error).replace(root, '')}") from error
+        }
+        options = " ".join(f"--allow-code {shlex.quote(path)}" for path in needs)
+        whose = "code of the archive" if list(needs) == [str(given)] else "code"
+        raise SpecError(
+            f"repeating it executes {whose}: {', '.join(shown)}; look at it, and allow it with "
+            f"{options}"
+        )
+    return made(load=True)
 
 
-def _compared(old: Results, new: Results, index: dict[str, Any]) -> Verified:
-    """Return how results agree with those of the archive."""
-    tables = {}
-    before, after = (
-        json.loads((each.folder / "results.json").read_bytes())["files"] for each in (old, new)
-    )
-    for name, expected in before.items():
-        tables[name] = after.get(name) == expected
-    differing: dict[str, tuple[str, ...]] = {}
-    numbers = []
-    if [case.labels for case in old.cases] != [case.labels for case in new.cases]:
-        numbers.append("the cases are others")
-    for one, two in zip(old.cases, new.cases, strict=False):
-        for number in sorted(one.runs.keys() | two.runs.keys()):
-            title = f"{one.title or 'the case'}, replication {number}"
-            if number in one.runs and number in two.runs:
-                files, metrics = _differences(one.runs[number], two.runs[number])
-                if files:
-                    differing[title] = files
-                numbers += [f"{title}: {each}" for each in metrics]
-            else:
-                which = "archive" if number in one.runs else "repetition"
-                numbers.append(f"{title}: is only in the {which}")
+def _why(index: Mapping[str, Any], again: Results) -> list[str]:
+    """Return what of the versions is other than when the results were made."""
     why = []
-    if new.made_by != index["code_version"]:
-        why.append(f"made by the code {index['code_version']}, and this is {new.made_by}")
+    if again.made_by != index["code_version"]:
+        why.append(f"made by the code {index['code_version']}, and this is {again.made_by}")
     for name, version in packages().items():
-        was = index.get("packages", {}).get(name)
+        was = index["packages"].get(name)
         if was != version:
             why.append(f"written by {name} {was}, and this is {version}")
-    for name, version in new.provenance.packages.items():
-        was = index.get("code_packages", {}).get(name)
+    for name, version in again.provenance.packages.items():
+        was = index["code_packages"].get(name)
         if was != version:
             why.append(f"the experiment's classes used {name} {was}, and this is {version}")
-    return Verified(new.run_count, tables, differing, tuple(numbers), tuple(why))
-
-
-def _differences(one: StoredRun, two: StoredRun) -> tuple[tuple[str, ...], list[str]]:
-    """Return the files of two runs that differ, and the metrics that do, in words."""
-    first, second = (run.manifest.get("files", {}) for run in (one, two))
-    names = sorted(first.keys() | second.keys())
-    files = tuple(name for name in names if first.get(name) != second.get(name))
-    metrics = []
-    for name in sorted(one.metrics.keys() | two.metrics.keys()):
-        was, now = one.metrics.get(name), two.metrics.get(name)
-        if was != now:
-            metrics.append(f"{name} was {was}, and is {now}")
-    return files, metrics
+    return why

@@ -6,5 +6,9 @@
     recordings  recordings with seeded damage: each is refused with a message, or tells what a
                 line can have, in memory and time bounded by the file
     identities  runs of every queue, preset and kind of traffic, whose figures must agree
+    schema      random experiments of the whole schema: refused by a key, or run with figures,
+                captured packets, threads and a second run that agree
     kills       campaigns that are killed at random moments and finished: as if never killed
+    validate    the same of `redtail validate`
+    watch       the same of `redtail runs watch`, beside a campaign
 """

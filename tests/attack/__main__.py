@@ -19,13 +19,24 @@ import sys
 import time
 from pathlib import Path
 
-from attack import identities, kills, mutate, recordings
+from attack import identities, kills, mutate, recordings, schema
 from attack.inputs import ROOT, copy_data
 
 FOLDER = ROOT / "target" / "attack"
-PARTS = ("mutate", "recordings", "identities", "kills")
+PARTS = ("mutate", "recordings", "identities", "schema", "kills", "validate", "watch")
 # Cases of each part in a round.
-ROUND = {"mutate": 300, "recordings": 1000, "identities": 100, "kills": 1}
+ROUND = {
+    "mutate": 300,
+    "recordings": 1000,
+    "identities": 100,
+    "schema": 200,
+    "kills": 1,
+    "validate": 1,
+    "watch": 1,
+}
+
+# Of so many experiments of the schema one is also run on one thread and on two.
+_THREADS_EVERY = 50
 
 # Far more than a check or a limited run takes, on a machine that is busy too.
 _SECONDS = 120.0
@@ -96,12 +107,14 @@ class Attack:
         self.faults: list[str] = []
         if self.state.exists():
             kept = json.loads(self.state.read_text())
-            self.done, self.ends = {**self.done, **kept["done"]}, kept["ends"]
+            self.done |= kept["done"]
+            self.ends = kept["ends"]
             # What somebody has taken away is dealt with.
             self.faults = [each for each in kept["faults"] if (folder / "found" / each).exists()]
         self.worker = Worker()
         self.estimator = Worker("attack.estimating")
         self._expected: dict[str, bytes] | None = None
+        self._validation: kills.Validation | None = None
         copy_data(folder / "work")
 
     def one(self, part: str) -> None:
@@ -149,12 +162,23 @@ class Attack:
             name = f"identities-{queue}-{self.seed}-{number}.toml"
             self.keep(name, text.encode(), "\n".join(wrong))
 
+    def schema(self, number: int) -> None:
+        """Draw an experiment, run it, and look at its figures and packets."""
+        text, wrong, valid = schema.experiment(self.seed, number)
+        end = "valid" if valid else "never valid"
+        self.ends[end] = self.ends.get(end, 0) + 1
+        if valid:
+            try:
+                wrong += schema.wrong(text, threads=number % _THREADS_EVERY == 0)
+            except Exception as error:
+                wrong.append(f"{type(error).__name__}: {error}")
+        if wrong:
+            self.keep(f"schema-{self.seed}-{number}.toml", text.encode(), "\n".join(wrong))
+
     def kills(self, number: int) -> None:
         """Kill a campaign some times."""
-        if self._expected is None:
-            self._expected = kills.undisturbed(self.folder / "undisturbed", _REPLICATIONS)
         folder = self.folder / "killed"
-        wrong = kills.wrong(self.seed, number, folder, self._expected, _REPLICATIONS)
+        wrong = kills.wrong(self.seed, number, folder, self.expected, _REPLICATIONS)
         if wrong:
             self.keep(f"kills-{self.seed}-{number}.txt", b"", "\n".join(wrong))
 
@@ -162,6 +186,27 @@ class Attack:
         """End the processes."""
         self.worker.close()
         self.estimator.close()
+
+    def validate(self, number: int) -> None:
+        """End a validation some times."""
+        if self._validation is None:
+            self._validation = kills.Validation(self.folder / "validation", kills.backends())
+        if wrong := self._validation.wrong(self.seed, number):
+            self.keep(f"validate-{self.seed}-{number}.txt", b"", "\n".join(wrong))
+
+    def watch(self, number: int) -> None:
+        """End a campaign and what watches it."""
+        folder = self.folder / "watched"
+        wrong = kills.watch_wrong(self.seed, number, folder, self.expected, _REPLICATIONS)
+        if wrong:
+            self.keep(f"watch-{self.seed}-{number}.txt", b"", "\n".join(wrong))
+
+    @property
+    def expected(self) -> dict[str, bytes]:
+        """What a campaign leaves that nobody kills."""
+        if self._expected is None:
+            self._expected = kills.undisturbed(self.folder / "undisturbed", _REPLICATIONS)
+        return self._expected
 
     def keep(self, name: str, data: bytes, fault: str) -> None:
         """Keep an input with what went wrong."""
@@ -180,7 +225,9 @@ class Attack:
         return (
             f"seed {self.seed}: {self.done['mutate']} files, {self.done['recordings']} recordings "
             f"({ends}), "
-            f"{self.done['identities']} runs, {self.done['kills']} killed campaigns; "
+            f"{self.done['identities']} runs, {self.done['schema']} drawn experiments, "
+            f"{self.done['kills']} killed campaigns, {self.done['validate']} validations, "
+            f"{self.done['watch']} watched campaigns; "
             f"{len(self.faults)} faults"
         )
 
@@ -194,13 +241,19 @@ def repeat(path: Path) -> int:
         worker.close()
         print(answer.get("fault") or answer["end"])
         return "fault" in answer
-    if part == "identities":
+    if part == "schema":
+        wrong = schema.wrong(path.read_text(), threads=True)
+    elif part == "identities":
         queue = path.stem.removeprefix("identities-").rsplit("-", 2)[0]
         wrong = identities.wrong(queue, path.read_text())
     else:
         seed, number = map(int, path.stem.split("-")[1:])
-        expected = kills.undisturbed(FOLDER / "undisturbed", _REPLICATIONS)
-        wrong = kills.wrong(seed, number, FOLDER / "killed", expected, _REPLICATIONS)
+        if part == "validate":
+            wrong = kills.Validation(FOLDER / "validation", kills.backends()).wrong(seed, number)
+        else:
+            expected = kills.undisturbed(FOLDER / "undisturbed", _REPLICATIONS)
+            made = kills.wrong if part == "kills" else kills.watch_wrong
+            wrong = made(seed, number, FOLDER / "again", expected, _REPLICATIONS)
     print("\n".join(wrong) or "nothing is wrong")
     return bool(wrong)
 

@@ -1,4 +1,8 @@
-//! What the command and the agent in a virtual machine tell each other.
+//! What the command and the process that makes a run tell each other: an agent in a virtual machine, or one in
+//! namespaces of this computer.
+//!
+//! A reply comes from where programs of users, or a whole guest, have run. So it is data: a message of these types,
+//! whole, whose tables agree with themselves ([`RunResult::inconsistency`]), or it is refused.
 
 use redtail_core::{Span, Time};
 use redtail_network::result::RunResult;
@@ -55,11 +59,53 @@ pub enum Reply {
         result: Box<RunResult>,
         /// Why it must not be used; `None` if it is valid.
         invalid: Option<String>,
+        /// The exit code of the user's program; `None` without one, or if the run ended first.
+        code: Option<i32>,
     },
     /// All programs were run; what each has printed.
     Printed(Vec<Printed>),
-    /// It failed, for this reason.
-    Failed(String),
+    /// It failed.
+    Failed {
+        /// Where.
+        at: Failure,
+        /// For this reason.
+        reason: String,
+    },
+}
+
+/// What a run failed at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Failure {
+    /// A step that the kernel refused.
+    Kernel,
+    /// The experiment, or a file that it names.
+    Experiment,
+    /// A queue of the user.
+    Queue,
+    /// The engine.
+    Engine,
+}
+
+impl Failure {
+    /// All of them, with their names.
+    pub const ALL: [(Self, &str); 4] = [
+        (Self::Kernel, "kernel"),
+        (Self::Experiment, "experiment"),
+        (Self::Queue, "queue"),
+        (Self::Engine, "engine"),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        let found = Self::ALL.iter().find(|(each, _)| *each == self);
+        found.expect("all are in the list").1
+    }
+
+    /// The one of this name.
+    pub fn of(name: &str) -> Option<Self> {
+        let found = Self::ALL.iter().find(|(_, each)| *each == name);
+        found.map(|&(each, _)| each)
+    }
 }
 
 impl From<&TraceTable> for Table {
@@ -118,12 +164,30 @@ pub fn to_bytes<T: Serialize>(message: &T) -> Vec<u8> {
     postcard::to_stdvec(message).expect("these types can be written")
 }
 
-/// The message in these bytes.
+/// The message in these bytes. It takes no more memory than some times their number.
 ///
 /// # Errors
-/// When they are none.
+/// When they are none, or more than one.
 pub fn from_bytes<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T, postcard::Error> {
-    postcard::from_bytes(bytes)
+    match postcard::take_from_bytes(bytes)? {
+        (message, []) => Ok(message),
+        _ => Err(postcard::Error::DeserializeBadEncoding),
+    }
+}
+
+/// The reply in these bytes.
+///
+/// # Errors
+/// When they are none, or the tables of its result do not agree with themselves.
+pub fn reply_from_bytes(bytes: &[u8]) -> Result<Reply, String> {
+    let reply = from_bytes(bytes).map_err(|error| error.to_string())?;
+    match &reply {
+        Reply::Ran { result, .. } => match result.inconsistency() {
+            Some(why) => Err(why),
+            None => Ok(reply),
+        },
+        _ => Ok(reply),
+    }
 }
 
 #[cfg(test)]
@@ -168,6 +232,7 @@ mod tests {
         let reply = Reply::Ran {
             result: Box::new(result),
             invalid: None,
+            code: None,
         };
         let Ok(Reply::Ran { result, .. }) = from_bytes(&to_bytes(&reply)) else {
             panic!("it is a result");

@@ -20,7 +20,7 @@ use redtail_network::report::full_name;
 use redtail_spec::Scenario;
 use redtail_traffic::{Traces, table::TraceTable};
 
-use crate::exchange::{self, Asked, Printed, Reply, Request};
+use crate::exchange::{self, Asked, Failure, Printed, Reply, Request};
 use crate::run::{RunError, RunOptions, run};
 use crate::spaces::about;
 use crate::sys::first_process::{
@@ -84,7 +84,10 @@ fn serve() -> io::Result<()> {
         Asked::Programs(programs) => run_programs(&programs),
     }) {
         Ok(reply) => reply,
-        Err(error) => Reply::Failed(error.to_string()),
+        Err(error) => Reply::Failed {
+            at: Failure::Kernel,
+            reason: error.to_string(),
+        },
     };
     let bytes = exchange::to_bytes(&reply);
     ports.write_all(CONSOLE, format!("{REPLY}{}\n", bytes.len()).as_bytes());
@@ -123,7 +126,11 @@ fn answer(request: &Request) -> io::Result<Reply> {
                     )
                 })
             });
-            Ok(Reply::Ran { result, invalid })
+            Ok(Reply::Ran {
+                result,
+                invalid,
+                code: None,
+            })
         }
         Err(RunError::Refused(error)) => Err(error),
         Err(error) => Err(io::Error::other(error.to_string())),

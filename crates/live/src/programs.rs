@@ -3,8 +3,8 @@
 //! They run in the namespaces of the last group: one program as its user, others as its servers.
 //! The run ends when the first one does.
 
-use std::fs::{self, File};
-use std::io::{self, IsTerminal, Write};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
@@ -20,12 +20,16 @@ use crate::addresses::{self, Side};
 use crate::meter::Reading;
 use crate::outside::{self, Outside};
 use crate::spaces::{Space, about};
+use crate::sys::mounts;
 
 /// How long programs get to end after they were asked to.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Time between two looks at whether a program has ended.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// Bytes of a server's log in which its last line is looked for.
+const LOG_END: u64 = 4096;
 
 /// How the state of the links is shown while the programs run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +52,8 @@ pub struct Programs {
     pub servers: Vec<String>,
     /// The folder for what the servers print; without one they print on standard error.
     pub logs: Option<PathBuf>,
+    /// The folders to which the programs may write; `None` for all files that the user may write.
+    pub files: Option<Vec<PathBuf>>,
     /// What connects the command to the world outside of the run.
     pub outside: Option<outside::Program>,
     /// How the state of the links is shown.
@@ -72,10 +78,27 @@ struct Server {
     told: bool,
 }
 
+/// What a server prints.
+#[derive(Debug)]
+struct Log {
+    path: PathBuf,
+    file: File,
+}
+
+impl Log {
+    /// Makes that of the server of this number, counted from 1.
+    fn make(folder: &Path, number: usize) -> io::Result<Self> {
+        let path = folder.join(format!("server-{number}.log"));
+        match File::create(&path) {
+            Ok(file) => Ok(Self { path, file }),
+            Err(error) => Err(about(error, &path.display().to_string())),
+        }
+    }
+}
+
 impl Server {
-    /// Starts the server of this number, counted from 1.
-    fn start(line: &str, number: usize, logs: Option<&Path>, ends: Ends) -> io::Result<Self> {
-        let log = logs.map(|folder| folder.join(format!("server-{number}.log")));
+    /// Starts a server that prints to this file, if there is one.
+    fn start(line: &str, log: Option<Log>, ends: Ends) -> io::Result<Self> {
         let mut command = Command::new("sh");
         // In a group of its own, so that all that it starts can be ended.
         command
@@ -83,10 +106,9 @@ impl Server {
             .stdin(Stdio::null())
             .process_group(0);
         match &log {
-            Some(path) => {
-                let file = File::create(path);
-                let file = file.map_err(|error| about(error, &path.display().to_string()))?;
-                command.stderr(file.try_clone()?).stdout(file);
+            Some(log) => {
+                command.stderr(log.file.try_clone()?);
+                command.stdout(log.file.try_clone()?);
             }
             None => {
                 command.stdout(io::stderr().as_fd().try_clone_to_owned()?);
@@ -96,7 +118,7 @@ impl Server {
         let child = command.spawn().map_err(|error| about(error, line))?;
         Ok(Self {
             line: line.to_owned(),
-            log,
+            log: log.map(|log| log.path),
             child,
             told: false,
         })
@@ -112,7 +134,7 @@ impl Server {
         let failed = !status.success();
         failed.then(|| match &self.log {
             Some(log) => {
-                let text = fs::read(log).unwrap_or_default();
+                let text = end_of(log).unwrap_or_default();
                 let text = String::from_utf8_lossy(&text);
                 let said = text.trim().lines().last().unwrap_or("it printed nothing");
                 format!(
@@ -152,7 +174,8 @@ impl Ends {
 
 impl Programs {
     /// Starts the programs in the namespaces of `group`. The calling thread is in one of them
-    /// afterwards, and has a mount namespace of its own if there is a connection to the outside.
+    /// afterwards, and has a mount namespace of its own if there is a connection to the outside or files
+    /// may not be written.
     ///
     /// # Errors
     /// When a program cannot be started; its name is told.
@@ -164,9 +187,17 @@ impl Programs {
     ) -> io::Result<Running> {
         let ends = Ends::of(group);
         let mut servers = Vec::new();
+        let logs = (1..=self.servers.len()).map(|number| match &self.logs {
+            Some(folder) => Log::make(folder, number).map(Some),
+            None => Ok(None),
+        });
+        let logs = logs.collect::<io::Result<Vec<_>>>()?;
+        if let Some(writable) = &self.files {
+            mounts::read_only_except(writable)?;
+        }
         spaces[Side::Sending as usize].namespace.enter()?;
-        for (number, line) in (1..).zip(&self.servers) {
-            servers.push(Server::start(line, number, self.logs.as_deref(), ends)?);
+        for (line, log) in self.servers.iter().zip(logs) {
+            servers.push(Server::start(line, log, ends)?);
         }
         spaces[Side::Receiving as usize].namespace.enter()?;
         let (program, arguments) = self.command.split_first().expect("there is a command");
@@ -234,6 +265,16 @@ impl Running {
             let _ = writeln!(io::stderr(), "warning: {failure}");
         }
     }
+}
+
+/// The last bytes of a log, which may be long.
+fn end_of(log: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(log)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LOG_END)))?;
+    let mut end = Vec::new();
+    file.take(LOG_END).read_to_end(&mut end)?;
+    Ok(end)
 }
 
 /// Ends programs that have process groups of their own.

@@ -11,6 +11,18 @@ pub enum Column<'a> {
     U64(&'a [u64]),
 }
 
+impl Column<'_> {
+    /// The number of its values.
+    #[allow(clippy::len_without_is_empty)] // nobody asks for it
+    pub fn len(&self) -> usize {
+        match self {
+            Self::F64(values) => values.len(),
+            Self::U32(values) => values.len(),
+            Self::U64(values) => values.len(),
+        }
+    }
+}
+
 impl<'a> From<&'a Vec<f64>> for Column<'a> {
     fn from(values: &'a Vec<f64>) -> Self {
         Self::F64(values)
@@ -248,9 +260,107 @@ pub struct RunResult {
 }
 
 impl RunResult {
+    /// How the parts of the result contradict each other; `None` if they do not. No run makes such a result:
+    /// it is one that was sent by somebody else.
+    pub fn inconsistency(&self) -> Option<String> {
+        let (links, groups) = (self.links.len(), self.groups.len());
+        let distributions = self.histograms.names.len();
+        if self.consecutive_losses.len() != links {
+            return Some(format!(
+                "it has loss events of {} links, and names {links}",
+                self.consecutive_losses.len()
+            ));
+        }
+        let tables = [
+            self.queue_series.as_ref().map(QueueSeries::columns),
+            self.flow_series.as_ref().map(FlowSeries::columns),
+            self.group_series.as_ref().map(GroupSeries::columns),
+            self.flows.as_ref().map(FlowRows::columns),
+            Some(self.transfers.columns()),
+            Some(self.response_times.columns()),
+            Some(self.histograms.rows.columns()),
+        ];
+        for columns in tables.iter().flatten() {
+            let rows = columns.first().map_or(0, |(_, column)| column.len());
+            for (name, column) in columns {
+                if column.len() != rows {
+                    return Some(format!(
+                        "a table has {rows} rows, and {} values of {name}",
+                        column.len()
+                    ));
+                }
+                let known = match *name {
+                    "link" => links,
+                    "group" => groups,
+                    "distribution" => distributions,
+                    _ => continue,
+                };
+                if let Column::U32(codes) = column
+                    && let Some(code) = codes.iter().find(|&&code| code as usize >= known)
+                {
+                    return Some(format!("a table has {name} {code}, and there are {known}"));
+                }
+            }
+        }
+        None
+    }
+
     /// The metric called `name`.
     pub fn metric(&self, name: &str) -> Option<f64> {
         let found = self.metrics.iter().find(|(metric, _)| metric == name);
         found.map(|&(_, value)| value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result() -> RunResult {
+        RunResult {
+            links: vec!["bottleneck".to_owned()],
+            groups: vec!["ftp".to_owned()],
+            consecutive_losses: vec![vec![1]],
+            group_series: Some(GroupSeries {
+                time_s: vec![0.0, 1.0],
+                group: vec![0, 0],
+                goodput_bps: vec![f64::NAN, 1e6],
+            }),
+            ..RunResult::default()
+        }
+    }
+
+    #[test]
+    fn a_result_that_agrees_with_itself_is_taken() {
+        assert_eq!(result().inconsistency(), None);
+        assert_eq!(RunResult::default().inconsistency(), None);
+    }
+
+    #[test]
+    fn columns_of_other_lengths_are_found() {
+        let mut forged = result();
+        forged
+            .group_series
+            .as_mut()
+            .expect("there is one")
+            .time_s
+            .pop();
+        let why = forged.inconsistency().expect("it is forged");
+        assert_eq!(why, "a table has 1 rows, and 2 values of group");
+    }
+
+    #[test]
+    fn codes_without_a_name_are_found() {
+        let mut forged = result();
+        forged.group_series.as_mut().expect("there is one").group[1] = 7;
+        let why = forged.inconsistency().expect("it is forged");
+        assert_eq!(why, "a table has group 7, and there are 1");
+    }
+
+    #[test]
+    fn losses_of_a_link_without_a_name_are_found() {
+        let mut forged = result();
+        forged.consecutive_losses.push(Vec::new());
+        assert!(forged.inconsistency().is_some());
     }
 }

@@ -905,7 +905,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(live::live_queue_refusals, module)?)?;
         module.add_function(wrap_pyfunction!(live::live_run, module)?)?;
         module.add_function(wrap_pyfunction!(live::guest_request, module)?)?;
-        module.add_function(wrap_pyfunction!(live::guest_reply, module)?)?;
+        module.add_function(wrap_pyfunction!(live::run_reply, module)?)?;
+        module.add_function(wrap_pyfunction!(live::failed_reply, module)?)?;
+        module.add_function(wrap_pyfunction!(live::live_hide, module)?)?;
         module.add_function(wrap_pyfunction!(live::live_version, module)?)?;
         module.add_function(wrap_pyfunction!(live::tc_table, module)?)?;
         module.add_function(wrap_pyfunction!(live::tc_queue, module)?)?;

@@ -8,13 +8,14 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use redtail_core::{Bytes, Rate};
-use redtail_live::exchange::{self, Asked, Reply, Request, Table};
+use redtail_live::exchange::{self, Asked, Failure, Reply, Request, Table};
 use redtail_live::outside::Program;
 use redtail_live::programs::{Programs, Show};
 use redtail_live::tc::{self, Place, Qdisc};
 use redtail_live::{LiveResult, RunError, RunOptions, kernel, kernel_queue};
 use redtail_qdisc::LinkFacts;
 use redtail_spec::Scenario;
+use serde::Serialize;
 use serde_json::json;
 
 use crate::{
@@ -93,13 +94,17 @@ pub fn guest_request(
         tables: sent.collect(),
     };
     require_tables(&parsed, &trace::traces(Some(given)))?;
-    Ok(PyBytes::new(py, &exchange::to_bytes(&Asked::Run(request))).unbind())
+    Ok(bytes(py, &Asked::Run(request)))
 }
 
 /// What the agent in a virtual machine is asked for: to run programs, each a list of its name and its arguments.
 #[pyfunction]
 pub fn guest_programs(py: Python<'_>, programs: Vec<Vec<String>>) -> Py<PyBytes> {
-    PyBytes::new(py, &exchange::to_bytes(&Asked::Programs(programs))).unbind()
+    bytes(py, &Asked::Programs(programs))
+}
+
+fn bytes<T: Serialize>(py: Python<'_>, message: &T) -> Py<PyBytes> {
+    PyBytes::new(py, &exchange::to_bytes(message)).unbind()
 }
 
 /// The exit code of each program, `None` if a signal has ended it, and what it has printed to standard output and
@@ -109,30 +114,64 @@ pub fn guest_programs(py: Python<'_>, programs: Vec<Vec<String>>) -> Py<PyBytes>
 /// `ValueError` when these bytes are no such answer, `OSError` when a program could not be started there.
 #[pyfunction]
 pub fn guest_printed(reply: &[u8]) -> PyResult<Vec<(Option<i32>, String, String)>> {
-    match exchange::from_bytes(reply) {
+    match exchange::reply_from_bytes(reply) {
         Ok(Reply::Printed(printed)) => Ok(printed
             .into_iter()
             .map(|each| (each.code, each.output, each.errors))
             .collect()),
-        Ok(Reply::Failed(reason)) => Err(PyOSError::new_err(reason)),
+        Ok(Reply::Failed { reason, .. }) => Err(PyOSError::new_err(reason)),
         Ok(Reply::Ran { .. }) => Err(PyValueError::new_err("it is the result of a run")),
-        Err(error) => Err(PyValueError::new_err(error.to_string())),
+        Err(why) => Err(PyValueError::new_err(why)),
     }
 }
 
-/// The result in the answer of the agent in a virtual machine, and why it must not be used, if there
-/// is a reason.
+/// What a reply says of a run: the result, why it must not be used, if there is a reason, and the exit code of the
+/// user's program; or what it failed at (a name of [`Failure`]) and why.
+type Told = (
+    Option<(RunResult, Option<String>, Option<i32>)>,
+    Option<(&'static str, String)>,
+);
+
+/// What the answer of an agent says of a run: a pair of the result (with why it must not be used, if there is a
+/// reason, and the exit code of the user's program, if there is one) and of what it failed at (with the reason), of
+/// which one is `None`.
 ///
 /// # Errors
-/// `ValueError` when these bytes are no answer, `OSError` when the run failed there.
+/// `ValueError` when these bytes are no such answer.
 #[pyfunction]
-pub fn guest_reply(reply: &[u8]) -> PyResult<(RunResult, Option<String>)> {
-    match exchange::from_bytes(reply) {
-        Ok(Reply::Ran { result, invalid }) => Ok((RunResult(Arc::new(*result)), invalid)),
-        Ok(Reply::Failed(reason)) => Err(PyOSError::new_err(reason)),
+pub fn run_reply(reply: &[u8]) -> PyResult<Told> {
+    match exchange::reply_from_bytes(reply) {
+        Ok(Reply::Ran {
+            result,
+            invalid,
+            code,
+        }) => Ok((Some((RunResult(Arc::new(*result)), invalid, code)), None)),
+        Ok(Reply::Failed { at, reason }) => Ok((None, Some((at.name(), reason)))),
         Ok(Reply::Printed(_)) => Err(PyValueError::new_err("it is what programs have printed")),
-        Err(error) => Err(PyValueError::new_err(error.to_string())),
+        Err(why) => Err(PyValueError::new_err(why)),
     }
+}
+
+/// The answer of an agent whose run failed at `at` (a name of [`Failure`]) for a reason.
+///
+/// # Errors
+/// `ValueError` when there is no such name.
+#[pyfunction]
+pub fn failed_reply(py: Python<'_>, at: &str, reason: String) -> PyResult<Py<PyBytes>> {
+    let Some(at) = Failure::of(at) else {
+        return Err(PyValueError::new_err(format!("nothing fails at {at}")));
+    };
+    Ok(bytes(py, &Reply::Failed { at, reason }))
+}
+
+/// Hides the memory and the open files of this process, and of those that it forks, from programs of the user
+/// (`PR_SET_DUMPABLE` in prctl(2)).
+///
+/// # Errors
+/// `OSError` when the kernel refuses it.
+#[pyfunction]
+pub fn live_hide() -> PyResult<()> {
+    Ok(redtail_live::sys::namespace::hide_process()?)
 }
 
 /// The reasons why the kernel's own queues cannot stand at the links of a scenario: keys of the
@@ -152,8 +191,7 @@ pub fn live_queue_refusals(
 
 /// Runs one scenario in real time, in a process that [`live_enter`] has prepared, with programs of
 /// the user and captures if there are any (the first child after [`live_enter_processes`]), and with the
-/// kernel's own queues or redtail's. Returns the result, why
-/// it must not be used, if there is a reason, and with which code the program of the user ended.
+/// kernel's own queues or redtail's. Returns the reply, for [`run_reply`].
 ///
 /// # Errors
 /// `OSError` when the kernel refuses a step, `QueueFailed` when a queue of the user fails.
@@ -166,7 +204,7 @@ pub fn live_run(
     programs: Option<Given>,
     captures: Option<Vec<(String, PathBuf)>>,
     kernel_queues: bool,
-) -> PyResult<(RunResult, Option<String>, Option<i32>)> {
+) -> PyResult<Py<PyBytes>> {
     let scenario = Scenario::from_json(scenario).map_err(|error| spec_error(py, &error))?;
     let traces = trace::traces(traces);
     require_tables(&scenario, &traces)?;
@@ -191,7 +229,15 @@ pub fn live_run(
         }) => {
             let code =
                 status.and_then(|status| status.code().or_else(|| Some(128 + status.signal()?)));
-            Ok((RunResult(Arc::new(result)), invalid, code))
+            let result = Box::new(result);
+            Ok(bytes(
+                py,
+                &Reply::Ran {
+                    result,
+                    invalid,
+                    code,
+                },
+            ))
         }
         Err(RunError::Refused(error)) => Err(PyOSError::new_err(error.to_string())),
         Err(RunError::Plugin(failure)) => Err(queue_failed(py, &failure)),
@@ -207,6 +253,8 @@ pub struct Given {
     show: String,
     logs: Option<PathBuf>,
     outside: Option<String>,
+    read_only: bool,
+    writable: Vec<PathBuf>,
 }
 
 impl From<Given> for Programs {
@@ -222,6 +270,7 @@ impl From<Given> for Programs {
             logs: given.logs,
             outside: given.outside.as_deref().and_then(Program::of),
             show,
+            files: given.read_only.then_some(given.writable),
         }
     }
 }

@@ -20,7 +20,7 @@ from redtail import metrics as names
 from redtail.analysis.flows import tables_by_run
 from redtail.analysis.moved import identity
 from redtail.outcomes import TABLES
-from redtail.store.folders import read_parquet
+from redtail.store.folders import read_table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -132,14 +132,11 @@ def _run(
     if first.consecutive_losses != second.consecutive_losses:
         found.append("the counts of loss events differ")
     for name, (before, after) in tables.items():
-        found += _table(name, before, after)
+        found += table_difference(name, before, after)
     files = sorted({*_files(first.folder), *_files(second.folder)})
     for file in files:
-        read = [
-            read_parquet(run.folder / file) if (run.folder / file).is_file() else None
-            for run in (first, second)
-        ]
-        found += _table(file.removesuffix(".parquet"), *read)
+        read = [read_table_of(run.folder, file) for run in (first, second)]
+        found += table_difference(file.removesuffix(".parquet"), *read)
     return len(present), found
 
 
@@ -160,7 +157,7 @@ def _shown(value: float | None) -> str:
     return "undefined" if value is None else repr(value)
 
 
-def _table(name: str, was: pa.Table | None, now: pa.Table | None) -> list[str]:
+def table_difference(name: str, was: pa.Table | None, now: pa.Table | None) -> list[str]:
     """Return how two tables differ, in at most one line."""
     if was is None or now is None:
         if was is now:
@@ -172,7 +169,7 @@ def _table(name: str, was: pa.Table | None, now: pa.Table | None) -> list[str]:
         return [f"table {name}: had {was.num_rows} rows, has {now.num_rows}"]
     for column in was.schema.names:
         before, after = was.column(column), now.column(column)
-        row = _first_difference(before, after)
+        row = first_difference(before, after)
         if row is not None:
             return [
                 f"table {name}, column {column}, row {row}: was {before[row].as_py()!r}, "
@@ -181,7 +178,7 @@ def _table(name: str, was: pa.Table | None, now: pa.Table | None) -> list[str]:
     return []
 
 
-def _first_difference(was: pa.ChunkedArray, now: pa.ChunkedArray) -> int | None:
+def first_difference(was: pa.ChunkedArray, now: pa.ChunkedArray) -> int | None:
     """Return the first row in which two columns differ; None where they agree."""
     import numpy as np
     import pyarrow as pa

@@ -306,22 +306,28 @@ class Gaps(Rows[Gap]):
 
         return as_html([self.table()])
 
-    def figures(self, folder: str | os.PathLike[str] | None = None) -> list[Path]:
-        """Draw a figure for each metric, as PNG and SVG, with all backends beside each other.
+    def figures(
+        self,
+        folder: str | os.PathLike[str] | None = None,
+        formats: Sequence[str] = ("png",),
+    ) -> list[Path]:
+        """Draw a figure for each metric, with all backends beside each other.
 
         Args:
             folder: where to; by default a folder of the backends' names in the figures of the
                 first one's results.
+            formats: of each figure: "png", "svg", "pdf".
 
         Returns:
             The paths of the files.
         """
         from redtail.display import plots  # loads Matplotlib
         from redtail.files import path_of
+        from redtail.store.folders import figures_of
 
         name = f"compare-{'-'.join(self.backends)}"
-        into = self.results[0].folder / "figures" / name if folder is None else path_of(folder)
-        return plots.draw_gaps(self, into)
+        into = figures_of(self.results[0].folder, name) if folder is None else path_of(folder)
+        return plots.draw_gaps(self, into, formats)
 
 
 def row_texts(row: Gap) -> list[str]:

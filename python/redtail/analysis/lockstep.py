@@ -15,11 +15,14 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from redtail import metrics as names
 from redtail.analysis.stats import clusters
+from redtail.files import plain_bytes
 from redtail.scenario import links, rate_or_size
+from redtail.store.folders import MALFORMED
 from redtail.store.segments import CaseRuns
 
 if TYPE_CHECKING:
@@ -86,10 +89,14 @@ def _metrics_to_examine(case: CaseResult) -> tuple[list[str], float] | None:
     if isinstance(case.runs, CaseRuns) or not case.runs or case.copies:
         return None
     try:
-        text = (case.runs[min(case.runs)].folder / "scenario.json").read_text(encoding="utf-8")
-    except OSError:  # removed since
+        data = plain_bytes(case.runs[min(case.runs)].folder / "scenario.json")
+        return _examined(case, json.loads(data))
+    except MALFORMED:  # removed since, or a scenario that redtail has not written
         return None
-    scenario = json.loads(text)
+
+
+def _examined(case: CaseResult, scenario: Mapping[str, Any]) -> tuple[list[str], float] | None:
+    """Return what `_metrics_to_examine` does, by the scenario of a run."""
     groups = [group for group in scenario.get("traffic", ()) if "tcp" in group]
     # Groups of users have "users" and no "flows".
     if sum(group.get("flows", math.inf) for group in groups) not in _FEW_FLOWS:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from redtail.errors import StoreError
-from redtail.store.folders import EXPERIMENT_FILES, expect
+from redtail.files import plain_bytes
+
+LARGEST_TEXT = 64 << 20
+"""The most bytes of an experiment's text."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class Provenance:
         form: the form of the text: "toml", or "json" for typed objects.
         inputs: the paths of the files that it names, as the experiment names them, and of those
             that its classes import.
+        checksums: what was in these files; of results of older versions nothing is known.
         packages: the installed packages that its classes import, and their versions.
     """
 
@@ -36,6 +40,7 @@ class Provenance:
     text: str | None = None
     form: str = "toml"
     inputs: tuple[str, ...] = ()
+    checksums: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     packages: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -73,6 +78,8 @@ class Provenance:
                 "sha256": hashlib.sha256(self.text.encode()).hexdigest(),
                 "inputs": self.inputs,
             }
+            if self.checksums:
+                found["experiment"]["input_checksums"] = dict(self.checksums)
             if self.packages:
                 found["experiment"]["packages"] = dict(self.packages)
         return found
@@ -83,50 +90,39 @@ class Provenance:
 
         Args:
             folder: of the results.
-            given: what `as_json` returned; None in results of older versions.
+            given: what `as_json` returned, checked (`store.index`); None in results of older
+                versions.
 
         Raises:
             StoreError: the experiment's file is not the one that the results belong to.
-            ValueError, KeyError: `given` is not what `as_json` returns.
+            OSError, ValueError: it cannot be read.
         """
         if given is None:
             return cls()
         about = given.get("experiment")
         found = cls(
-            version=expect(given["version"], str, "version"),
-            seed=None if given["seed"] is None else expect(given["seed"], int, "seed"),
-            sets=tuple(
-                expect(each, str, "a value of set") for each in expect(given["set"], list, "set")
-            ),
+            version=given["version"],
+            seed=given["seed"],
+            sets=tuple(given["set"]),
         )
         if about is None:
             return found
-        name = expect(about["file"], str, "experiment: file")
-        if name not in EXPERIMENT_FILES:
-            raise ValueError(f"experiment: file is {name!r}")
-        file = about["given_as"]
-        path = folder / name
-        text = path.read_bytes()
+        path = folder / about["file"]
+        text = plain_bytes(path, LARGEST_TEXT)
         if hashlib.sha256(text).hexdigest() != about["sha256"]:
             raise StoreError(
                 f"{path}: is not the experiment that results.json belongs to; "
                 "give the experiment's command again to write both anew"
             )
-        return cls(
-            version=found.version,
-            seed=found.seed,
-            sets=found.sets,
-            file=None if file is None else expect(file, str, "experiment: given_as"),
+        return replace(
+            found,
+            file=about["given_as"],
             text=text.decode(),
-            form=name.rpartition(".")[2],
-            inputs=tuple(
-                expect(each, str, "an input")
-                for each in expect(about["inputs"], list, "experiment: inputs")
-            ),
-            packages={
-                name: expect(version, str, f"experiment: the version of {name}")
-                for name, version in expect(
-                    about.get("packages", {}), dict, "experiment: packages"
-                ).items()
+            form=path.suffix[1:],
+            inputs=tuple(about["inputs"]),
+            checksums={
+                name: {"bytes": each["bytes"], "sha256": each["sha256"]}
+                for name, each in about.get("input_checksums", {}).items()
             },
+            packages=about.get("packages", {}),
         )

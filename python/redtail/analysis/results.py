@@ -9,7 +9,7 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as field_of
 from fnmatch import fnmatchcase
@@ -40,7 +40,7 @@ from redtail.analysis.stats import (
 from redtail.derived import DerivedMetric, with_derived
 from redtail.derived import parse as derived_of
 from redtail.errors import RedtailError, RedtailWarning, SpecError, StoreError
-from redtail.files import path_of
+from redtail.files import path_of, plain_bytes
 from redtail.scenario import series_key
 from redtail.store.columns import numbers
 from redtail.store.columns import table as table_of
@@ -52,6 +52,7 @@ from redtail.store.folders import (
     StoredRun,
     checksums,
     field,
+    figures_of,
     metric_field,
     open_parquet,
     parquet_bytes,
@@ -1143,6 +1144,8 @@ class Results:
         case: int = 0,
         replication: int = 0,
         flows: Sequence[int] | None = None,
+        models: Mapping[str, Callable[[float], float]] | None = None,
+        caption: bool = True,
     ) -> Figure:
         """Draw one figure, as a Matplotlib figure that can be changed and saved.
 
@@ -1155,8 +1158,9 @@ class Results:
                 differences from the first setting), "quartiles" (a box for each case), "plane"
                 (delay against goodput, the default without a metric), "loss_events", "queue" (its
                 length over time), "response_times", "cdf" (a distribution), "tail" (the share above
-                each value, on a logarithmic axis), "series" (one run over time: goodput, queue, and
-                windows of chosen flows) or "fairness" (of the flows over time).
+                each value, on a logarithmic axis), "heatmap" (a metric over two factors of
+                numbers), "series" (one run over time: goodput, queue, and windows of chosen flows)
+                or "fairness" (of the flows over time).
             size: "column" or "page", the widths of a journal (3.5 and 7.16 inches), or (width,
                 height) in inches.
             queues: labels of the queues that are shown, with `*` for any letters; by default all.
@@ -1164,6 +1168,9 @@ class Results:
             case: of kind "series", index into `cases`.
             replication: of kind "series", from 0.
             flows: of kind "series", the numbers of the flows; by default the first three.
+            models: of kind "value", curves behind the points: by name, functions of the load in the
+                unit of its axis, which return the metric in its SI unit.
+            caption: whether what the marks mean is written below; without it, say so in the text.
 
         Raises:
             RedtailError: there is no such metric, kind or queue, or nothing to draw it from.
@@ -1174,21 +1181,52 @@ class Results:
         results = self.of_queues(queues) if queues else self
         kind = kind or ("plane" if metric is None else "value")
         return plots.figure(
-            results, kind, plots.Wanted(metric, size, log, case, replication, flows)
+            results,
+            kind,
+            plots.Wanted(metric, size, log, case, replication, flows, models, caption),
         )
 
-    def figures(self, folder: str | os.PathLike[str] | None = None) -> list[Path]:
-        """Draw all figures as PNG, SVG and PDF.
+    def figures(
+        self,
+        folder: str | os.PathLike[str] | None = None,
+        *,
+        names: Sequence[str] | None = None,
+        every: bool = False,
+        formats: Sequence[str] = ("png",),
+        jobs: int = 1,
+    ) -> list[Path]:
+        """Draw figures, except those that are drawn already.
 
         Args:
             folder: where to; `figures` in the experiment's folder by default.
+            names: which; by default the few that answer what the experiment asks.
+            every: all figures that the results have data for.
+            formats: of each figure: "png", "svg", "pdf".
+            jobs: processes that draw, if there is much to draw.
 
         Returns:
             The paths of the files.
+
+        Raises:
+            RedtailError: there is no such figure or format.
+            StoreError: the folder cannot be written.
         """
+        from redtail.display import drawn
+
+        for kind in formats:
+            if kind not in drawn.FORMATS:
+                raise RedtailError(f"formats: {kind}; accepted: {', '.join(drawn.FORMATS)}")
+        into = figures_of(self.folder) if folder is None else path_of(folder)
+        if names is None:
+            choice = drawn.EVERY if every else drawn.ANSWERS
+            kept = drawn.Record(into, self).kept(choice, formats)
+            if kept is not None:
+                return kept
         from redtail.display import plots  # loads Matplotlib
 
-        return plots.draw_all(self, self.folder / "figures" if folder is None else path_of(folder))
+        return plots.draw(
+            self, into, names=names, every=every, formats=formats, jobs=jobs, load=load
+        )
 
     def table_text(
         self, form: Form = "csv", *, phases: bool = False, metrics: str | Sequence[str] = ()
@@ -1434,7 +1472,7 @@ class _Stored:
 
     def _read(self, checksum: str) -> pa.Table:
         path = self.folder / "replications.parquet"
-        data = path.read_bytes()
+        data = plain_bytes(path)
         if hashlib.sha256(data).hexdigest() != checksum:
             raise StoreError(
                 f"{path}: is not the table that results.json belongs to; "

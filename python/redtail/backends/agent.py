@@ -1,9 +1,10 @@
 """The process that makes one run in real time: `python -m redtail.backends.agent`.
 
-It reads a pickled request, enters namespaces of its own before it does anything else, makes the
-run, and writes a pickled reply. It ends when the pipe of its request does. The request comes from
-standard input, and the reply goes to standard output; with `--programs IN OUT` they are other
-descriptors, because the programs of the user have the terminal.
+It enters namespaces of its own before it does anything else, reads a request (JSON), makes the run,
+and writes a reply (`crates/live/src/exchange.rs`). It ends when the pipe of its request does. The
+request comes from standard input, and the reply goes to standard output; with `--programs IN OUT`
+they are other descriptors, because the programs of the user have the terminal. These programs
+inherit neither of the two, and cannot open them either.
 """
 
 from __future__ import annotations
@@ -11,31 +12,71 @@ from __future__ import annotations
 import errno
 import json
 import os
-import pickle
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Required, TypedDict
+from typing import TYPE_CHECKING
 
 from redtail import _engine
+from redtail.errors import QueueError, RunError, SpecError
 
 if TYPE_CHECKING:
     from redtail.inputs import queues as own
     from redtail.inputs import traces as tables
 
 
-class Request(TypedDict, total=False):
+@dataclass(frozen=True)
+class Request:
     """What is asked for: the arguments of `_engine.run_live`."""
 
-    scenario: Required[str]
+    scenario: str
     queues: Mapping[str, own.Located]
     traces: Mapping[str, tables.Located]
-    programs: _engine.Programs
-    captures: Sequence[tuple[str, str]]
-    kernel_queues: bool
+    programs: _engine.Programs | None = None
+    captures: Sequence[tuple[str, str]] = ()
+    kernel_queues: bool = False
+
+    def to_bytes(self) -> bytes:
+        """Return it as a line of JSON."""
+        programs = None if self.programs is None else asdict(self.programs)
+        plain = {
+            "scenario": self.scenario,
+            "queues": {name: asdict(queue) for name, queue in self.queues.items()},
+            "traces": {
+                name: {"name": table.name, "path": table.path}
+                for name, table in self.traces.items()
+            },
+            "programs": programs,
+            "captures": [list(each) for each in self.captures],
+            "kernel_queues": self.kernel_queues,
+        }
+        return json.dumps(plain).encode() + b"\n"
+
+    @staticmethod
+    def from_bytes(line: bytes) -> Request:
+        """Return what `to_bytes` has written."""
+        from redtail.inputs import queues as own
+        from redtail.inputs import traces as tables
+
+        plain = json.loads(line)
+        given = plain["programs"]
+        lists = ("command", "servers", "writable")
+        programs = None
+        if given is not None:
+            tuples = {name: tuple(given[name]) for name in lists}
+            programs = _engine.Programs(**{**given, **tuples})
+        return Request(
+            plain["scenario"],
+            {name: own.Located(**queue) for name, queue in plain["queues"].items()},
+            {name: tables.Located(**table) for name, table in plain["traces"].items()},
+            programs,
+            [(point, file) for point, file in plain["captures"]],
+            plain["kernel_queues"],
+        )
 
 
 def main() -> int:
@@ -59,7 +100,7 @@ def entered(reply_to: int, *, processes: bool = False) -> bool:
         _engine.enter_namespaces(processes=processes)
     except OSError as error:
         with os.fdopen(reply_to, "wb") as reply:
-            pickle.dump(("refused", forbidden(error)), reply)
+            reply.write(_engine.failed_reply("kernel", forbidden(error)))
         return False
     return True
 
@@ -67,17 +108,29 @@ def entered(reply_to: int, *, processes: bool = False) -> bool:
 def serve(request_from: int, reply_to: int) -> int:
     """Make the run that is asked for, and reply what it measured."""
     with os.fdopen(request_from, "rb", closefd=False) as request:
-        asked: Request = pickle.load(request)
+        asked = Request.from_bytes(request.readline())
     threading.Thread(target=end_with, args=(request_from,), daemon=True).start()
-    answer: tuple[str, object]
     try:
-        answer = ("ran", _engine.run_live(**asked))
+        answer = _engine.run_live(
+            asked.scenario,
+            asked.queues,
+            asked.traces,
+            asked.programs,
+            asked.captures,
+            asked.kernel_queues,
+        )
     except OSError as error:
-        answer = ("refused", str(error))
+        answer = _engine.failed_reply("kernel", str(error))
+    except QueueError as error:
+        answer = _engine.failed_reply("queue", str(error))
+    except SpecError as error:
+        answer = _engine.failed_reply("experiment", str(error))
+    except RunError as error:
+        answer = _engine.failed_reply("engine", str(error))
     except Exception as error:
-        answer = ("failed", error)
+        answer = _engine.failed_reply("engine", f"{type(error).__name__}: {error}")
     with os.fdopen(reply_to, "wb") as reply:
-        pickle.dump(answer, reply)
+        reply.write(answer)
     return 0
 
 
@@ -88,8 +141,11 @@ def serve_programs(request_from: int, reply_to: int) -> int:
     """
     # Ctrl-C is for the user's program. A handler, unlike SIG_IGN, is not inherited by it.
     signal.signal(signal.SIGINT, lambda *_: None)
+    for descriptor in (request_from, reply_to):
+        os.set_inheritable(descriptor, False)
     if not entered(reply_to, processes=True):
         return 1
+    _engine.hide_process()
     child = os.fork()
     if child == 0:
         os._exit(serve(request_from, reply_to))

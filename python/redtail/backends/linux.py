@@ -37,6 +37,7 @@ class Linux(RealTcp):
 
     kind = "linux"
     kernel_queues = True
+    host = "the guest"
     at_once = None
     own_metrics = ("runs in real time", "runs in a virtual machine")
 
@@ -97,7 +98,7 @@ class Linux(RealTcp):
         request = _engine.guest_request(scenario, traces, self.kernel_queues)
         duration_s = seconds(json.loads(scenario)["duration"])
         reply = machine.run(_guest(self.kernel), request, duration_s, stop)
-        outcome, invalid = _engine.guest_outcome(reply, start)
+        outcome, invalid, _ = self.measured(reply, scenario, start)
         if invalid is not None:
             raise InvalidRun(invalid, outcome.metrics)
         return outcome

@@ -9,24 +9,28 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pickle
 import platform
 import re
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from redtail import _engine
+from redtail.backends.agent import Request
 from redtail.backends.real import KERNEL, RealTcp, Stop
 from redtail.errors import Cancelled, InvalidRun, RedtailWarning, RunError, SpecError
 
 if TYPE_CHECKING:
     from redtail._engine import Outcome
-    from redtail.backends.agent import Request
     from redtail.inputs import queues, traces
+
+
+LARGEST_REPLY = 1 << 30
+"""Bytes of an agent's reply. A sample of a flow takes some 60 bytes: this is 15 million of them."""
 
 
 class Live(RealTcp):
@@ -58,13 +62,8 @@ class Live(RealTcp):
         traces: Mapping[str, traces.Located] | None = None,
     ) -> Outcome:
         """Make one run, in a process of its own."""
-        request: Request = {
-            "scenario": scenario,
-            "queues": queues or {},
-            "traces": traces or {},
-            "kernel_queues": self.kernel_queues,
-        }
-        outcome, invalid, _ = received(self._asked(request, cancel))
+        request = Request(scenario, queues or {}, traces or {}, kernel_queues=self.kernel_queues)
+        outcome, invalid, _ = self._received(request, cancel)
         if invalid is not None:
             raise InvalidRun(invalid, outcome.metrics)
         return outcome
@@ -84,23 +83,29 @@ class Live(RealTcp):
         """
         if ip != 4:
             raise SpecError("backend live sends packets of IP version 4; accepted: 4")
-        request: Request = {
-            "scenario": scenario,
-            "queues": queues or {},
-            "traces": traces or {},
-            "captures": [(point, os.path.abspath(file)) for point, file in points],
-            "kernel_queues": self.kernel_queues,
-        }
-        outcome, invalid, _ = received(self._asked(request, cancel))
+        request = Request(
+            scenario,
+            queues or {},
+            traces or {},
+            captures=[(point, os.path.abspath(file)) for point, file in points],
+            kernel_queues=self.kernel_queues,
+        )
+        outcome, invalid, _ = self._received(request, cancel)
         if invalid is not None:
             warnings.warn(f"the captured run is not valid: {invalid}", RedtailWarning, stacklevel=2)
         return outcome
 
-    def _asked(self, request: Request, cancel: Any) -> Any:
+    def _received(self, request: Request, cancel: Any) -> tuple[Outcome, str | None, int | None]:
+        """Return what an agent's run has measured; as `measured`."""
+        start = time.perf_counter()
+        reply = self._asked(request, cancel)
+        return self.measured(reply, request.scenario, start)
+
+    def _asked(self, request: Request, cancel: Any) -> bytes:
         """Return the reply of an agent."""
         stop: Stop = cancel if isinstance(cancel, Stop) else Stop()
         process = subprocess.Popen(
-            [sys.executable, "-m", "redtail.backends.agent"],
+            [sys.executable, "-P", "-m", "redtail.backends.agent"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -111,7 +116,7 @@ class Live(RealTcp):
             # The pipe stays open: its end tells the agent that this process is gone.
             assert process.stdin is not None
             try:
-                pickle.dump(request, process.stdin)
+                process.stdin.write(request.to_bytes())
                 process.stdin.flush()
             except BrokenPipeError:
                 pass  # it has ended; its messages say why
@@ -126,7 +131,7 @@ class Live(RealTcp):
         if not output:
             text = errors.decode(errors="replace").strip()
             raise RunError(f"the agent ended without a result: {text or process.returncode}")
-        return pickle.loads(output)
+        return output
 
 
 class LiveTc(Live):
@@ -136,41 +141,39 @@ class LiveTc(Live):
     kernel_queues = True
 
 
+def reply_of(pipe: IO[bytes]) -> bytes:
+    """Return the reply that comes from a pipe.
+
+    Raises:
+        RunError: it is larger than any reply may be.
+    """
+    reply = pipe.read(LARGEST_REPLY + 1)
+    if len(reply) > LARGEST_REPLY:
+        raise RunError(f"the agent's answer has more than {LARGEST_REPLY >> 20} MiB")
+    return reply
+
+
 def _read(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    """Return all that a process prints, without closing what it reads."""
+    """Return what a process prints, without closing what it reads."""
     assert process.stdout is not None and process.stderr is not None
     errors: list[bytes] = []
     stderr = process.stderr
     reader = threading.Thread(target=lambda: errors.append(stderr.read()), daemon=True)
     reader.start()
-    output = process.stdout.read()
-    reader.join()
+    try:
+        output = reply_of(process.stdout)
+    except RunError:
+        process.kill()
+        raise
+    finally:
+        reader.join()
     return output, b"".join(errors)
-
-
-def received(reply: Any) -> tuple[Outcome, str | None, int | None]:
-    """Return what an agent has sent, or raise what it could not do.
-
-    Returns:
-        What was measured, why it must not be used, if there is a reason, and the exit code of the
-        user's program.
-
-    Raises:
-        RunError: the run failed.
-    """
-    kind, value = reply
-    if kind == "ran":
-        measured: tuple[Outcome, str | None, int | None] = value
-        return measured
-    if kind == "refused":
-        raise RunError(f"this host's kernel refused a step: {value}")
-    raise value
 
 
 def _told(question: str) -> subprocess.CompletedProcess[str]:
     """Return what an agent says of this host."""
     return subprocess.run(
-        [sys.executable, "-m", "redtail.backends.agent", question],
+        [sys.executable, "-P", "-m", "redtail.backends.agent", question],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -7,11 +7,13 @@ import threading
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from redtail import _engine
+from redtail import _engine, escape
 from redtail.backends import Cancel, Refusal
+from redtail.errors import RunError
+from redtail.metrics import DEFINITIONS
 
 if TYPE_CHECKING:
-    from redtail._engine import Plan
+    from redtail._engine import Outcome, Plan
 
 ABSENT = frozenset(
     {"duplicate_acks", "ecn_reductions", "spurious_fast_retransmits", "stalls", "ack_wait_max"}
@@ -55,9 +57,11 @@ class RealTcp:
 
     Attributes:
         kernel_queues: whether links have the kernel's own queues.
+        host: whose kernel makes the runs, for messages.
     """
 
     kernel_queues = False
+    host = "this host"
     own_metrics: Collection[str] = ("runs in real time",)
 
     @property
@@ -114,6 +118,26 @@ class RealTcp:
         """
         parts = metric.split(".")
         return parts[-1] in ABSENT or (self.kernel_queues and "queue" in parts[:-1])
+
+    def measured(
+        self, reply: bytes, scenario: str, start: float
+    ) -> tuple[Outcome, str | None, int | None]:
+        """Return what a reply says of a run of this scenario; as `_engine.run_outcome`.
+
+        Raises:
+            RunError: it has a metric that no such run has, or as there.
+        """
+        outcome, invalid, code = _engine.run_outcome(reply, start, self.host)
+        known, free = _engine.metric_names(scenario)
+        own = (each.name for each in DEFINITIONS if each.of in self.own_metrics)
+        strange = sorted(outcome.metrics.keys() - known.keys() - set(own))
+        for name in strange:
+            if not name.startswith(free):
+                raise RunError(
+                    f"{self.host}'s answer cannot be read: it has the metric {escape.name(name)}, "
+                    "which no run of this experiment has"
+                )
+        return outcome, invalid, code
 
     def cancel_token(self) -> Cancel:
         """Return what ends the processes of runs."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import pickle
 import shutil
 import signal
 import subprocess
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import backends, experiment
 from redtail.backends import doctor
-from redtail.backends.live import Live, received
+from redtail.backends.agent import Request
+from redtail.backends.live import Live, reply_of
 from redtail.backends.real import Stop
 from redtail.errors import RunError, SpecError
 from redtail.experiment import Toml
@@ -26,7 +27,6 @@ from redtail.store import folders, objects
 if TYPE_CHECKING:
     from redtail._engine import Outcome, Plan, Programs
     from redtail.analysis.results import Results
-    from redtail.backends.agent import Request
     from redtail.inputs import queues, traces
 
 GROUP = "shell"
@@ -72,12 +72,13 @@ class Shell(Live):
         traces: Mapping[str, traces.Located] | None = None,
     ) -> Outcome:
         """Make the run, in processes that have the terminal."""
+        start = time.perf_counter()
         stop: Stop = cancel or Stop()
         for log in logs(self.programs.logs):
             log.unlink()  # of the run before
         request_from, request_to = os.pipe()
         reply_from, reply_to = os.pipe()
-        agent = [sys.executable, "-m", "redtail.backends.agent"]
+        agent = [sys.executable, "-P", "-m", "redtail.backends.agent"]
         with os.fdopen(request_to, "wb") as request, os.fdopen(reply_from, "rb") as reply:
             process = subprocess.Popen(
                 [*agent, "--programs", str(request_from), str(reply_to)],
@@ -87,24 +88,19 @@ class Shell(Live):
             os.close(reply_to)
             stop.add(process)
             try:
-                asked: Request = {
-                    "scenario": scenario,
-                    "queues": queues or {},
-                    "traces": traces or {},
-                    "programs": self.programs,
-                }
-                pickle.dump(asked, request)
-                request.flush()
-                answer = reply.read()
-            except BrokenPipeError:
-                answer = reply.read()
+                asked = Request(scenario, queues or {}, traces or {}, self.programs)
+                with contextlib.suppress(BrokenPipeError):  # its reply says why
+                    request.write(asked.to_bytes())
+                    request.flush()
+                answer = reply_of(reply)
             finally:
-                request.close()  # ends the agent's child, and with it all programs
+                with contextlib.suppress(BrokenPipeError):
+                    request.close()  # ends the agent's child, and with it all programs
                 process.wait()
                 stop.remove(process)
         if not answer:
             raise RunError(f"the agent ended without a result: {process.returncode}")
-        outcome, self.invalid, self.code = received(pickle.loads(answer))
+        outcome, self.invalid, self.code = self.measured(answer, scenario, start)
         return outcome
 
 

@@ -7,6 +7,8 @@ standard error.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import errno
 import os
 import sys
@@ -17,7 +19,7 @@ from typer.core import TyperGroup
 
 from redtail.cli.deferred import deferred, group
 from redtail.cli.exits import EXIT_FAILED
-from redtail.cli.output import complain, say
+from redtail.cli.output import complain, prepare_streams, say
 
 # By name: where the function is, and what `redtail --help` says, in this order.
 _COMMANDS = {
@@ -32,6 +34,10 @@ _COMMANDS = {
     "shell": (
         "shell.shell",
         "Run a shell, or any program, behind the bottleneck of FILE, with real packets.",
+    ),
+    "figures": (
+        "figures.figures",
+        "Draw figures of results. Without names or --all: the few that `redtail run` draws.",
     ),
     "report": (
         "report.report",
@@ -166,12 +172,12 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line."""
+    prepare_streams()
     try:
         try:
             app(prog_name="redtail")
         finally:
-            if sys.stdout is not None:  # None if the caller has closed it
-                sys.stdout.flush()
+            sys.stdout.flush()
     except OSError as error:
         if error.filename is not None:
             complain(f"{error.filename}: {error.strerror}")
@@ -180,6 +186,42 @@ def main() -> None:
         # The interpreter would write again when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(EXIT_FAILED)
+    except (MemoryError, ImportError, RuntimeError) as error:
+        if not _of_memory(error):
+            raise
+        # Nothing that has to be imported: there is no room for it.
+        os.write(2, f"error: {_NO_MEMORY}\n".encode())
+        # Folders that are removed at the end of the program are; libraries, which may crash when
+        # they end with half of what they need, are not ended.
+        with contextlib.suppress(Exception):
+            atexit._run_exitfuncs()
+        os._exit(EXIT_FAILED)
+
+
+_NO_MEMORY = (
+    "there is not enough memory for this command; what was finished is stored. More memory "
+    "(`ulimit -v`, the limit of a container or of a batch system), or fewer runs at the same time "
+    "with --jobs, help"
+)
+
+
+def _of_memory(error: BaseException | None) -> bool:
+    """Whether an error comes from a lack of memory: also for a library, or for a thread."""
+    while error is not None:
+        text = str(error)
+        if isinstance(error, MemoryError) or any(sign in text for sign in _SIGNS_OF_NO_MEMORY):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+# Of the dynamic linker (ld.so), of the C library's ENOMEM, and of Python's threads.
+_SIGNS_OF_NO_MEMORY = (
+    "failed to map segment from shared object",
+    "cannot allocate memory",
+    "Cannot allocate memory",
+    "can't start new thread",
+)
 
 
 def _version(wanted: bool) -> None:

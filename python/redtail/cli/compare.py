@@ -61,9 +61,9 @@ Figures = Annotated[
 @with_plan_options
 def compare(
     file: Annotated[
-        Path,
+        str,
         typer.Argument(
-            metavar="FILE", help="The experiment, in TOML, or the folder of its results."
+            metavar="FILE", help="The experiment, in TOML, or the folder of its results or its URL."
         ),
     ],
     metric: Annotated[
@@ -123,7 +123,6 @@ def compare(
     from redtail import experiment
     from redtail.analysis import results
     from redtail.analysis.equivalence import Margins
-    from redtail.files import path_of
     from redtail.running import runner
 
     if form is not None:
@@ -132,12 +131,14 @@ def compare(
         _refuse({"--baseline": baseline, "--by": by, "--correction": correction}, "cases")
         _refuse({"--backend": backend}, "one backend")
         _refuse({"--equal-within": ", ".join(equal_within) if equal_within else None}, "cases")
-        if path_of(file).is_dir():
+        if _holds_results(file):
             raise SpecError(f"{file} holds results; --backends goes with an experiment file")
         limits = (tolerance, tolerances)
         if form is not None:
             raise SpecError("--format: goes with cases; accepted: --backends with --json")
-        _compare_backends(file, backends, metric, limits, check, figures, jobs, as_json, out, given)
+        _compare_backends(
+            Path(file), backends, metric, limits, check, figures, jobs, as_json, out, given
+        )
         return
     alone = {"--tolerance": tolerance, "--tolerances": tolerances, "--check": check or None}
     for option, value in alone.items():
@@ -150,12 +151,12 @@ def compare(
         raise SpecError(f"--correction {correction}: accepted: holm, none")
     if equal_within:
         Margins(equal_within, "--equal-within ")  # a mistake is found before anything is run
-    if path_of(file).is_dir():
+    if _holds_results(file):
         if {"set", "replications", "until"} & given.keys():
             raise SpecError(f"{file} holds results; --set and replications go with a file")
         found = results.load(file)
     else:
-        plan = experiment.prepare(file, **given)
+        plan = experiment.prepare(Path(file), **given)
         for text in plan.warnings:
             complain(text, "warning")
         with warnings_shown(), progress_shown() as show:
@@ -177,6 +178,14 @@ def compare(
         return
     if len(compared):
         print_wide(compared.table())
+
+
+def _holds_results(file: str) -> bool:
+    """Return whether FILE is a folder of results, here or in an object store."""
+    from redtail.files import path_of
+    from redtail.store.objects import is_url
+
+    return is_url(file) or path_of(file).is_dir()
 
 
 def limits_of(texts: list[str] | None, file: Path | None, own: Iterable[str] = ()) -> Tolerances:

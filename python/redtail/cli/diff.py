@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 def diff(
     old: Annotated[
-        str, typer.Argument(metavar="OLD", help="A folder of results, or an experiment in --out.")
+        str,
+        typer.Argument(
+            metavar="OLD", help="A folder of results, or its URL, or an experiment in --out."
+        ),
     ],
     new: Annotated[str, typer.Argument(metavar="NEW", help="The same, to compare with OLD.")],
     metrics: Metrics = None,

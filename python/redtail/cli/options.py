@@ -52,6 +52,10 @@ Out = Annotated[
         help="Where results are kept: a folder, or a URL such as s3://bucket/runs.",
     ),
 ]
+OutFolder = Annotated[
+    str,
+    typer.Option("--out", metavar="DIR", help="Where results are kept: a folder on this computer."),
+]
 Metrics = Annotated[
     list[str] | None,
     typer.Option(

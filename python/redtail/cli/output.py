@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import io
 import os
 import sys
 import warnings
@@ -20,6 +22,45 @@ if TYPE_CHECKING:
 
 # A table sent to a file or through a pipe has no terminal to fit.
 _WIDTH_WITHOUT_TERMINAL = 118
+
+# The name of `_as_escapes` among Python's handlers of errors.
+_ESCAPED = "redtail-escapes"
+
+
+def prepare_streams() -> None:
+    """Make standard output and error take every text, whatever encoding they have.
+
+    What the encoding has no character for is written as an escape, which is the same text in JSON.
+    What is written to a stream that the caller has closed is not wanted; no file that is opened
+    later gets its number.
+    """
+    codecs.register_error(_ESCAPED, _as_escapes)
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+            assert opened == number
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=_ESCAPED)
+
+
+def _as_escapes(error: UnicodeError) -> tuple[str, int]:
+    r"""Write characters that an encoding lacks as JSON does.
+
+    >>> _as_escapes(UnicodeEncodeError("ascii", "a\u00b1\U0001f600", 1, 3, "none"))
+    ('\\u00b1\\ud83d\\ude00', 3)
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    wanted = error.object[error.start : error.end]
+    units = wanted.encode("utf-16-be", "surrogatepass")
+    pairs = zip(units[::2], units[1::2], strict=True)
+    return "".join(f"\\u{high:02x}{low:02x}" for high, low in pairs), error.end
 
 
 def complain(text: str, kind: str = "error") -> None:

@@ -83,7 +83,7 @@ def seen(state: State) -> Progress:
         failed=state.failed,
         calibrating=state.calibrating,
         running=state.running,
-        started=time.monotonic() - (time.time() - state.started),
+        started=time.monotonic() - state.elapsed,
     )
 
 

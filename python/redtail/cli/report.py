@@ -19,8 +19,8 @@ def report(
         list[str],
         typer.Argument(
             metavar="RUN...",
-            help="The folder of an experiment's results, or the name of an experiment in --out; "
-            "several are put on one page.",
+            help="The folder of an experiment's results or its URL, or the name of an experiment "
+            "in --out; several are put on one page.",
         ),
     ],
     output: Annotated[
@@ -55,15 +55,16 @@ def stored(name: str, out: str) -> Results:
     from redtail.analysis import results
     from redtail.errors import StoreError
     from redtail.files import path_of
-    from redtail.store import runs
-    from redtail.store.objects import is_url
+    from redtail.store import objects, runs
 
-    if is_url(name) or path_of(name).is_dir():
+    if objects.is_url(name) or path_of(name).is_dir():
         return results.load(name)
+    if objects.is_url(out):
+        return results.load(f"{out.rstrip('/')}/{runs.find_there(out, name)}")
     root = path_of(out)
-    if is_url(out) or not root.is_dir():
+    if not root.is_dir():
         raise StoreError(
-            f"{name}: there is no such folder; accepted: a folder with results, or with --out DIR "
-            "the name of an experiment"
+            f"{name}: there is no such folder; accepted: a folder with results or its URL, or with "
+            "--out DIR the name of an experiment"
         )
     return results.load(runs.find(root, name))

@@ -12,7 +12,7 @@ from redtail.cli import completion
 from redtail.cli.options import (
     AllowCode,
     Jobs,
-    Out,
+    OutFolder,
 )
 from redtail.cli.output import complain, print_wide, say, warnings_shown
 from redtail.cli.progress import progress_shown
@@ -79,7 +79,7 @@ def reproduce(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the verdicts as JSON and nothing else.")
     ] = False,
-    out: Out = "runs",
+    out: OutFolder = "runs",
     allow_code: AllowCode = None,
 ) -> None:
     """Repeat a published evaluation, with a verdict on each of its findings."""

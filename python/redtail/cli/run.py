@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -31,7 +32,11 @@ if TYPE_CHECKING:
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON and nothing else.")]
 Figures = Annotated[
-    bool, typer.Option("--figures/--no-figures", help="Draw figures. --json draws none.")
+    bool,
+    typer.Option(
+        "--figures/--no-figures",
+        help="Draw the few figures that answer; `redtail figures` draws all. --json draws none.",
+    ),
 ]
 Phases = Annotated[bool, typer.Option("--phases", help="Show each phase in a row of its own.")]
 Verify = Annotated[
@@ -117,18 +122,20 @@ def run(
     """Run an experiment: table, figures, data. Runs made before are not made again."""
     # Nothing here uses NumPy's BLAS, whose threads wait actively at first: 0.05 s of CPU.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from redtail import backends, experiment, packing
+    from redtail import backends, experiment
+    from redtail.files import is_archive
     from redtail.running import captures, runner
 
     if verify:
         allowed = given.pop("allow_code", None) or ()
-        if given or backend or kernel:
+        others = (form, dask, pcap, pcap_case, backend, kernel, out != "runs")
+        if given or any(others) or phases or report or dry_run or keep_going or not figures:
             raise SpecError(
-                "--verify repeats what the archive says; accepted: --jobs, --allow-code"
+                "--verify repeats what the archive says; accepted: --jobs, --allow-code, --json"
             )
-        verify_archive(file, allow_code=allowed, jobs=jobs)  # type: ignore[arg-type]
+        verify_archive(file, allow_code=allowed, jobs=jobs, as_json=as_json)  # type: ignore[arg-type]
         return
-    if packing.is_archive(file):
+    if is_archive(file):
         raise SpecError(
             f"{file} is an archive; accepted: redtail run {file} --verify, or unpack it"
         )
@@ -211,6 +218,7 @@ def _print_files(results: Results, out: str, captured: Captured | None, *, figur
     drawn = results.figures() if figures else []
     for folder in dict.fromkeys(path.parent for path in drawn):
         say(f"figures: {folder}/ ({', '.join(dict.fromkeys(path.stem for path in drawn))})")
+        say(f"         all of them: redtail figures {shlex.quote(str(results.folder))} --all")
     for name in ("cases.parquet", "replications.parquet"):
         say(f"data:    {results.folder / name}")
     say(f"runs:    {results.folder}/")

@@ -11,6 +11,8 @@ import typer
 from redtail.cli.exits import EXIT_FAILED
 from redtail.cli.options import AllowCode, File, Out, Sets
 from redtail.cli.output import complain, print_wide, say, width
+from redtail.errors import SpecError
+from redtail.files import path_of
 
 
 class Status(StrEnum):
@@ -60,6 +62,22 @@ def shell(
             "of the terminal, as lines on standard error, or not at all."
         ),
     ] = Status.TITLE,
+    read_only: Annotated[
+        bool,
+        typer.Option(
+            "--read-only",
+            help="Let the programs write to no file except in --writable folders and a /tmp of "
+            "their own, which is gone afterwards. They can still read all files that you can.",
+        ),
+    ] = False,
+    writable: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--writable",
+            metavar="DIR",
+            help="With --read-only: a folder to which they may write. May be repeated.",
+        ),
+    ] = None,
     longest: Annotated[
         str, typer.Option("--longest", metavar="TIME", help="The run ends after this time.")
     ] = "3600 s",
@@ -78,6 +96,11 @@ def shell(
     from redtail.backends.live import require_host
     from redtail.display.tables import summary_table
 
+    if writable and not read_only:
+        raise SpecError("--writable: all folders are; accepted: with --read-only")
+    for folder in writable or ():
+        if not path_of(folder).is_dir():
+            raise SpecError(f"--writable {folder}: there is no such folder; accepted: one that is")
     require_host()
     connected = backend.connection(outside.value)
     plan = backend.planned(file, longest, sets or (), allow_code=tuple(allow_code or ()))
@@ -91,7 +114,13 @@ def shell(
         say("The status is in the title of the terminal. The end of the shell ends the run.")
     logs = backend.logs_folder(plan, out)
     programs = _engine.Programs(
-        words, tuple(server or ()), status.value, logs=str(logs), outside=connected
+        words,
+        tuple(server or ()),
+        status.value,
+        logs=str(logs),
+        outside=connected,
+        read_only=read_only,
+        writable=tuple(str(path_of(folder).absolute()) for folder in writable or ()),
     )
     results, ran = backend.execute(plan, programs, out)
     print_wide(summary_table(results, width(), False))

@@ -13,6 +13,7 @@ from redtail.cli.exits import EXIT_FAILED
 from redtail.cli.options import (
     AsJson,
     Out,
+    OutFolder,
 )
 from redtail.cli.output import complain, print_wide, say
 from redtail.cli.progress import progress_shown, seen
@@ -27,7 +28,8 @@ def list_runs(out: Out = "runs", as_json: AsJson = False) -> None:
     with objects.whole_copy(out) as folder:
         found = runs.listing(folder)
     if as_json:
-        say(json.dumps([each.as_json() for each in found], indent=2, ensure_ascii=False))
+        text = json.dumps([each.as_json() for each in found], indent=2, ensure_ascii=False)
+        say(objects.as_named(text, folder, out))
         return
     if not found:
         say(f"{out}: no experiments")
@@ -53,7 +55,7 @@ def show(
     with objects.whole_copy(out) as folder:
         found = runs.show(folder, runs.find(folder, name))
         text = json.dumps(found, indent=2, ensure_ascii=False) if as_json else runs.text(found)
-        say(text.replace(str(folder), out) if objects.is_url(out) else text)
+        say(objects.as_named(text, folder, out))
 
 
 def verify(
@@ -79,8 +81,7 @@ def verify(
             single = runs.is_run(folder)
             checked += 1 if single else len(runs.all_names(folder))
             for finding in runs.verify_run(folder) if single else runs.verify(folder):
-                text = str(finding)
-                say(text.replace(str(root), out) if objects.is_url(out) else text)
+                say(objects.as_named(str(finding), root, out))
                 wrong += 1
     within = "" if experiment else f" in {counted(len(where), 'experiment')}"
     verdict = f"{counted(wrong, 'problem')}" if wrong else "everything is as it was written"
@@ -97,7 +98,7 @@ def watch(
             help="This one; without it the one that is at work, if there is only one.",
         ),
     ] = None,
-    out: Out = "runs",
+    out: OutFolder = "runs",
     interval: Annotated[
         float,
         typer.Option("--interval", min=0.1, metavar="S", help="Seconds between two looks."),
@@ -157,7 +158,7 @@ def gc(
             autocompletion=completion.experiments,
         ),
     ] = None,
-    out: Out = "runs",
+    out: OutFolder = "runs",
     unreferenced: Annotated[
         bool,
         typer.Option("--unreferenced", help="Also runs that no results.json refers to."),

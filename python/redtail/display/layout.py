@@ -110,22 +110,60 @@ def find_load(results: Results) -> Load | None:
         numbers, unit = read
         if about.endswith(".load"):
             numbers, unit = _achieved(results, about.split(".")[-2], numbers), "%"
-        return Load(key, _title(about, unit), numbers)
+        return Load(key, factor_axis(about, unit), numbers)
     return None
 
 
-def _title(key: str, unit: str) -> str:
+def factor_axis(key: str, unit: str) -> str:
+    """Return the text of an axis along which a factor is, with the unit."""
     if key == names.CASE_NAME:
         # Users that were found beforehand for a share of the link, as the names say.
         return "Load (%)" if unit == "%" else f"Name of the case{f' ({unit})' if unit else ''}"
-    title = names.factor_title(key)
     group = " ".join(key.split(".")[1:-1])
     if key.startswith("traffic.") and key.endswith((".flows", ".users")):
         title = f"number of {escape.name(group)} {key.rpartition('.')[2]}"
     elif key.startswith("traffic.") and key.endswith(".load"):
         title = f"offered load of {escape.name(group)}"
-    title = title[:1].upper() + title[1:]
+    else:
+        title = in_words(key)
+    if title.split(" ")[0] not in _SYMBOLS:
+        title = title[:1].upper() + title[1:]
     return f"{title} ({unit})" if unit else title
+
+
+# Parameters that are written like this in papers too.
+_SYMBOLS = ("min_th", "max_th", "max_p", "w_q", "w_p")
+
+# What stands in front of a key, and what that is called.
+_PLACES = {
+    "bottleneck.return.queue.": " of the return link's queue",
+    "bottleneck.queue.": " of the queue",
+    "bottleneck.return.": " of the return link",
+    "bottleneck.": "",
+}
+
+
+def in_words(key: str) -> str:
+    """Return a dotted key as words, for an axis.
+
+    >>> in_words("traffic.other.return_delay"), in_words("bottleneck.queue.min_th")
+    ('return delay of other', 'min_th of the queue')
+    >>> in_words("traffic.ftp.tcp.initial_window"), in_words("host_jitter")
+    ('TCP initial window of ftp', 'host jitter')
+    """
+    of = ""
+    if key.startswith("traffic.") and key.count(".") > 1:
+        _, group, key = key.split(".", 2)
+        of = f" of {escape.name(group)}"
+    else:
+        for head, words in _PLACES.items():
+            if key.startswith(head):
+                key, of = key.removeprefix(head), words
+                break
+        else:
+            key = names.factor_title(key).replace(" ", ".")
+    parts = [part if part in _SYMBOLS else part.replace("_", " ") for part in key.split(".")]
+    return escape.name(" ".join("TCP" if part == "tcp" else part for part in parts)) + of
 
 
 def _behind_names(results: Results) -> tuple[str, list[Any]]:

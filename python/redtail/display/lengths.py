@@ -9,7 +9,8 @@ from redtail import escape
 from redtail.display import style
 from redtail.display.layout import find_load, lines_of, values_of
 from redtail.errors import StoreError
-from redtail.scenario import links, quantity
+from redtail.files import plain_bytes
+from redtail.scenario import links, quantity, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,13 +30,14 @@ def queue_figure(
     load = find_load(results)
     lines = lines_of(results, load)
     loads = values_of(load)
-    tables, averages = {}, {}
+    tables, averages, warmups = {}, {}, {}
     for number, case in enumerate(results.cases):
         try:
             tables[id(case)] = results.series("queues", case=number, replication=replication)
         except StoreError:
             continue
         averages[id(case)] = _unit_of_average(case, link, replication)
+        warmups[id(case)] = _warmup_of(case, replication)
     if not tables:
         return None
     unit = "bytes" if {*averages.values()} - {""} == {"bytes"} else "packets"
@@ -53,17 +55,32 @@ def queue_figure(
             for case in line.at(x):
                 if id(case) in tables:
                     averaged = averages[id(case)] == unit
-                    _queue_lines(axes, tables[id(case)], link, unit, averaged=averaged)
+                    colour = style.look(number)["color"]
+                    _queue_lines(axes, tables[id(case)], link, unit, colour, averaged=averaged)
+                    if warmups[id(case)] > 0:
+                        axes.axvspan(0.0, warmups[id(case)], color="#000000", alpha=0.07, lw=0)
     for axes in grid[-1]:
         axes.set_xlabel("Time (s)")
     grid[0][0].set_ylim(bottom=0)
     if unit in averages.values():
         style.legend(figure, grid.flat)
-    style.caption(figure, f"length of the queue at {link} in one run, replication {replication}")
+    style.caption(
+        figure,
+        f"length of the queue at {link} in one run, replication {replication}",
+        "shaded: the warm-up, which is not measured" if any(warmups.values()) else "",
+    )
     return figure
 
 
-def _queue_lines(axes: Axes, table: Any, link: str, unit: str, *, averaged: bool) -> None:
+def _warmup_of(case: CaseResult, replication: int) -> float:
+    """Return the warm-up of a run in s; 0 where its scenario does not tell."""
+    spec = json.loads(plain_bytes(case.runs[replication].folder / "scenario.json"))
+    return seconds(spec["warmup"]) if "warmup" in spec else 0.0
+
+
+def _queue_lines(
+    axes: Axes, table: Any, link: str, unit: str, colour: str, *, averaged: bool
+) -> None:
     """Draw one queue's length in packets or, with the unit bytes, in kB, and its average."""
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
     rows = [number for number, of in enumerate(columns["link"]) if of == link]
@@ -73,7 +90,7 @@ def _queue_lines(axes: Axes, table: Any, link: str, unit: str, *, averaged: bool
     axes.plot(
         time,
         [columns[unit][number] * scale for number in rows],
-        color=style.COLOURS[6],
+        color=colour,
         linewidth=0.8,
         rasterized=True,
         label=style.mark("queue length"),
@@ -84,7 +101,7 @@ def _queue_lines(axes: Axes, table: Any, link: str, unit: str, *, averaged: bool
             time,
             average,
             color="black",
-            linewidth=1.2,
+            linewidth=0.9,
             rasterized=True,
             label=style.mark("average (RED's)"),
         )
@@ -104,7 +121,7 @@ _AVERAGING = (
 
 def _unit_of_average(case: CaseResult, link: str, replication: int) -> str:
     """Return what RED's average of a queue is counted in, packets or bytes; empty without one."""
-    spec = json.loads((case.runs[replication].folder / "scenario.json").read_bytes())
+    spec = json.loads(plain_bytes(case.runs[replication].folder / "scenario.json"))
     queue = links(spec).get(link, {}).get("queue", {})
     if queue.get("kind") not in _AVERAGING:
         return ""

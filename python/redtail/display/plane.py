@@ -22,6 +22,7 @@ from redtail import escape
 from redtail import metrics as names
 from redtail.analysis import places
 from redtail.display import style
+from redtail.display.axes import close_in_words, close_span
 from redtail.display.layout import Line, Load, find_load, lines_of, queue_factor, values_of
 from redtail.errors import RedtailError
 from redtail.measured import nearest
@@ -105,10 +106,10 @@ def plane_figure(
         RedtailError: no run has one of the metrics.
     """
     load = find_load(results)
-    usual, rates = _usual(results, load)
+    usual, usual_rates = _usual(results, load)
     path = places.path_delays(results) if delay is None and usual == PATH else []
     delays = path or [_chosen(results, delay, usual)]
-    goodput = _chosen(results, goodput, rates)
+    goodput = _chosen(results, goodput, usual_rates)
     lines = lines_of(results, load)
     groups = style.split(lines)
     figure, cells = style.cells(values_of(load), groups, size, height=2.1, sharey="row")
@@ -150,7 +151,11 @@ def plane_figure(
         )
         if style.is_first(axes):
             style.label_y(axes, escape.plot(names.axis(goodput, y_about)), 2.1)
+    rates = [v * y_about.scale for case in results.cases for v in case.values(goodput) if v == v]
+    span = close_span(rates)
     for axes in grid:
+        if span is not None and names.base(goodput) != "utilization":
+            axes.set_ylim(span)
         if log:
             style.log_axis(axes.xaxis)
         elif axes.get_xlim()[0] < 0:
@@ -162,6 +167,7 @@ def plane_figure(
         f"one point per run ({style.replications_in_words(runs)}), marker: the median, ellipse: "
         "1-sigma contour of the normal distribution that fits best; better is up and to the left",
         _where(results, delays),
+        close_in_words(y_about.title, rates) if names.base(goodput) != "utilization" else "",
         style.in_words(len(lines), len(groups), grey=True),
     )
     return figure
@@ -248,9 +254,11 @@ def _draw(
         [y for _, y in points],
         linestyle="none",
         marker=".",
-        markersize=3,
+        markersize=4.8,
         color=look["color"],
-        alpha=0.6,
+        markeredgecolor="white",
+        markeredgewidth=0.3,
+        zorder=6,  # the marker of the median does not hide the runs
     )
     if log:  # the distribution is then one of the delay's logarithm
         found = contour([(math.log10(x), y) for x, y in points if x > 0])

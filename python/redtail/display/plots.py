@@ -6,23 +6,31 @@ What they look like is in `style`; each kind of figure has a module of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 
+from redtail import escape
 from redtail import metrics as names
-from redtail.display import plane, recorded, style, values
+from redtail.display import drawn, plane, recorded, style, values
 from redtail.display.distributions import distribution_figure
 from redtail.display.gaps import gap_figure
+from redtail.display.heat import heat_figure
 from redtail.display.layout import find_load, lines_of
 from redtail.display.lengths import queue_figure
 from redtail.display.losses import loss_figure
+from redtail.display.recorded import Drawing
 from redtail.display.responses import response_figure
 from redtail.display.series import fairness_figure, series_figure
-from redtail.display.values import Published
+from redtail.display.values import Models, Published
 from redtail.errors import RedtailError
 from redtail.measured import nearest
 from redtail.metrics import Metric
@@ -39,6 +47,9 @@ save = style.save
 _DIFFERENCES = 12
 _DIFFERENCES_OF_MANY = 4
 
+# Files from which on several processes draw: each of them takes a second to start.
+_MANY = 12
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -51,6 +62,8 @@ class Wanted:
         case: the index of the case of a figure over time.
         replication: the replication of a figure over time.
         flows: the numbers of the flows in a figure over time; None for the first three.
+        models: curves of a figure of values.
+        caption: whether what the marks mean is written below.
     """
 
     metric: str | None = None
@@ -59,6 +72,8 @@ class Wanted:
     case: int = 0
     replication: int = 0
     flows: Sequence[int] | None = None
+    models: Models | None = None
+    caption: bool = True
 
 
 Draw = Callable[["Results", Wanted], "Figure"]
@@ -92,13 +107,16 @@ def _queue(results: Results, wanted: Wanted) -> Figure:
 
 KINDS: dict[str, Draw] = {
     "value": lambda results, wanted: values.metric_figure(
-        results, _metric(results, wanted), size=wanted.size, log=wanted.log
+        results, _metric(results, wanted), size=wanted.size, log=wanted.log, models=wanted.models
     ),
     "difference": lambda results, wanted: values.difference_figure(
         results, [_metric(results, wanted)], size=wanted.size
     ),
     "quartiles": lambda results, wanted: values.quartile_figure(
         results, _metric(results, wanted), size=wanted.size
+    ),
+    "heatmap": lambda results, wanted: heat_figure(
+        results, _metric(results, wanted), size=wanted.size, log=wanted.log
     ),
     "plane": lambda results, wanted: plane.plane_figure(
         results, wanted.metric, size=wanted.size, log=wanted.log
@@ -137,30 +155,128 @@ def figure(results: Results, kind: str, wanted: Wanted) -> Figure:
     if kind not in KINDS:
         raise RedtailError(f"kind = {kind!r}; accepted: {', '.join(KINDS)}")
     with mpl.rc_context(style.RC):
-        return KINDS[kind](results, wanted)
+        found = KINDS[kind](results, wanted)
+        if not wanted.caption:
+            style.drop_caption(found)
+        return found
 
 
-def draw_all(results: Results, folder: Path) -> list[Path]:
-    """Draw every figure the results have data for.
+def drawings(results: Results) -> list[Drawing]:
+    """Return every figure that the results have data for; none is drawn yet."""
+    shown = [name for name in results.select() if _has_values(results, name)]
+    asked = bool(results.report)
+    found = [Drawing(name, partial(values.metric_figure, results, name), asked) for name in shown]
+    if shown and values.can_differ(results):
+        found.append(Drawing("differences", lambda: _differences(results, shown), asked))
+    found += [*_distributions(results, shown), *recorded.drawings(results, shown)]
+    if not any(each.answers for each in found):
+        tail = next((each for each in found if each.name.endswith("queue_delay_tail")), None)
+        first = tail or next(iter(found), None)
+        found = [replace(each, answers=each is first) for each in found]
+    return found
+
+
+def draw(
+    results: Results,
+    folder: Path,
+    *,
+    names: Collection[str] | None = None,
+    every: bool = False,
+    formats: Sequence[str] = (drawn.DEFAULT,),
+    jobs: int = 1,
+    load: Callable[[Path], Results] | None = None,
+) -> list[Path]:
+    """Draw figures that the results have data for, except what is drawn already.
 
     Args:
         results: what to draw.
         folder: where to; made when missing.
+        names: which; None for the few that answer what the experiment asks.
+        every: all of them.
+        formats: the files of each.
+        jobs: processes that draw, if there is much to draw.
+        load: reads results from their folder, in these processes; without it there is one.
 
     Returns:
-        The paths, in the order of `style.FORMATS` for each figure.
+        The paths, in the order of `formats` for each figure.
 
     Raises:
+        RedtailError: there is no figure of such a name.
         StoreError: the folder cannot be written.
     """
+    record = drawn.Record(folder, results)
+    found = drawings(results)
+    chosen = found if every else chosen_of(found, names)
+    missing = [each for each in chosen if record.files_of([each.name], formats) is None]
+    names_of_all = [each.name for each in chosen]
+    if load is not None and jobs > 1 and len(missing) * len(formats) >= _MANY:
+        named = [each.name for each in missing]
+        made = _draw_together(partial(load, results.folder), named, folder, formats, jobs)
+    else:
+        with mpl.rc_context(style.RC):
+            made = save([(each.name, each.draw()) for each in missing], folder, formats)
+    choice = drawn.EVERY if every else drawn.ANSWERS if names is None else " ".join(names_of_all)
+    record.add(choice, names_of_all, made)
+    return [folder / f"{name}.{kind}" for name in names_of_all for kind in formats]
+
+
+def _draw_together(
+    load: Callable[[], Results],
+    names: Sequence[str],
+    folder: Path,
+    formats: Sequence[str],
+    jobs: int,
+) -> list[Path]:
+    """Draw in several processes, each of which loads the results."""
+    parts = [list(names[number::jobs]) for number in range(jobs)]
+    with (
+        _safe_path(),
+        ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool,
+    ):
+        asked = [
+            pool.submit(_draw_part, load, part, folder, tuple(formats)) for part in parts if part
+        ]
+        return [path for each in asked for path in each.result()]
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Let Python processes that start here import no module of the current folder (`python -P`)."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
+
+
+def _draw_part(
+    load: Callable[[], Results], names: Sequence[str], folder: Path, formats: Sequence[str]
+) -> list[Path]:
+    results = load()
     with mpl.rc_context(style.RC):
-        drawn = [name for name in results.select() if _has_values(results, name)]
-        figures = [(name, values.metric_figure(results, name)) for name in drawn]
-        if drawn and values.can_differ(results):
-            figures.append(("differences", _differences(results, drawn)))
-        return save(
-            [*figures, *_distributions(results, drawn), *recorded.figures(results, drawn)], folder
-        )
+        chosen = chosen_of(drawings(results), names)
+        return save([(each.name, each.draw()) for each in chosen], folder, formats)
+
+
+def chosen_of(found: Sequence[Drawing], names: Collection[str] | None) -> list[Drawing]:
+    """Return the drawings of these names, in their order; without names those that answer.
+
+    Raises:
+        RedtailError: there is none of such a name.
+    """
+    if names is None:
+        return [each for each in found if each.answers]
+    known = {each.name: each for each in found}
+    for name in names:
+        if name not in known:
+            raise RedtailError(
+                f"there is no figure {escape.name(name)}; accepted: {', '.join(known)}"
+            )
+    return [known[name] for name in dict.fromkeys(names)]
 
 
 def _has_values(results: Results, name: str) -> bool:
@@ -168,46 +284,54 @@ def _has_values(results: Results, name: str) -> bool:
     return bool(known) and (any(known) or names.base(name) != "mark")
 
 
-def _differences(results: Results, drawn: Sequence[str]) -> Figure:
+def _differences(results: Results, shown: Sequence[str]) -> Figure:
     """Draw paired differences; the goodput of each group is left to the figures of its own."""
     many = len(lines_of(results, find_load(results))) > style.DISTINCT
     most = _DIFFERENCES_OF_MANY if many else _DIFFERENCES
-    chosen = [name for name in drawn if not name.endswith(".goodput")][:most]
-    return values.difference_figure(results, chosen or drawn[:1])
+    chosen = [name for name in shown if not name.endswith(".goodput")][:most]
+    return values.difference_figure(results, chosen or shown[:1])
 
 
-def _distributions(results: Results, drawn: Sequence[str]) -> Iterator[tuple[str, Figure]]:
+def _distributions(results: Results, shown: Sequence[str]) -> Iterator[Drawing]:
     """Yield the figures that show more of the metrics drawn than means.
 
     Of metrics that were asked for, only those that show them too.
     """
-    bases = {names.base(name) for name in drawn}
+    bases = {names.base(name) for name in shown}
     every = not results.report
     delays = any(base.startswith("queue_delay") for base in bases)
     if plane.can_draw(results) and (every or (delays and bases & {"goodput", "utilization"})):
-        yield "delay_and_goodput", plane.plane_figure(results)
+        compares = len(results.cases) > 1
+        yield Drawing("delay_and_goodput", partial(plane.plane_figure, results), compares)
     for group in results.user_groups:
-        if every or any(name.startswith(f"{group}.response_time") for name in drawn):
-            yield f"{group}.response_times", response_figure(results, group)
+        if every or any(name.startswith(f"{group}.response_time") for name in shown):
+            first = group == next(iter(results.user_groups))
+            yield Drawing(
+                f"{group}.response_times",
+                partial(response_figure, results, group),
+                answers=first or not every,
+            )
     for link in results.links:
         of = f"{link}." if link != results.links[0] else ""
         losses = every or "consecutive_loss_mean" in bases
         if losses and any(case.exceedance(link) for case in results.cases):
-            yield f"{of}consecutive_loss", loss_figure(results, link)
-        over_time = queue_figure(results, link)
-        if over_time is not None:
-            yield f"{of}queue_over_time", over_time
+            yield Drawing(f"{of}consecutive_loss", partial(loss_figure, results, link))
+        if any(recorded.has(results, "queues", case) for case in range(len(results.cases))):
+            yield Drawing(
+                f"{of}queue_over_time", partial(_queue, results, Wanted(link)), answers=not of
+            )
 
 
-def draw_gaps(gaps: Gaps, folder: Path) -> list[Path]:
+def draw_gaps(gaps: Gaps, folder: Path, formats: Sequence[str] = (drawn.DEFAULT,)) -> list[Path]:
     """Draw a figure for each metric that was compared, with all backends beside each other.
 
     Args:
         gaps: what to draw.
         folder: where to; made when missing.
+        formats: the files of each.
 
     Returns:
-        The paths, in the order of `style.FORMATS`; a metric without any value has no figure.
+        The paths, in the order of `formats`; a metric without any value has no figure.
 
     Raises:
         StoreError: the folder cannot be written.
@@ -216,7 +340,7 @@ def draw_gaps(gaps: Gaps, folder: Path) -> list[Path]:
         row.metric for row in gaps if not all(math.isnan(mean.mean) for mean in row.means)
     )
     with mpl.rc_context(style.RC):
-        return save([(name, gap_figure(gaps, name)) for name in metrics], folder)
+        return save([(name, gap_figure(gaps, name)) for name in metrics], folder, formats)
 
 
 def paper_figure(
@@ -230,8 +354,8 @@ def paper_figure(
 
     Args:
         results: what to draw, of a queue and a load.
-        draws: a metric, "consecutive_loss", "queue_over_time", "response_times:GROUP" or
-            "quartiles:METRIC".
+        draws: a metric, "consecutive_loss", "queue_over_time", or a kind of `KINDS` with what it is
+            of, such as "response_times:GROUP", "cdf:queue_delay", "plane" or "heatmap:METRIC".
         about: how the metric is shown.
         published: the paper's numbers, drawn as points.
         source: where they come from.
@@ -246,10 +370,10 @@ def paper_figure(
                 return loss_figure(results)
             case "queue_over_time":
                 return _queue(results, Wanted())
-            case "response_times":
-                return response_figure(results, of)
             case "quartiles":
                 return values.quartile_figure(results, of, about)
+            case _ if kind in KINDS:
+                return KINDS[kind](results, Wanted(of or None))
             case _:
                 return values.metric_figure(
                     results, draws, about, published=published, source=source

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 from redtail import metrics as names
 from redtail.analysis import places
 from redtail.display.distributions import distribution_figure
-from redtail.display.series import fairness_figure, series_figure
+from redtail.display.series import fairness_figure, run_of, series_figure
 from redtail.errors import RedtailWarning, StoreError
 from redtail.store.segments import LARGE
 
@@ -22,11 +24,40 @@ if TYPE_CHECKING:
 # Flows from which on their goodputs are drawn as a distribution.
 _FLOWS = 4
 
-# With more cases than these, what was recorded over time is drawn of the first alone.
-_CASES = 4
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure that results have data for, which is not drawn yet.
+
+    Attributes:
+        name: that of its files.
+        draw: makes the figure.
+        answers: whether it is one of the few that `redtail run` draws: what was asked for by
+            `--metrics` or `[series]`, or what compares the cases at a glance.
+    """
+
+    name: str
+    draw: Callable[[], Figure]
+    answers: bool = False
 
 
-def figures(results: Results, drawn: Sequence[str]) -> Iterator[tuple[str, Figure]]:
+def has(results: Results, table: Literal["queues", "flows", "groups"], case: int) -> bool:
+    """Return whether a series was recorded in the first run of a case."""
+    with contextlib.suppress(StoreError):
+        results.series(table, case=case)
+        return True
+    return False
+
+
+def has_scenario(results: Results, case: int) -> bool:
+    """Return whether the scenario of a case's first run can be read."""
+    with contextlib.suppress(StoreError):
+        run_of(results, case, 0, None)
+        return True
+    return False
+
+
+def drawings(results: Results, drawn: Sequence[str]) -> Iterator[Drawing]:
     """Yield the tails of delays, the goodput of TCP flows, and what was recorded over time.
 
     Large campaigns have no distributions: every run would have to be read. Of metrics that were
@@ -41,7 +72,7 @@ def figures(results: Results, drawn: Sequence[str]) -> Iterator[tuple[str, Figur
     yield from _over_time(results)
 
 
-def _distributions(results: Results, drawn: Sequence[str]) -> Iterator[tuple[str, Figure]]:
+def _distributions(results: Results, drawn: Sequence[str]) -> Iterator[Drawing]:
     known = results.distributions
     for name in known:
         of = names.prefix(name)
@@ -50,12 +81,12 @@ def _distributions(results: Results, drawn: Sequence[str]) -> Iterator[tuple[str
             names.base(name) == "queue_delay" and of in ("", *places.forward(results.links))
         )
         if chosen and _shown(results, drawn, f"{name}_"):
-            yield f"{name}_tail", distribution_figure(results, name, tail=True)
+            yield Drawing(f"{name}_tail", partial(distribution_figure, results, name, tail=True))
     if _shown(results, drawn, "goodput") or _shown(results, drawn, "fairness"):
         for group in _large_groups(results):
             name = f"{group}.flow_goodput"
             if name in known:
-                yield name, distribution_figure(results, name)
+                yield Drawing(name, partial(distribution_figure, results, name))
 
 
 def _shown(results: Results, drawn: Sequence[str], beginning: str) -> bool:
@@ -84,13 +115,18 @@ def _large_groups(results: Results) -> list[str]:
     ]
 
 
-def _over_time(results: Results) -> Iterator[tuple[str, Figure]]:
+def _over_time(results: Results) -> Iterator[Drawing]:
     count = len(results.cases)
-    for number in range(count if count <= _CASES else 1):
-        if not results.cases[number].runs:  # all of them failed
-            continue
-        with contextlib.suppress(StoreError):
-            name = f"time_series_{number + 1}" if len(results.cases) > 1 else "time_series"
-            yield name, series_figure(results, case=number)
-    with contextlib.suppress(StoreError):
-        yield "fairness_over_time", fairness_figure(results)
+    chosen = [
+        number
+        for number in range(count)
+        if results.cases[number].runs  # not all of them failed
+        and has_scenario(results, number)
+        and any(has(results, table, number) for table in ("groups", "queues", "flows"))
+    ]
+    for number in chosen:
+        name = f"time_series_{number + 1}" if count > 1 else "time_series"
+        draw = partial(series_figure, results, case=number)
+        yield Drawing(name, draw, answers=number == chosen[0])
+    if chosen and has(results, "flows", chosen[0]):
+        yield Drawing("fairness_over_time", partial(fairness_figure, results))

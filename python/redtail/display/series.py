@@ -13,6 +13,7 @@ from redtail.analysis import places
 from redtail.analysis.flows import array
 from redtail.display import style
 from redtail.errors import RedtailError, StoreError
+from redtail.files import plain_bytes
 from redtail.scenario import TIMES, links, quantity, rate_or_size, seconds
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def series_figure(
         RedtailError: there is no such queue or flow.
         StoreError: no series was recorded.
     """
-    run = _run(results, case, replication, link)
+    run = run_of(results, case, replication, link)
     hops = [run.link] if link else places.forward(results.links) or [run.link]
     shown = [replace(run, link=hop) for hop in hops]
     tables = {}
@@ -186,7 +187,7 @@ def fairness_figure(
         raise why or StoreError("there is no run to draw")
     groups = style.split(curves)
     figure, cells = style.cells([0.0], groups, size, height=2.0)
-    run = _run(results, 0, 0, None)
+    run = run_of(results, 0, 0, None)
     for axes, _, part in cells:
         for number, (label, time, index) in part:
             look = style.look(number)
@@ -218,7 +219,13 @@ def fairness_figure(
     return figure
 
 
-def _run(results: Results, case: int, replication: int, link: str | None) -> Run:
+def run_of(results: Results, case: int, replication: int, link: str | None) -> Run:
+    """Return what a run's scenario says of its times.
+
+    Raises:
+        RedtailError: there is no such case, replication or queue.
+        StoreError: its scenario is not there, or tells no duration.
+    """
     if not 0 <= case < len(results.cases):
         raise RedtailError(f"case = {case}: there are {len(results.cases)}, numbered from 0")
     found = results.cases[case].runs.get(replication)
@@ -230,7 +237,7 @@ def _run(results: Results, case: int, replication: int, link: str | None) -> Run
             f"no series was recorded in replication {replication}; ask for it with [series] and an "
             "interval in the experiment file"
         )
-    scenario = json.loads(path.read_bytes())
+    scenario = json.loads(plain_bytes(path))
     if "duration" not in scenario:
         raise StoreError(f"{path}: is no scenario: it has no duration")
     known = list(results.links)

@@ -30,8 +30,10 @@ from matplotlib.transforms import ScaledTranslation
 from redtail import escape
 from redtail.analysis import censoring
 from redtail.analysis.stats import interval_in_words
+from redtail.display import drawn
 from redtail.errors import SpecError, StoreError
 from redtail.files import is_file_name
+from redtail.store.folders import refuse_planted, replace_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,9 +77,6 @@ PAGE = 7.16
 Size: TypeAlias = Literal["column", "page"] | tuple[float, float]
 """A width of a journal, or width and height in inches."""
 
-FORMATS = ("png", "svg", "pdf")
-"""The files of each figure."""
-
 RC: Any = {
     "font.size": 8,
     "axes.titlesize": 8,
@@ -108,6 +107,7 @@ RC: Any = {
 _WIDE = 5.0  # inches from which a figure has room for four panels beside each other
 _CAPTION = 6.5  # points
 _LINE = 0.155  # inches of height that a line of a legend takes
+_UNBROKEN = "\u00a0"  # a space at which no line breaks
 _CAPTION_LINE = 0.115  # inches of height that a line of a caption takes
 
 
@@ -117,6 +117,7 @@ class Figure(_Figure):
     def savefig(self, fname: Any, **options: Any) -> None:
         """Write the figure to a file, as Matplotlib does, with text as text."""
         with mpl.rc_context(RC):
+            fit_labels(self)
             super().savefig(fname, **options)
 
     def _repr_png_(self) -> bytes:
@@ -409,9 +410,49 @@ def caption(figure: _Figure, *texts: str) -> None:
     if not text:
         return
     room = 0.93 * (72 * figure.get_figwidth() - 8)
-    lines = wrapped(escape.plot(text[:1].upper() + text[1:] + "."), room, _CAPTION)
+    text = escape.plot(text[:1].upper() + text[1:] + ".")
+    kept = text.replace("n = ", f"n{_UNBROKEN}={_UNBROKEN}")
+    lines = wrapped(kept, room, _CAPTION).replace(_UNBROKEN, " ")
     grow(figure, _CAPTION_LINE * (1 + lines.count("\n")))
     figure.supxlabel(lines, x=0.01, ha="left", fontsize=_CAPTION, color="#555555", linespacing=1.15)
+
+
+def drop_caption(figure: _Figure) -> None:
+    """Take away what `caption` has written; the figure's height shrinks by that of the text."""
+    text = getattr(figure, "_supxlabel", None)
+    if text is not None:
+        grow(figure, -_CAPTION_LINE * (1 + text.get_text().count("\n")))
+        text.remove()
+        figure._supxlabel = None  # type: ignore[attr-defined]
+
+
+def fit_labels(figure: _Figure) -> None:
+    """Break names of horizontal axes that are wider than their panels into lines.
+
+    How wide a panel is, is known when what stands beside it has got its place. Labels of panels
+    beside each other would collide, and that of the last would be cut at the edge.
+    """
+    layout = figure.get_layout_engine()
+    if layout is None or not figure.axes:
+        return
+    layout.execute(figure)
+    more = 0
+    for axes in figure.axes:
+        label = axes.xaxis.label
+        if not axes.get_visible() or not label.get_text():
+            continue
+        room = 72 / figure.dpi * axes.get_window_extent().width
+        text = label.get_text()
+        size = float(label.get_fontsize())
+        if _text_width(text, size) <= room:
+            continue
+        fitted = wrapped(" ".join(text.split("\n")), room, size)
+        if fitted != text:
+            more = max(more, fitted.count("\n") - text.count("\n"))
+            label.set_text(fitted)
+    if more:
+        grow(figure, 0.13 * more)
+        layout.execute(figure)
 
 
 def grow(figure: _Figure, inches: float) -> None:
@@ -549,11 +590,20 @@ def number(value: float) -> str:
     return f"{value:g}"
 
 
-def save(figures: Iterable[tuple[str, _Figure]], folder: Path) -> list[Path]:
-    """Write figures as PNG, SVG and PDF under the names given; returns the paths in this order.
+def save(
+    figures: Iterable[tuple[str, _Figure]],
+    folder: Path,
+    formats: Sequence[str] = (drawn.DEFAULT,),
+) -> list[Path]:
+    """Write figures under the names given; returns the paths in the order of figures and formats.
 
     All files of a figure have the layout that is found for the PNG, and the figure keeps it. The
-    same figure gives the same bytes.
+    same figure gives the same bytes. A file appears when it is whole.
+
+    Args:
+        figures: names and figures.
+        folder: made when missing.
+        formats: of `drawn.FORMATS`.
 
     Raises:
         StoreError: the folder cannot be written.
@@ -572,16 +622,19 @@ def save(figures: Iterable[tuple[str, _Figure]], folder: Path) -> list[Path]:
     paths = []
     with mpl.rc_context(RC), _explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
+        refuse_planted(folder)
         for name, figure in figures:
             # To find the layout takes as long as to draw the figure; `savefig` would find it for
             # each file.
-            if (layout := figure.get_layout_engine()) is not None:
+            if figure.get_layout_engine() is not None:
                 figure.set_dpi(RC["savefig.dpi"])
-                layout.execute(figure)
+                fit_labels(figure)
                 figure.set_layout_engine(None)
-            for kind in FORMATS:
+            for kind in formats:
                 path = folder / f"{name}.{kind}"
-                figure.savefig(path, metadata=metadata[kind])
+                data = io.BytesIO()
+                figure.savefig(data, format=kind, metadata=metadata[kind])
+                replace_file(path, data.getvalue())
                 paths.append(path)
     return paths
 

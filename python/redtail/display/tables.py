@@ -27,7 +27,7 @@ _GAP = 2  # columns of space between two columns
 
 _ODD_SHOWN = 3  # means that describe no run, below a table
 
-_UNSURE = "\n±?: no interval can be given from these replications; cases.parquet says why"
+_REASONS_SHOWN = 3  # why there are no intervals, below a table
 
 
 def summary_table(
@@ -83,6 +83,7 @@ def summary_tables(
     # Means that describe no replication: the metric, its case, the estimate.
     odd: list[tuple[str, CaseResult, Estimate]] = []
     timed: list[tuple[str, Estimate]] = []
+    reasons: list[str] = []
     # No gap is needed behind the last column.
     room = least = width + _GAP - 1 - sum(_width(head, texts) for head, _, texts in labels)
     for name in shown_metrics(results, prefixes, metrics):
@@ -90,9 +91,10 @@ def summary_tables(
         known = [each.mean for each in found if not math.isnan(each.mean)]
         about = names.readable(names.describe(name), known)
         texts = [
-            censoring.cell(prefix + name, each, about.scale)
+            _all_equal(each, censoring.cell(prefix + name, each, about.scale))
             for (_, prefix), each in zip(rows, found, strict=True)
         ]
+        reasons += [_reason(each) for each, text in zip(found, texts, strict=True) if "±?" in text]
         odd += [
             (name, case, each)
             for (case, _), each, text in zip(rows, found, texts, strict=True)
@@ -109,8 +111,8 @@ def summary_tables(
         columns.append((head, "right", texts))
         timed += [(name, each) for each in found]
 
-    unsure = any("±?" in text for part in parts for _, _, texts in part for text in texts)
-    caption = _caption(results, _UNSURE if unsure else "") + _no_run(odd)
+    equal = any(text.endswith(_EQUAL) for part in parts for _, _, texts in part for text in texts)
+    caption = _caption(results, _signs(reasons, equal=equal)) + _no_run(odd)
     replications = max((len(case.runs) for case in results.cases), default=0)
     caption += "".join(f"\n{escape.name(text)}" for text in censoring.notes(timed, replications))
     return [
@@ -121,6 +123,50 @@ def summary_tables(
         )
         for part in parts
     ]
+
+
+_EQUAL = " ="
+"""Behind a mean that every replication has."""
+
+
+def _all_equal(found: Estimate, text: str) -> str:
+    """Return the text of an estimate, with another sign where all replications are equal.
+
+    >>> _all_equal(Estimate(100.0, None, 10, "all 10 replications are equal", True), "100 ±?")
+    '100 ='
+    >>> _all_equal(Estimate(0.4, None, 10, "9 of 10 replications are equal"), "0.4 ±?")
+    '0.4 ±?'
+    """
+    if found.constant and text.endswith(" ±?"):
+        return text.removesuffix(" ±?") + _EQUAL
+    return text
+
+
+def _signs(reasons: Sequence[str], *, equal: bool) -> str:
+    """Return what the signs behind means say, a line for each sign; and why, each reason once.
+
+    >>> print(_signs([_ALIKE, "an extreme of each run", _ALIKE], equal=True).strip())
+    =: every replication has this value
+    ±?: no interval: more than half of the replications are equal; an extreme of each run
+    """
+    lines = [f"\n{_EQUAL.strip()}: every replication has this value"] if equal else []
+    found = list(dict.fromkeys(reasons))
+    if found:
+        more = len(found) - _REASONS_SHOWN
+        shown_ones = [*found[:_REASONS_SHOWN]]
+        if more > 0:
+            shown_ones.append(f"and {more} more, which cases.parquet has")
+        lines.append(f"\n±?: no interval: {'; '.join(shown_ones)}")
+    return "".join(lines)
+
+
+_ALIKE = "more than half of the replications are equal"
+
+
+def _reason(found: Estimate) -> str:
+    """Return why an estimate has no interval, without numbers of this one."""
+    alike = not math.isnan(found.least)
+    return _ALIKE if alike else found.no_interval or "cases.parquet says why"
 
 
 def _caption(results: Results, unsure: str) -> str:

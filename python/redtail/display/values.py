@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from redtail import escape
 from redtail import metrics as names
 from redtail.display import style
-from redtail.display.axes import row_labels, value_axis
+from redtail.display.axes import close_in_words, ends_of, row_labels, value_axis
 from redtail.display.layout import (
     Line,
     Load,
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from redtail.analysis.results import CaseResult, Results
     from redtail.analysis.stats import Estimate
     from redtail.display.style import Figure, Size
+
+Models: TypeAlias = Mapping[str, Callable[[float], float]]
+"""Curves by name: functions of the load that return the metric in its SI unit."""
 
 Published: TypeAlias = Mapping[tuple[str, float], float]
 """Numbers that others published, in SI units, by the queue's label and the load."""
@@ -53,6 +57,7 @@ def metric_figure(
     log: bool | None = None,
     published: Published | None = None,
     source: str = "published",
+    models: Models | None = None,
 ) -> Figure:
     """Draw a metric against the load with 95 % intervals, one line per setting of the rest.
 
@@ -67,6 +72,11 @@ def metric_figure(
         log: whether the axis is logarithmic; by default if the values span decades.
         published: drawn as points beside the lines.
         source: where these come from.
+        models: curves behind the points: by name, functions of the load in the unit of its axis,
+            which return the metric in its SI unit.
+
+    Raises:
+        RedtailError: there are models and no load.
     """
     found = [case.metric(name) for case in results.cases]
     usual = names.describe(name)
@@ -84,6 +94,11 @@ def metric_figure(
             and names.base(name) != "utilization"
         )
     load = find_load(results)
+    if load is None and models:
+        raise RedtailError(
+            "models: there is no load to draw a curve over; accepted: a factor of numbers with "
+            "several values"
+        )
     if load is None:
         return _rows_figure(results, name, about, title, size, log, published, source)
     panels = panels_of(results, load, style.DISTINCT)
@@ -103,6 +118,8 @@ def metric_figure(
             _draw_line(axes, line, name, about, load, number, shift, log)
         if published:
             _draw_published(axes, part, published, about)
+        if models:
+            _draw_models(axes, models, load, about.scale)
         if panel.title:
             axes.set_title(escape.plot(panel.title), loc="left")
         load_axis(axes, load)
@@ -116,6 +133,7 @@ def metric_figure(
         style.meaning_of_bars(found),
         style.in_words(len(labels), len(groups), grey=True),
         f"star: {source}" if published else "",
+        "" if log else close_in_words(about.title, ends_of(found)),
     )
     return figure
 
@@ -139,6 +157,22 @@ def _draw_line(
         **style.look(number),
     )
     style.hollow(axes, [(x, each.mean * about.scale) for x, each in found if style.unsure(each)])
+
+
+def _draw_models(axes: Axes, models: Models, load: Load, scale: float) -> None:
+    """Draw curves over the whole load, in grey with a dash each."""
+    low, high = min(load.values), max(load.values)
+    xs = np.geomspace(low, high, 200) if load.logarithmic else np.linspace(low, high, 200)
+    for number, (name, model) in enumerate(models.items()):
+        axes.plot(
+            xs,
+            [float(model(float(x))) * scale for x in xs],
+            color="#555555",
+            linestyle=style.DASHES[(number + 1) % style.DISTINCT],
+            linewidth=1.0,
+            zorder=1.5,
+            label=style.mark(name),
+        )
 
 
 def _background(axes: Axes, line: Line, name: str, about: Metric, load: Load) -> None:
@@ -201,7 +235,12 @@ def _rows_figure(
     axes.set_xlabel(escape.plot(title))
     axes.xaxis.set_major_locator(MaxNLocator(6))
     value_axis([axes.xaxis], name, found, log=log, scale=about.scale)
-    style.caption(figure, style.meaning_of_bars(found), f"star: {source}" if others else "")
+    style.caption(
+        figure,
+        style.meaning_of_bars(found),
+        f"star: {source}" if others else "",
+        "" if log else close_in_words(about.title, ends_of(found)),
+    )
     return figure
 
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from redtail.errors import QueueError, SpecError
+from redtail.files import OUTSIDE, is_within
 from redtail.inputs import modules
 from redtail.inputs.code import ACCEPTED as _ACCEPTED
 from redtail.inputs.code import (
@@ -176,6 +177,7 @@ class Resolver:
         rule: what code may be executed; by default that in its folder.
         refuse: whether other code is refused.
         load: whether the classes are loaded, which executes their code.
+        confined: the folder that files of classes must lie in; by default they may lie anywhere.
     """
 
     def __init__(
@@ -185,7 +187,9 @@ class Resolver:
         *,
         refuse: bool = True,
         load: bool = True,
+        confined: Path | None = None,
     ) -> None:
+        self.confined = confined
         self.folder = folder_of(file).resolve()
         self.rule = rule or Rule.of(file)
         self.refuse = refuse
@@ -200,6 +204,9 @@ class Resolver:
         """
         try:
             if name not in self.code:
+                place = split(name)[0]
+                if place.endswith(".py") and not is_within(self.folder / place, self.confined):
+                    return ("class", *OUTSIDE)
                 self.code[name] = self.rule.locate(name, self.folder)
             if self.refuse:
                 self.rule.refuse(self.code[name])

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from redtail._module import native
 from redtail.errors import RedtailWarning, SpecError, StoreError
-from redtail.files import path_of
+from redtail.files import OUTSIDE, is_within, path_of
 from redtail.store.folders import read_parquet
 
 if TYPE_CHECKING:
@@ -705,25 +705,31 @@ class Resolver:
 
     Args:
         file: the experiment's file, if it has one.
+        confined: the folder that they must lie in; by default they may lie anywhere.
     """
 
-    def __init__(self, file: str | None) -> None:
+    def __init__(self, file: str | None, confined: Path | None = None) -> None:
+        self.confined = confined
         path = Path(file) if file is not None else None
         self.folder = path.parent if path is not None and path.is_file() else Path()
         self.found: dict[str, _ResolvedFile] = {}
-        self.failed: dict[str, SpecError] = {}
+        self.failed: dict[str, Refusal] = {}
         self.warnings: list[str] = []
 
     def __call__(self, file: str, duration_ps: int, path_ps: int, both_ways: bool) -> Any:
         """Return a table, or what is wrong with it for a run like this."""
-        if file in self.failed:
-            raise self.failed[file]
-        if file not in self.found:
+        if file not in self.found and file not in self.failed:
             try:
                 self.found[file] = self._find(file)
             except SpecError as error:
-                self.failed[file] = error
-                raise
+                problem, _, accepted = str(error).partition("; accepted: ")
+                self.failed[file] = (
+                    "file",
+                    f"cannot be used: {problem}",
+                    accepted or f"a table of connections, {_FORMS}",
+                )
+        if file in self.failed:
+            return self.failed[file]
         found = self.found[file]
         if (
             found.last_start_ns * 1000 >= duration_ps
@@ -735,6 +741,8 @@ class Resolver:
 
     def _find(self, file: str) -> _ResolvedFile:
         path = self.folder / path_of(file)
+        if not is_within(path, self.confined):
+            raise SpecError("{}: {}; accepted: {}".format(path, *OUTSIDE), file=str(path))
         trace = _read(path)
         self.warnings += trace.warnings
         native = trace.native()

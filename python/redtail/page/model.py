@@ -21,10 +21,11 @@ from redtail.analysis import compare as comparing
 from redtail.analysis.along import changing_along
 from redtail.analysis.stats import estimate
 from redtail.errors import RedtailError, StoreError
+from redtail.files import plain_bytes
 from redtail.page import answer, curves, network
 from redtail.scenario import links
 from redtail.store import segments
-from redtail.store.folders import SEGMENTS
+from redtail.store.folders import SEGMENTS, inside
 
 if TYPE_CHECKING:
     from redtail.analysis.compare import Comparisons
@@ -100,7 +101,7 @@ def section(results: Results, number: int, metrics: Sequence[str] = ()) -> Secti
         key: list(dict.fromkeys(case.labels.get(key, "") for case in results.cases))
         for key in results.factors
     }
-    data = _data(results, factor, chosen, scenario)
+    data = _data(results, factor, chosen, scenario, decide)
     paragraphs = answer.paragraphs(results, decide, held)
     return Section(
         id=f"e{number}",
@@ -128,9 +129,9 @@ def scenario_of(results: Results) -> dict[str, Any]:
         for key in segments.keys_of(case.runs).values():
             path = results.folder / key / "scenario.json"
             with contextlib.suppress(OSError, ValueError):
-                found: dict[str, Any] = json.loads(path.read_bytes())
+                found: dict[str, Any] = json.loads(plain_bytes(path))
                 return found
-            for segment in sorted((results.folder / SEGMENTS).glob("*.parquet")):
+            for segment in inside(results.folder, SEGMENTS, "*.parquet"):
                 with contextlib.suppress(StoreError, ValueError):
                     _, text = segments.run_of(segment, key)
                     found = json.loads(text)
@@ -207,7 +208,11 @@ def _cell(name: str, found: Estimate, scale: float) -> list[Any]:
 
 
 def _data(
-    results: Results, factor: str | None, chosen: Sequence[str], scenario: dict[str, Any]
+    results: Results,
+    factor: str | None,
+    chosen: Sequence[str],
+    scenario: dict[str, Any],
+    decide: Sequence[str],
 ) -> dict[str, Any]:
     wanted = [*chosen, *(name for name in results.metric_names if name not in chosen)]
     runs = sum(len(case.runs) for case in results.cases)
@@ -215,7 +220,7 @@ def _data(
     factors = [_factor(results, key) for key in results.factors]
     data: dict[str, Any] = {
         "factors": factors,
-        "first": 0 if results.report else _telling(results, factor, chosen),
+        "first": 0 if results.report else _telling(results, factor, chosen, decide),
         "plane": _plane(results, factor, scenario),
         "compared": None if factor is None else list(results.factors).index(factor),
         "along": []
@@ -261,8 +266,17 @@ def _data(
     return data
 
 
-def _telling(results: Results, factor: str | None, chosen: Sequence[str]) -> int:
-    """Return the place of the metric that is drawn first: where settings differ most in shares."""
+def _telling(
+    results: Results, factor: str | None, chosen: Sequence[str], decide: Sequence[str]
+) -> int:
+    """Return the place of the metric that is drawn first.
+
+    Where queues are compared it is the delay in them, as in the answer; otherwise the one in which
+    settings differ most in shares.
+    """
+    of_queues = factor is not None and comparing.is_queue(factor)
+    if of_queues and decide and decide[0] in chosen and "queue_delay" in decide[0]:
+        return list(chosen).index(decide[0])
 
     def spread(name: str) -> float:
         means: dict[tuple[str, ...], list[float]] = {}

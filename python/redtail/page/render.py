@@ -16,7 +16,7 @@ from redtail.analysis.stats import interval_in_words
 from redtail.errors import RedtailError
 from redtail.files import path_of
 from redtail.page import model
-from redtail.store.folders import REPORT, explain_write_errors, temporary_path
+from redtail.store.folders import REPORT, explain_write_errors, replace_file
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -87,14 +87,7 @@ def write(
     text = page(results, metrics=metrics)
     path = results[0].folder / REPORT if file is None else path_of(file)
     with explain_write_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside = temporary_path(path.parent, path.name)
-        try:
-            aside.write_bytes(text.encode())
-            os.replace(aside, path)
-        except BaseException:
-            aside.unlink(missing_ok=True)
-            raise
+        replace_file(path, text.encode())
     return path
 
 

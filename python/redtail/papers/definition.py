@@ -22,8 +22,14 @@ from redtail.papers import checks
 FOLDER = Path(__file__).parent
 """Where the papers are."""
 
-FIGURES = ("consecutive_loss", "queue_over_time", "response_times", "quartiles")
-"""What a figure draws that is not a metric against the load."""
+_OF_METRICS = ("value", "difference", "quartiles", "heatmap")
+
+FIGURES = (
+    *("consecutive_loss", "queue_over_time", "response_times", "plane", "loss_events", "queue"),
+    *("cdf", "tail", "fairness", "series"),
+    *_OF_METRICS,
+)
+"""What a figure draws that is not a metric against the load: the kinds of `Results.figure`."""
 
 
 class Judgement(StrEnum):
@@ -214,8 +220,8 @@ class FigureOf:
     Attributes:
         name: the name of the file.
         study: the study or view it shows.
-        draws: a metric, "consecutive_loss", "queue_over_time", "response_times:GROUP" or
-            "quartiles:METRIC".
+        draws: a metric, or one of `FIGURES` with what it is of, such as "response_times:GROUP",
+            "quartiles:METRIC", "cdf:queue_delay" or "plane".
         caption: what it shows, with the paper's number.
         loads: the names of the loads shown (see `grid.Loads.find`); none stands for all.
         queues: the queues shown; none stands for those of the paper.
@@ -234,7 +240,7 @@ class FigureOf:
     def metrics(self) -> tuple[str, ...]:
         """The metrics or measures that it draws."""
         kind, _, of = self.draws.partition(":")
-        if kind == "quartiles":
+        if kind in _OF_METRICS:
             return (of,)
         return () if kind in FIGURES else (self.draws,)
 

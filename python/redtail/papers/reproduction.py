@@ -42,7 +42,7 @@ from redtail.store.folders import (
     ExperimentStore,
     explain_write_errors,
     parquet_bytes,
-    temporary_path,
+    replace_file,
 )
 
 if TYPE_CHECKING:
@@ -198,13 +198,7 @@ class Reproduction:
             lines.append(f"[{toml_key(scale)}]")
             lines += [f'{toml_key(name)} = "{verdict}"' for name, verdict in of_scale.items()]
         with explain_write_errors(path):
-            aside = temporary_path(path.parent, path.name)
-            try:
-                aside.write_text("\n".join(lines) + "\n", encoding="utf-8")
-                os.replace(aside, path)
-            except BaseException:
-                aside.unlink(missing_ok=True)
-                raise
+            replace_file(path, ("\n".join(lines) + "\n").encode())
         return path
 
     def write(self) -> list[Path]:

@@ -601,6 +601,7 @@ class _Study:
                 text=plan.text,
                 form=plan.form,
                 inputs=plan.inputs,
+                checksums=plan.checksums,
                 packages=plan.packages,
             ),
             report=plan.report,

@@ -8,16 +8,28 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from redtail.store.folders import MALFORMED, PROGRESS, expect, in_use, temporary_path
+from redtail.files import plain_bytes
+from redtail.store.folders import (
+    MALFORMED,
+    PROGRESS,
+    expect,
+    in_use,
+    temporary_path,
+    write_new,
+)
 
 _SECONDS_BETWEEN = 1.0
+
+# Far more than the numbers of a campaign take, with a pair for each simulation in progress.
+_MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -31,7 +43,7 @@ class State:
         failed: runs that failed.
         packets: packets that finished runs have sent over their bottleneck.
         calibrating: whether these are runs that find how many users offer a load.
-        started: when it began, in seconds since 1970.
+        elapsed: seconds since it began, when it wrote this; by a clock that nobody sets.
         running: for each simulation in progress the simulated time and its end, in seconds.
     """
 
@@ -41,7 +53,7 @@ class State:
     failed: int
     packets: int
     calibrating: bool
-    started: float
+    elapsed: float = field(compare=False)
     running: tuple[tuple[float, float], ...] = ()
 
     @property
@@ -59,8 +71,8 @@ class Board:
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self.folders = folders
-        self.started = time.time()
-        self._last = time.monotonic()
+        self.started = time.monotonic()
+        self._last = self.started
 
     def __enter__(self) -> Board:
         return self
@@ -93,15 +105,14 @@ class Board:
     ) -> None:
         """Write how far it is."""
         self._last = time.monotonic()
-        state = State(
-            total, reused, done, failed, packets, calibrating, self.started, tuple(running)
-        )
+        elapsed = self._last - self.started
+        state = State(total, reused, done, failed, packets, calibrating, elapsed, tuple(running))
         data = json.dumps(asdict(state)).encode()
         for folder in self.folders:
             aside = temporary_path(folder, PROGRESS)
             # Nobody's results depend on it: a full disk is found out elsewhere.
             try:
-                aside.write_bytes(data)
+                write_new(aside, data)
                 os.replace(aside, folder / PROGRESS)
             except OSError:
                 with contextlib.suppress(OSError):
@@ -111,18 +122,31 @@ class Board:
 def read(folder: Path) -> State | None:
     """Return how far the campaign in a folder is; None when it has not said it yet."""
     with contextlib.suppress(*MALFORMED):
-        found = json.loads((folder / PROGRESS).read_bytes())
+        found = json.loads(plain_bytes(folder / PROGRESS, _MOST_BYTES))
         counts = {
-            name: expect(found[name], int, name)
+            name: int(_number(found[name], int, name))
             for name in ("total", "reused", "done", "failed", "packets")
         }
+        if not all(0 <= count < 2**63 for count in counts.values()):
+            raise ValueError("no such number of runs or packets")
         return State(
             **counts,
             calibrating=found["calibrating"] is True,
-            started=float(expect(found["started"], int | float, "started")),
-            running=tuple((float(now), float(end)) for now, end in found.get("running", ())),
+            elapsed=_number(found["elapsed"], int | float, "elapsed"),
+            running=tuple(
+                (_number(now, int | float, "running"), _number(end, int | float, "running"))
+                for now, end in found.get("running", ())
+            ),
         )
     return None
+
+
+def _number(value: object, kind: object, what: str) -> float:
+    """Return a number that can be a count or a time."""
+    found = float(expect(value, kind, what))
+    if not 0 <= found < math.inf:
+        raise ValueError(f"{what} is {found}")
+    return found
 
 
 def watch(

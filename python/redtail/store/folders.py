@@ -38,12 +38,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import hashlib
 import json
+import math
 import os
 import platform
 import re
 import shutil
+import stat
 import time
 import warnings
 import weakref
@@ -52,11 +55,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from redtail import metrics as names
 from redtail.errors import RedtailWarning, StoreError
-from redtail.files import path_of
+from redtail.files import path_of, plain_bytes
 from redtail.outcomes import used
 from redtail.store import objects
 from redtail.store.columns import column
@@ -90,13 +93,16 @@ READABLE = (1, 2)
 RUN_NAME = re.compile(r"[0-9a-f]{16}")
 """The form of the name of a run's folder."""
 
-LEFTOVER = ".tmp-"
+LEFTOVER = ".tmp-redtail-"
 """The beginning of the names of incomplete files, whose writer is at work or was killed."""
 
 FAILED = "failed"
 """The folder of the logs of runs that failed."""
 
 _OF_BACKEND = "@"
+
+# A lock is no link to a file elsewhere, and no pipe that nobody writes to.
+_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 _LOCK = ".lock"
 _LOCK_RESULTS = ".lock-results"
@@ -163,8 +169,23 @@ _LONGEST_SLUG = 200
 
 _NAME_IN_RESULTS = re.compile(rb'"experiment": ("(?:[^"\\]|\\.)*")')
 
+_LARGEST_MANIFEST = 16 << 20
+
+# What `temporary_path` makes: name, machine, process, time.
+_TEMPORARY = re.compile(rf"{re.escape(LEFTOVER)}.+-.+-\d+-\d+", re.DOTALL)
+
+# A lock is no link to a file elsewhere, and no pipe.
+_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
 _STALE_AFTER_S = 24 * 3600.0
+
 _HASH_DIGITS = 16
+
+# What a Parquet file may become in memory: values, and bytes before they are decoded, for each of
+# its bytes, beyond what a small file may. A series of which nothing but the time changes has about
+# 5 values a byte.
+_FEW_CELLS, _MOST_CELLS = 10_000_000, 100
+_LITTLE, _MOST_DATA = 64 << 20, 200
 
 # The units of the columns of a run's tables; the engine names these.
 _SERIES_UNITS = {
@@ -287,14 +308,53 @@ def is_run(folder: Path) -> bool:
         return False
     for name, marks in _MARKS.items():
         try:
-            data = (folder / name).read_bytes()
+            data = plain_bytes(folder / name)
         except PermissionError:
             return True
-        except OSError:
+        except (OSError, ValueError):
             continue
         if all(mark in data for mark in marks):
             return True
     return False
+
+
+def inside(folder: Path, name: str, form: str = "*") -> list[Path]:
+    """Return what is in one of `OWN_FOLDERS`, in order; nothing if a link is in its place.
+
+    Args:
+        folder: of the experiment.
+        name: of the folder in it.
+        form: a pattern of the names that are wanted.
+    """
+    own = folder / name
+    return [] if own.is_symlink() else sorted(own.glob(form))
+
+
+def refuse_link(path: Path) -> None:
+    """Refuse a link in the place of one of `OWN_FOLDERS`: what is written there would be elsewhere.
+
+    Raises:
+        StoreError: there is one.
+    """
+    if path.is_symlink():
+        raise StoreError(
+            f"{path}: is a link, and redtail writes in the experiment's own folder; put a folder "
+            "in its place, or choose another with --out DIR"
+        )
+
+
+def figures_of(folder: Path, *inner: str) -> Path:
+    """Return the folder of an experiment's figures, or one in it.
+
+    Raises:
+        StoreError: a link is in its place.
+    """
+    path = folder / "figures"
+    refuse_link(path)
+    for name in inner:
+        path /= name
+        refuse_link(path)
+    return path
 
 
 def run_key(scenario: str, code_version: str, backend: str = "sim") -> str:
@@ -336,12 +396,15 @@ class ExperimentStore:
     """
 
     def __init__(self, root: str | os.PathLike[str], name: str, backend: str = "sim") -> None:
-        self.root = objects.copy_of(str(root)) if objects.is_url(root) else path_of(root)
+        self.root = objects.own_copy_of(str(root)) if objects.is_url(root) else path_of(root)
         self.folder = self.root / folder_name(name, backend)
         self.place = str(self.folder)
         self.remote: objects.Remote | None = None
         with explain_write_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
+            refuse_planted(self.folder)
+            for name in OWN_FOLDERS:
+                refuse_link(self.folder / name)
             lock, alone = _join(self.folder / _LOCK)
             self._let_go = weakref.finalize(self, _close, lock)
             try:
@@ -527,7 +590,7 @@ class ExperimentStore:
                 )
                 aside.mkdir()
                 for name, data in files.items():
-                    (aside / name).write_bytes(data)
+                    write_new(aside / name, data)
                 _put(aside, folder)
             except BaseException:
                 shutil.rmtree(aside, ignore_errors=True)
@@ -548,10 +611,10 @@ class ExperimentStore:
         path = self._log(key)
         aside = temporary_path(self.folder, path.name)
         try:
-            path.parent.mkdir(exist_ok=True)
-            aside.write_bytes(text.encode())
+            make_inside(path.parent)
+            write_new(aside, text.encode())
             os.replace(aside, path)
-        except OSError:
+        except (OSError, StoreError):
             with contextlib.suppress(OSError):
                 aside.unlink(missing_ok=True)
             return None
@@ -569,7 +632,7 @@ class ExperimentStore:
         aside = temporary_path(self.folder, name)
         with explain_write_errors(path):
             try:
-                aside.write_bytes(data)
+                write_new(aside, data)
                 os.replace(aside, path)
             except BaseException:
                 aside.unlink(missing_ok=True)
@@ -612,6 +675,65 @@ def expect(value: Any, kind: Any, what: str) -> Any:
     return value
 
 
+def decoded(data: bytes) -> Any:
+    r"""Return the value of a JSON text from somebody else.
+
+    >>> decoded(b'{"a": 1}')
+    {'a': 1}
+    >>> decoded(b'{"a": NaN}')
+    Traceback (most recent call last):
+    ...
+    ValueError: NaN is no number in JSON
+
+    Raises:
+        ValueError: it is no JSON, has numbers that JSON has not, half a character, or a key twice.
+    """
+    found = json.loads(
+        data,
+        parse_constant=_no_number,
+        parse_float=_finite,
+        parse_int=_short,
+        object_pairs_hook=_once,
+    )
+    if _HALF.search(data):
+        try:
+            json.dumps(found, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("a text has half of a character") from None
+    return found
+
+
+_LONGEST_NUMBER = 100
+
+# What begins half of a character, or a whole one in two halves.
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number in JSON")
+
+
+def _finite(text: str) -> float:
+    if math.isinf(found := float(text)):
+        raise ValueError(f"{text[:20]} is too large a number")
+    return found
+
+
+def _short(text: str) -> int:
+    if len(text) > _LONGEST_NUMBER:
+        raise ValueError(
+            f"{text[:20]}… has {len(text)} digits; accepted: at most {_LONGEST_NUMBER}"
+        )
+    return int(text)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Read the manifest of a run.
 
@@ -620,7 +742,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         StoreError: it is missing or altered.
     """
     with _read(folder):
-        data = (folder / "manifest.json").read_bytes()
+        data = plain_bytes(folder / "manifest.json", _LARGEST_MANIFEST)
         manifest: dict[str, Any] = json.loads(data)
         number = expect(manifest["format"], int, "manifest.json was altered: format")
         if number > 1 and not is_sealed(data, manifest):
@@ -658,7 +780,7 @@ def read_run(folder: Path, key: str | None = None) -> StoredRun:
     manifest = read_manifest(folder)
     with _read(folder):
         for name, expected in manifest["files"].items():
-            if hashlib.sha256((folder / name).read_bytes()).hexdigest() != expected["sha256"]:
+            if hashlib.sha256(plain_bytes(folder / name)).hexdigest() != expected["sha256"]:
                 raise StoreError(f"{folder}: the stored run is damaged: {name} was altered")
         found = key_of(folder, manifest)
         if found != (key or folder.name) or manifest["run"] != found:
@@ -675,7 +797,7 @@ def read_run(folder: Path, key: str | None = None) -> StoredRun:
 def key_of(folder: Path, manifest: dict[str, Any]) -> str:
     """Return the key of a run by what is in its folder; errors as for `read_manifest`."""
     with _read(folder):
-        scenario = (folder / "scenario.json").read_bytes().decode()
+        scenario = plain_bytes(folder / "scenario.json").decode()
     return run_key(scenario, manifest["code_version"], manifest["backend"])
 
 
@@ -699,26 +821,151 @@ def temporary_path(folder: Path, name: str) -> Path:
     return folder / f"{LEFTOVER}{name}-{unique}"
 
 
+def write_new(path: Path, data: bytes) -> None:
+    """Write a file that is not there; where another user has put a link, it is not followed.
+
+    Raises:
+        FileExistsError: there is something of this name.
+        OSError: it cannot be written.
+    """
+    with path.open("xb") as file:
+        file.write(data)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file in a folder of the user, replacing an older one in one step.
+
+    What killed commands left of it goes as well.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(f"{glob.escape(f'{LEFTOVER}{path.name}-')}*"):
+        if left in leftovers(path.parent):
+            with contextlib.suppress(OSError):
+                left.unlink()
+    aside = temporary_path(path.parent, path.name)
+    try:
+        write_new(aside, data)
+        os.replace(aside, path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def is_temporary(name: str) -> bool:
+    """Return whether a name is one that `temporary_path` makes.
+
+    >>> is_temporary(temporary_path(Path(), "results.json").name), is_temporary(".tmp-notes")
+    (True, False)
+    """
+    return _TEMPORARY.fullmatch(name) is not None
+
+
 def leftovers(folder: Path, now: float | None = None) -> list[Path]:
     """Return what killed processes left, without what a live process is writing.
 
+    It is what has a name of `temporary_path` and belongs to this user.
+
     Args:
         folder: of the experiment.
-        now: the time by the clock of the file system, by default this machine's.
+        now: the time by the clock of the file system, by default found out by a folder that is made
+            there and removed again.
     """
     found = []
-    now = time.time() if now is None else now
-    for path in sorted(folder.glob(f"{LEFTOVER}*")):
+    known = [path for path in sorted(folder.glob(f"{LEFTOVER}*")) if is_temporary(path.name)]
+    if known and now is None:
+        now = _clock(folder)
+    for path in known:
+        assert now is not None
         ours = re.search(rf"-{re.escape(platform.node())}-(\d+)-\d+$", path.name)
         with contextlib.suppress(OSError):
+            there = path.lstat()
+            if hasattr(os, "geteuid") and there.st_uid != os.geteuid():
+                continue
             # Of another machine's processes nothing is known, only how long ago they wrote.
             if (
                 not _alive(int(ours.group(1)))
                 if ours is not None
-                else now - path.stat().st_mtime > _STALE_AFTER_S
+                else now - there.st_mtime > _STALE_AFTER_S
             ):
                 found.append(path)
     return found
+
+
+def _clock(folder: Path) -> float:
+    """Return the time by the clock of a folder's file system.
+
+    A clock of this machine that is wrong, or is set while a command runs, then does not count where
+    other machines write too. It is asked if nothing can be written there.
+    """
+    probe = temporary_path(folder, "probe")
+    try:
+        probe.mkdir()
+    except OSError:
+        return time.time()
+    now = probe.stat().st_mtime
+    probe.rmdir()
+    return now
+
+
+def refuse_planted(path: Path) -> None:
+    """Refuse a path on which another user has put a link where everybody may.
+
+    Raises:
+        StoreError: a part of it is a symbolic link of another user, in a folder in which all users
+            can write.
+    """
+    if not hasattr(os, "geteuid"):
+        return
+    whole = path.absolute()
+    for part in (whole, *whole.parents):
+        with contextlib.suppress(OSError):
+            its = part.lstat()
+            planted = stat.S_ISLNK(its.st_mode) and its.st_uid not in (0, os.geteuid())
+            if planted and part.parent.stat().st_mode & stat.S_IWOTH:
+                raise StoreError(
+                    f"{part}: is a symbolic link of {user_name(its.st_uid)} in a folder in which "
+                    "all users can write, and is not followed; choose another folder with --out DIR"
+                )
+
+
+def make_own(folder: Path, use: str, setting: str) -> None:
+    """Make a folder for this user alone, unless it is there and is one.
+
+    Args:
+        folder: what is in it counts as what this user has put there.
+        use: what it is for, as a part of a message.
+        setting: what chooses another folder.
+
+    Raises:
+        StoreError: it is another user's, all users can write in it, or it cannot be made.
+    """
+    with explain_write_errors(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        about = folder.lstat()
+    if not hasattr(os, "geteuid"):
+        return
+    reason = ""
+    if about.st_uid != os.geteuid():
+        reason = f"belongs to {user_name(about.st_uid)}, not to {user_name(os.geteuid())}"
+    elif not stat.S_ISLNK(about.st_mode) and about.st_mode & stat.S_IWOTH:
+        reason = "can be written by all users"
+    if reason:
+        raise StoreError(f"{folder}: {use} and {reason}; {setting} chooses another folder")
+
+
+def make_inside(folder: Path) -> None:
+    """Make a folder of a store, unless it is there.
+
+    Raises:
+        StoreError: another user has put a link there.
+        OSError: it cannot be made.
+    """
+    folder.mkdir(exist_ok=True)
+    refuse_planted(folder)
 
 
 def remove(path: Path) -> None:
@@ -763,7 +1010,7 @@ def cleaning(folder: Path) -> Iterator[bool]:
 def in_use(folder: Path) -> bool:
     """Return whether a campaign is at work in an experiment's folder, as far as this is known."""
     try:
-        lock = os.open(folder / _LOCK, os.O_RDONLY)
+        lock = os.open(folder / _LOCK, os.O_RDONLY | _PLAIN)
     except OSError:
         return False
     try:
@@ -780,8 +1027,32 @@ def in_use(folder: Path) -> bool:
 
 def read_series(folder: Path, table: str) -> pa.Table | None:
     """Return a table of a stored run by its name in `Outcome.series`, None when not recorded."""
-    path = folder / _series_file(table)
-    return read_parquet(path, use_threads=True) if path.is_file() else None
+    return read_table_of(folder, _series_file(table), use_threads=True)
+
+
+def read_table_of(
+    folder: Path, name: str, columns: Sequence[str] = (), *, use_threads: bool = False
+) -> pa.Table | None:
+    """Return a table of a stored run by the name of its file, None when it has none.
+
+    Args:
+        folder: of the run.
+        name: of the file.
+        columns: that it must have.
+        use_threads: as for `read_parquet`.
+
+    Raises:
+        StoreError: it is damaged, or no table of redtail.
+    """
+    path = folder / name
+    if not path.is_file():
+        return None
+    with _read(folder):
+        found = read_parquet(path, use_threads=use_threads)
+        for each in columns:
+            if found.column_names.count(each) != 1:
+                raise ValueError(f"{name} has no column {each}")
+        return found
 
 
 def read_parquet(path: Path, *, use_threads: bool = False) -> pa.Table:
@@ -804,11 +1075,37 @@ def open_parquet(source: Path | bytes) -> pq.ParquetFile:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if not isinstance(source, bytes) and not source.is_file():
+        source.stat()  # says why
+        raise ValueError(f"{source.name} is no file")
     # Arrow takes a path that begins with "~" for one in a home folder.
-    return pq.ParquetFile(
+    file = pq.ParquetFile(
         pa.BufferReader(source) if isinstance(source, bytes) else source.absolute(),
         pre_buffer=False,
     )
+    try:
+        size = len(source) if isinstance(source, bytes) else source.stat().st_size
+        _refuse_large(file, size)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _refuse_large(file: pq.ParquetFile, size: int) -> None:
+    """Refuse a Parquet file that becomes more in memory than a table of redtail of its size can.
+
+    Raises:
+        ValueError: it does.
+    """
+    about = file.metadata
+    groups = [about.row_group(number) for number in range(about.num_row_groups)]
+    cells = max(about.num_rows, sum(group.num_rows for group in groups)) * about.num_columns
+    data = sum(group.total_byte_size for group in groups)
+    if cells > _FEW_CELLS + _MOST_CELLS * size or data > _LITTLE + _MOST_DATA * size:
+        raise ValueError(
+            f"a table of {size} bytes has {cells} values in {data} bytes, more than redtail writes"
+        )
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
@@ -999,9 +1296,17 @@ def _opened(path: Path) -> int | None:
     if not _LOCKS:
         return None
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        return os.open(path, os.O_RDWR | os.O_CREAT | _PLAIN, 0o666)
     except PermissionError:
-        return os.open(path, os.O_RDONLY)  # another user's, which can be locked all the same
+        # Another user's, which can be locked all the same.
+        return os.open(path, os.O_RDONLY | _PLAIN)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise StoreError(
+            f"{path}: is a symbolic link, and is not followed; remove it, or choose another folder "
+            "with --out DIR"
+        ) from None
 
 
 def _close(lock: int | None) -> None:
@@ -1051,21 +1356,23 @@ def owner(path: Path) -> str:
     """Say whose a path is, or what there is of it, when it is not ours."""
     if not hasattr(os, "geteuid"):
         return ""
-    import pwd
-
-    def name(number: int) -> str:
-        try:
-            return pwd.getpwuid(number).pw_name
-        except KeyError:
-            return f"user {number}"
-
     for part in (path, *path.parents):
         with contextlib.suppress(OSError):
             its = part.stat().st_uid
             if its == os.geteuid():
                 return ""
-            return f" ({part} belongs to {name(its)}, and this is {name(os.geteuid())})"
+            return f" ({part} belongs to {user_name(its)}, and this is {user_name(os.geteuid())})"
     return ""
+
+
+def user_name(number: int) -> str:
+    """Return the name of a user, or its number."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"user {number}"
 
 
 @cache

@@ -24,7 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from redtail.errors import RedtailWarning, StoreError
+from redtail.errors import RedtailError, RedtailWarning, SpecError, StoreError
 from redtail.files import path_of
 
 _MANIFEST = "manifest.json"
@@ -50,6 +50,21 @@ def copy_of(url: str) -> Path:
         caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         home = str(Path(caches) / "redtail")
     return Path(home) / hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:16]
+
+
+def own_copy_of(url: str) -> Path:
+    """Return the folder of `copy_of`, which is made for this user alone.
+
+    What is in it counts as what is in the object store, and is put there with this user's rights.
+
+    Raises:
+        StoreError: it is another user's, all users can write in it, or it cannot be made.
+    """
+    from redtail.store.folders import make_own
+
+    folder = copy_of(url)
+    make_own(folder, f"is to hold a copy of {url}", "REDTAIL_CACHE=DIR")
+    return folder
 
 
 class Objects:
@@ -182,7 +197,7 @@ class Remote:
         Args:
             name_of: returns what a segment of some bytes is called.
         """
-        from redtail.store.folders import SEGMENTS, temporary_path
+        from redtail.store.folders import SEGMENTS, make_inside, temporary_path, write_new
 
         here = self.folder / SEGMENTS
         there = [Path(name) for name in self.objects.there if Path(name).parent == Path(SEGMENTS)]
@@ -201,9 +216,9 @@ class Remote:
                     stacklevel=4,
                 )
                 continue
-            here.mkdir(exist_ok=True)
+            make_inside(here)
             aside = temporary_path(self.folder, name.stem)
-            aside.write_bytes(data)
+            write_new(aside, data)
             os.replace(aside, self.folder / name)
         for path in sorted(here.glob("*.parquet")):
             self.put_segment(path, name_of)
@@ -219,14 +234,14 @@ class Remote:
 
     def fetch(self, names: Iterable[str]) -> None:
         """Fetch files of the experiment itself, in place of those here."""
-        from redtail.store.folders import temporary_path
+        from redtail.store.folders import temporary_path, write_new
 
         for name in names:
             if name in self.objects.there:
                 with contextlib.suppress(FileNotFoundError):  # another process has removed it
                     data = self.objects.read(name)
                     aside = temporary_path(self.folder, name)
-                    aside.write_bytes(data)
+                    write_new(aside, data)
                     os.replace(aside, self.folder / name)
 
 
@@ -234,17 +249,40 @@ class Remote:
 def whole_copy(place: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a folder with all that a store has: itself, or a copy that is removed afterwards.
 
+    Errors name the store, and not the copy, which is gone when they are read.
+
     Raises:
         StoreError: it cannot be read.
     """
     if not is_url(place):
         yield path_of(place)
         return
-    objects = Objects(str(place))
+    url = str(place)
+    objects = Objects(url)
     with TemporaryDirectory(prefix="redtail-") as folder:
-        for name in objects.there:
-            path = Path(folder, *name.split("/"))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(FileNotFoundError):
-                path.write_bytes(objects.read(name))
-        yield Path(folder)
+        try:
+            for name in objects.there:
+                path = Path(folder, *name.split("/"))
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with contextlib.suppress(FileNotFoundError):
+                    path.write_bytes(objects.read(name))
+        except OSError as error:  # names that cannot be those of files, a full disk
+            text = as_named(str(error.filename), Path(folder), url)
+            raise StoreError(f"{text}: cannot be copied: {error.strerror or error}") from error
+        try:
+            yield Path(folder)
+        except RedtailError as error:
+            text = as_named(str(error), Path(folder), url)
+            if text == str(error):
+                raise
+            kind = SpecError if isinstance(error, SpecError) else StoreError
+            raise kind(text) from None
+
+
+def as_named(text: str, folder: Path, place: str) -> str:
+    """Return a text that names the copy of a store as the user has named the store.
+
+    >>> as_named("/tmp/redtail-1/a: damaged", Path("/tmp/redtail-1"), "s3://bucket/runs/")
+    's3://bucket/runs/a: damaged'
+    """
+    return text.replace(str(folder), place.rstrip("/")) if is_url(place) else text

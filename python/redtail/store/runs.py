@@ -19,6 +19,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,8 +28,9 @@ from typing import Any
 
 from redtail import metrics as names
 from redtail.errors import StoreError
+from redtail.files import is_plain, plain_bytes
 from redtail.store import folders as store
-from redtail.store import segments
+from redtail.store import objects, segments
 from redtail.store.folders import (
     FAILED,
     MALFORMED,
@@ -48,6 +51,9 @@ _AGAIN = "give its `redtail run` command again"
 _REMOVE = "remove it with `redtail runs gc --yes`"
 
 _KEY_AT_LEAST = 4
+
+# What redtail writes into the folder of segments, and removes from it.
+_SEGMENT_NAME = re.compile(rf"{RUN_NAME.pattern}\.(parquet|damaged)")
 
 
 @dataclass(frozen=True)
@@ -193,7 +199,7 @@ def summary_of(root: Path, folder: Path) -> Experiment:
         size=size_of(folder, nested=False),
         newest=newest,
         versions=versions,
-        failed=len(list((folder / FAILED).glob("*.log"))),
+        failed=len(store.inside(folder, FAILED, "*.log")),
         in_use=store.in_use(folder),
     )
 
@@ -240,6 +246,31 @@ def find(root: Path, text: str) -> Path:
     )
 
 
+def find_there(url: str, text: str) -> str:
+    """Return the name of an experiment with results in an object store.
+
+    Args:
+        url: of the store.
+        text: the experiment's name, or that of its folder.
+
+    Raises:
+        StoreError: there is none, or the store cannot be read.
+    """
+    known = sorted(
+        name.removesuffix("/results.json")
+        for name in objects.Objects(url).there
+        if name.endswith("/results.json")
+    )
+    wanted = text.rstrip("/")
+    for name in known:
+        if wanted == name or store.slug(wanted) == name.rpartition("/")[2]:
+            return name
+    listed = ", ".join(known) or "none"
+    raise StoreError(
+        f"{text}: there are no results of this name in {url}; the experiments are: {listed}"
+    )
+
+
 def is_run(folder: Path) -> bool:
     """Return whether a folder, as `find` returns it, is that of a run."""
     if folder.is_dir():
@@ -261,8 +292,7 @@ def show(root: Path, folder: Path) -> dict[str, Any]:
             "results": referred,
             "others": [key for key in all_names(folder) if key not in referred],
             "failures": {
-                log.stem: log.read_text(encoding="utf-8").partition("\n")[0]
-                for log in sorted((folder / FAILED).glob("*.log"))
+                log.stem: _first_line(log) for log in store.inside(folder, FAILED, "*.log")
             },
         }
     segment = _segment_of(folder)
@@ -270,7 +300,7 @@ def show(root: Path, folder: Path) -> dict[str, Any]:
         run, scenario = segments.run_of(segment, folder.name)
     else:
         run = store.read_run(folder)
-        scenario = (folder / "scenario.json").read_text(encoding="utf-8")
+        scenario = plain_bytes(folder / "scenario.json").decode()
     return {
         "format": 1,
         "run": run.key,
@@ -281,6 +311,13 @@ def show(root: Path, folder: Path) -> dict[str, Any]:
         "metrics": run.metrics,
         "scenario": json.loads(scenario),
     }
+
+
+def _first_line(log: Path) -> str:
+    try:
+        return plain_bytes(log).decode(errors="replace").partition("\n")[0]
+    except (OSError, ValueError) as error:
+        return f"cannot be read: {store.brief(error)}"
 
 
 def text(shown: dict[str, Any]) -> str:
@@ -336,11 +373,11 @@ def verify(folder: Path) -> Iterator[Finding]:
     """
     with _refused(folder):
         entries = sorted(folder.iterdir())
-        left = set(store.leftovers(folder))
+        left = set(store.leftovers(folder, time.time()))
         used = store.in_use(folder)
         keys = set(run_names(folder))
         for path in entries:
-            if path.name.startswith(store.LEFTOVER):
+            if path.name.startswith(store.LEFTOVER) and store.is_temporary(path.name):
                 if path in left and not used:
                     what = "left by a process that died while it wrote"
                     yield Finding(path, "unfinished", what, _REMOVE)
@@ -348,19 +385,22 @@ def verify(folder: Path) -> Iterator[Finding]:
                 yield from verify_run(path)
             elif not _belongs(path):
                 yield _foreign(path)
-        for path in sorted((folder / SEGMENTS).glob("*")):
-            if path.suffix == ".damaged":
+        for path in store.inside(folder, SEGMENTS):
+            if not _SEGMENT_NAME.fullmatch(path.name) or not is_plain(path):
+                yield _foreign(path)
+            elif path.suffix == ".damaged":
                 what = "a segment found damaged before; its runs were made again"
                 yield Finding(path, "damaged", what, _REMOVE)
-            elif path.suffix != ".parquet":
-                yield _foreign(path)
-                continue
             else:
                 yield from _verify_segment(path, keys)
+        if not (folder / "figures").is_symlink():
+            for path in sorted((folder / "figures").rglob("*")):
+                if not is_plain(path) and (path.is_symlink() or not path.is_dir()):
+                    yield _foreign(path)
         if not used:
             yield from _verify_results(folder, keys)
-        for log in sorted((folder / FAILED).glob("*")):
-            if not (log.suffix == ".log" and RUN_NAME.fullmatch(log.stem)):
+        for log in store.inside(folder, FAILED):
+            if not (log.suffix == ".log" and RUN_NAME.fullmatch(log.stem) and is_plain(log)):
                 yield _foreign(log)
 
 
@@ -390,7 +430,7 @@ def verify_run(folder: Path) -> Iterator[Finding]:
             yield Finding(folder / name, "damaged", wrong, f"{_REMOVE}, or {_AGAIN}")
     known = {*manifest["files"], "manifest.json"}
     for path in sorted(folder.iterdir()):
-        if path.name not in known:
+        if path.name not in known or not is_plain(path):
             yield _foreign(path)
     if not whole:
         return
@@ -453,7 +493,8 @@ def clean(
     """
     if not yes:
         with _refused(folder):
-            found = _rubbish(folder, code_version, unreferenced)
+            now = time.time()  # nothing is written there
+            found = _rubbish(folder, code_version, unreferenced, store.leftovers(folder, now))
         if store.in_use(folder):
             found.kept.append(f"{folder}: a campaign is at work here, nothing would be removed now")
         return found
@@ -461,7 +502,7 @@ def clean(
         if not free:
             return Cleaning(kept=[f"{folder}: a campaign is at work here, nothing is removed"])
         with _refused(folder):
-            found = _rubbish(folder, code_version, unreferenced)
+            found = _rubbish(folder, code_version, unreferenced, store.leftovers(folder))
         for each in found.removals:
             try:
                 if each.runs is None:
@@ -477,13 +518,15 @@ def clean(
         return found
 
 
-def _rubbish(folder: Path, code_version: str | None, unreferenced: bool) -> Cleaning:
+def _rubbish(
+    folder: Path, code_version: str | None, unreferenced: bool, left: list[Path]
+) -> Cleaning:
     found = Cleaning()
 
     def remove(path: Path, why: str) -> None:
         found.removals.append(Removal(path, why, size_of(path)))
 
-    for path in store.leftovers(folder):
+    for path in left:
         remove(path, "unfinished")
     referred = referred_to(folder)
     if folder.name == CALIBRATIONS and not (folder / "results.json").exists():
@@ -516,8 +559,9 @@ def _rubbish(folder: Path, code_version: str | None, unreferenced: bool) -> Clea
                 remove(path, f"of other code ({version}), not in the results")
             elif unreferenced:
                 remove(path, "not in the results")
-    for path in sorted((folder / SEGMENTS).glob("*.damaged")):
-        remove(path, "damaged")
+    for path in store.inside(folder, SEGMENTS, "*.damaged"):
+        if _SEGMENT_NAME.fullmatch(path.name):
+            remove(path, "damaged")
     made: set[str] = set()
     for path in _segments(folder):
         try:
@@ -545,7 +589,9 @@ def _rubbish(folder: Path, code_version: str | None, unreferenced: bool) -> Clea
             why = f"{len(rest)} of {len(scenarios)} runs {why}"
             share = size_of(path) * len(rest) // len(scenarios)
             found.removals.append(Removal(path, why, share, rest))
-    for log in sorted((folder / FAILED).glob("*.log")):
+    for log in store.inside(folder, FAILED, "*.log"):
+        if not RUN_NAME.fullmatch(log.stem):
+            continue
         if log.stem in made or (folder / log.stem).is_dir():
             remove(log, "log of a failure; the run was made since")
     return found
@@ -597,7 +643,8 @@ def all_names(folder: Path, unread: list[Path] | None = None) -> list[str]:
 
 
 def _segments(folder: Path) -> list[Path]:
-    return sorted((folder / SEGMENTS).glob("*.parquet"))
+    found = store.inside(folder, SEGMENTS, "*.parquet")
+    return [path for path in found if _SEGMENT_NAME.fullmatch(path.name)]
 
 
 def _segment_of(folder: Path) -> Path | None:
@@ -668,18 +715,25 @@ def _verify_results(folder: Path, keys: set[str]) -> Iterator[Finding]:
         wrong = _wrong(folder / name, expected)
         if wrong:
             yield Finding(folder / name, "damaged", wrong, _AGAIN)
+    text = (index.get("provenance") or {}).get("experiment")
+    if text is not None:
+        wrong = _wrong(folder / text["file"], text)
+        if wrong:
+            yield Finding(folder / text["file"], "damaged", wrong, _AGAIN)
 
 
 def _wrong(path: Path, expected: dict[str, Any]) -> str | None:
     """Return what is wrong with a file, None when nothing is."""
     try:
-        data = path.read_bytes()
+        data = plain_bytes(path)
     except FileNotFoundError:
         return "the file is missing"
     except OSError as error:
         return f"cannot be read: {error.strerror}"
+    except ValueError:
+        return "it is no file"
     found = store.checksums(data)
-    if found["bytes"] != expected["bytes"]:
+    if found["bytes"] != expected.get("bytes", found["bytes"]):
         return f"it has {found['bytes']} bytes and was written with {expected['bytes']}"
     if found["sha256"] != expected["sha256"]:
         return "its content was altered"
@@ -694,7 +748,8 @@ def _belongs(path: Path) -> bool:
     """Return whether a file that is not a run belongs in an experiment's folder."""
     if path.is_dir() and not path.is_symlink():
         return path.name in OWN_FOLDERS or any(True for _ in _walk(path))
-    return path.name in OWN_FILES or SERVER_LOG.fullmatch(path.name) is not None
+    own = path.name in OWN_FILES or SERVER_LOG.fullmatch(path.name) is not None
+    return own and is_plain(path)
 
 
 def _walk(folder: Path) -> Iterator[Path]:

@@ -18,7 +18,6 @@ import hashlib
 import json
 import math
 import os
-import platform
 import time
 import warnings
 from array import array
@@ -31,8 +30,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from redtail.derived import DerivedMetric, with_derived
 from redtail.errors import RedtailWarning, StoreError
+from redtail.files import plain_bytes
 from redtail.metrics import column as column_of
 from redtail.outcomes import TABLES, Outcomes, Rows
+from redtail.store import folders
 from redtail.store.columns import column, numbers
 from redtail.store.columns import table as table_of
 from redtail.store.folders import (
@@ -45,11 +46,14 @@ from redtail.store.folders import (
     expect,
     explain_write_errors,
     field,
+    inside,
     machine,
+    make_inside,
     metric_field,
     open_parquet,
     read_run,
     run_key,
+    temporary_path,
 )
 from redtail.store.tables import Nested, read_table, unnested
 
@@ -593,12 +597,11 @@ def name_of(data: bytes) -> str:
 def _write(folder: Path, data: bytes) -> Path:
     name = name_of(data)
     path = folder / FOLDER / f"{name}.parquet"
-    unique = f"{platform.node()}-{os.getpid()}-{time.monotonic_ns()}"
-    aside = folder / f".tmp-{name}-{unique}"
+    aside = temporary_path(folder, name)
     with explain_write_errors(path):
         try:
-            path.parent.mkdir(exist_ok=True)
-            aside.write_bytes(data)
+            make_inside(path.parent)
+            folders.write_new(aside, data)
             os.replace(aside, path)
         except BaseException:
             aside.unlink(missing_ok=True)
@@ -623,7 +626,7 @@ def read_segment(
     import pyarrow as pa
 
     try:
-        data = path.read_bytes()
+        data = plain_bytes(path)
         if name_of(data) != path.stem:
             raise DamagedError(f"{path}: the segment is damaged: it was altered")
         file = open_parquet(data)
@@ -779,7 +782,7 @@ def segments(
         code_version: passes over those of other versions.
         aside: whether damaged ones get another name, which is not that of a segment.
     """
-    for path in sorted((folder / FOLDER).glob("*.parquet")):
+    for path in inside(folder, FOLDER, "*.parquet"):
         try:
             table = read_segment(path, scenarios=False)
         except StoreError as error:
@@ -881,7 +884,7 @@ def tables_of(folder: Path, name: str, keys: Collection[str]) -> dict[str, pa.Ta
             found[key] = table
     if len(found) == len(keys):
         return found
-    for path in sorted((folder / FOLDER).glob("*.parquet")):
+    for path in inside(folder, FOLDER, "*.parquet"):
         try:
             segment = read_segment(path, ["run", name])
             names = about(segment).get("tables", {}).get(name, [])

@@ -15,19 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 from redtail.outcomes import CODES, Joined
 from redtail.store.columns import column
-from redtail.store.folders import field, read_parquet, unit_of
+from redtail.store.folders import field, read_table_of, unit_of
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
+
+# What every version has written.
+_COLUMNS = {"flows": ("group", "flow"), "histograms": ("distribution", "up_to_s", "count")}
 
 _KINDS = {"f64": "<f8", "u32": "<u4", "u64": "<u8"}
 
 
 def read_table(folder: Path, table: str) -> pa.Table | None:
     """Return a table of a run that has a folder, None when it has no such table."""
-    path = folder / f"{table}.parquet"
-    return read_parquet(path) if path.is_file() else None
+    return read_table_of(folder, f"{table}.parquet", _COLUMNS[table])
 
 
 class Nested:

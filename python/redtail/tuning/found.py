@@ -15,6 +15,7 @@ from redtail.analysis.stats import Estimate
 from redtail.errors import StoreError
 from redtail.experiment import Source
 from redtail.files import path_of
+from redtail.store.folders import figures_of
 from redtail.tuning.aims import Aim, Over
 from redtail.tuning.bench import Queue
 from redtail.tuning.space import Axis, Range
@@ -248,17 +249,22 @@ class Tuned:
             raise StoreError(f"{found}: cannot be written: {error.strerror or error}") from None
         return found
 
-    def figures(self, folder: str | os.PathLike[str] | None = None) -> list[Path]:
-        """Draw the trade-off and the sensitivity as PNG, SVG and PDF; returns the paths.
+    def figures(
+        self,
+        folder: str | os.PathLike[str] | None = None,
+        formats: Sequence[str] = ("png",),
+    ) -> list[Path]:
+        """Draw the trade-off and the sensitivity; returns the paths.
 
         Args:
             folder: where to; `figures` in the folder of the results by default.
+            formats: of each figure: "png", "svg", "pdf".
         """
         from redtail.display import style
         from redtail.tuning import figures
 
-        here = self.results.folder / "figures" if folder is None else path_of(folder)
-        return style.save(figures.all_of(self), here)
+        here = figures_of(self.results.folder) if folder is None else path_of(folder)
+        return style.save(figures.all_of(self), here, formats)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values; metrics are in SI units."""

@@ -13,6 +13,7 @@ from redtail.analysis.gap import head_of, row_texts
 from redtail.errors import StoreError
 from redtail.files import path_of
 from redtail.metrics import counted
+from redtail.store.folders import replace_file
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -106,13 +107,9 @@ def write(found: Validation, file: str | os.PathLike[str]) -> Path:
         StoreError: it cannot be written.
     """
     path = path_of(file)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(markdown(found), encoding="utf-8")
-        os.replace(aside, path)
+        replace_file(path, markdown(found).encode())
     except OSError as error:
-        aside.unlink(missing_ok=True)
         raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error
     return path
 

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::mount::{MountFlags, mount};
-use rustix::process::{getgid, getuid};
+use rustix::process::{DumpableBehavior, getgid, getuid, set_dumpable_behavior};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
 /// Moves this process, which must have one thread, into a new user namespace as its root.
@@ -38,6 +38,16 @@ fn enter(namespaces: UnshareFlags) -> io::Result<()> {
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
     fs::write("/proc/self/gid_map", format!("0 {group} 1"))
+}
+
+/// Hides the memory and the open files of this process, and of those that it forks, from other processes of this user
+/// namespace (`PR_SET_DUMPABLE` in prctl(2); proc(5) and ptrace(2) ask for a right over the user namespace in
+/// which its program was started, which nobody in this one has). A program that it executes is not hidden.
+///
+/// # Errors
+/// When the kernel refuses it.
+pub fn hide_process() -> io::Result<()> {
+    Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
 
 /// Shows the processes of this process namespace in `/proc`, as far as the kernel allows it (not

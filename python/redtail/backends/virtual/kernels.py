@@ -19,6 +19,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -32,13 +33,19 @@ from redtail.backends.doctor import QUEUES
 from redtail.backends.virtual import images, packages, suites
 from redtail.backends.virtual import programs as of_guest
 from redtail.errors import Cancelled, SpecError, StoreError
-from redtail.files import is_file_name, path_of
+from redtail.files import caches, is_file_name, path_of
 from redtail.store import folders
 
 _ABOUT = "kernel.json"
 _IMAGE = "image"
 _MODULES = "modules"
 _PROGRAMS = "programs"
+
+_OF = "redtail kernel"
+"""What a description says that it is; without it a folder is not redtail's, and never removed."""
+
+# The files in the folder of a kernel.
+_OURS = re.compile(rf"{_IMAGE}|{re.escape(_ABOUT)}|{_MODULES}/[^/]+|{_PROGRAMS}/.+")
 
 NO_PROGRAMS: Mapping[str, tuple[int, Path]] = MappingProxyType({})
 
@@ -217,8 +224,7 @@ def store() -> Path:
     own = os.environ.get("REDTAIL_KERNELS")
     if own:
         return path_of(own)
-    caches = os.environ.get("XDG_CACHE_HOME")
-    return (Path(caches) if caches else Path.home() / ".cache") / "redtail" / "kernels"
+    return caches() / "kernels"
 
 
 def known() -> list[Kernel]:
@@ -239,25 +245,37 @@ def known() -> list[Kernel]:
 
 def _read(folder: Path) -> Kernel:
     """Return the kernel in a folder of the store."""
-    file = folder / _ABOUT
-    try:
-        about = json.loads(file.read_text(encoding="utf-8"))
-        texts = {key: str(about[key]) for key in ("release", "origin", "identity")}
-        added = int(about["added"])
-        iproute2 = str(about.get("iproute2", ""))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(
-            f"{file}: is damaged: {folders.brief(error)}; `redtail kernel remove {folder.name}` "
-            "removes the kernel"
-        ) from None
+    about = _described(folder)
+    texts = {key: str(about[key]) for key in ("release", "origin", "identity", "iproute2")}
     return Kernel(
         folder.name,
         image=folder / _IMAGE,
         modules=folder / _MODULES,
         **texts,
-        added=added,
-        iproute2=iproute2,
+        added=about["added"],
     )
+
+
+def _described(folder: Path) -> dict[str, Any]:
+    """Return what the description of a kernel says.
+
+    Raises:
+        StoreError: it is none of redtail, so that nothing tells that the folder is redtail's.
+    """
+    file = folder / _ABOUT
+    try:
+        about: dict[str, Any] = json.loads(file.read_bytes())
+        if about["of"] != _OF or about["name"] != folder.name:
+            raise ValueError(f"it is not of the {_OF} {folder.name}")
+        folders.expect(about["added"], int, "added")
+        for key in ("release", "origin", "identity", "iproute2"):
+            folders.expect(about[key], str, key)
+    except folders.MALFORMED as error:
+        raise StoreError(
+            f"{file}: is damaged, or not of redtail: {folders.brief(error)}; so nothing tells that "
+            f"{folder} is redtail's: move or remove it yourself"
+        ) from None
+    return about
 
 
 def default(kernels: list[Kernel]) -> Kernel:
@@ -459,8 +477,8 @@ def remove(name: str) -> None:
     if not is_file_name(name) or not (folder / _ABOUT).exists():
         find(name)
         raise SpecError(f'kernel = "{name}": there is no kernel of this name', key="NAME")
+    _take_away(folder)
     with _writing(folder):
-        folders.remove(folder)
         _sweep()
 
 
@@ -477,25 +495,49 @@ def _put(
             (folder / _MODULES / f"{images.module_name(path)}.ko").write_bytes(data)
     names = (f"{name}.ko\n" for name in sorted(kernel.found.builtin))
     identity = identity_of(kernel.image, kernel.found, programs)
-    kernel = replace(kernel, added=time.time_ns(), identity=identity)
+    kernel = replace(kernel, added=_later_than_all(), identity=identity)
     place = store() / kernel.name
     with _writing(folder):
         (folder / _MODULES / images.BUILTIN).write_text("".join(names), encoding="utf-8")
         (folder / _ABOUT).write_text(_about(kernel), encoding="utf-8")
         of_guest.keep(programs, folder / _PROGRAMS)
-        if place.exists():
-            folders.remove(place)
+    if os.path.lexists(place):
+        _take_away(place)
+    with _writing(folder):
         os.rename(folder, place)
     return _read(place)
 
 
+def _take_away(folder: Path) -> None:
+    """Remove the folder of a kernel, in which there is nothing but what `_put` has put there.
+
+    Raises:
+        StoreError: it is not of redtail, or something else is in it; then all of it stays.
+    """
+    if folder.is_symlink() or not (folder / _ABOUT).is_file():
+        raise StoreError(f"{folder}: is no kernel that redtail keeps; move it away")
+    _described(folder)
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_symlink() or not (path.is_dir() or _OURS.fullmatch(name)):
+            raise StoreError(f"{path}: is not of redtail, so the kernel stays; move this file away")
+    with _writing(folder):
+        folders.remove(folder)
+
+
 def _about(kernel: Kernel) -> str:
-    keys = ("release", "origin", "identity", "added", "iproute2")
-    return json.dumps({key: getattr(kernel, key) for key in keys}, indent=2) + "\n"
+    keys = ("name", "release", "origin", "identity", "added", "iproute2")
+    about = {"of": _OF, **{key: getattr(kernel, key) for key in keys}}
+    return json.dumps(about, indent=2) + "\n"
+
+
+def _later_than_all() -> int:
+    """Return the present time; later than all kernels, since a clock may have stepped back."""
+    return max([time.time_ns(), *(kernel.added + 1 for kernel in known())])
 
 
 def _made_default(kernel: Kernel) -> Kernel:
-    kernel = replace(kernel, added=time.time_ns())
+    kernel = replace(kernel, added=_later_than_all())
     folder = kernel.image.parent
     with _writing(folder):
         aside = folders.temporary_path(folder, _ABOUT)

@@ -30,7 +30,7 @@ from typing import Any
 from redtail import _engine
 from redtail.backends import virtual
 from redtail.backends.real import Stop
-from redtail.backends.virtual import initramfs, kernels
+from redtail.backends.virtual import initramfs, snapshots
 from redtail.backends.virtual.kernels import Kernel
 from redtail.errors import Cancelled, RunError
 from redtail.store import folders
@@ -78,9 +78,6 @@ SILENCE_S = 60.0
 
 TOO_LONG_S = 60
 """A guest that has given signs of life for so much longer than its run should take hangs."""
-
-KEPT_SNAPSHOTS = 3
-"""Snapshots that are kept; others go when a new one is made. They take 120 MB each."""
 
 # A line of the console can be long, and a panic has many.
 CONSOLE_END = 2000
@@ -307,7 +304,7 @@ def run(guest: Guest, request: bytes, duration_s: float, stop: Stop) -> bytes:
             try:
                 control = machine.control()
                 if machine.wait_for(control, "query-migrate", "completed", "failed") == "failed":
-                    raise machine.failed("cannot go on from its snapshot")
+                    raise machine.failed(f"cannot go on from its snapshot {saved}")
                 control.ask("cont")
             except (OSError, ValueError) as error:
                 if not stop.cancelled:
@@ -381,26 +378,18 @@ def _reply(machine: Machine) -> bytes:
     return reply
 
 
-_MAKING = threading.Lock()
-
-
 def snapshot(guest: Guest, stop: Stop) -> Path:
     """Return the state of a machine that waits for a request, made if there is none.
 
     Raises:
         Cancelled: it was stopped.
         RunError: the guest does not start.
+        StoreError: as for `snapshots.get`.
     """
-    room = folder_of_snapshots()
-    path = room / guest.identity
-    with _MAKING:
-        if not path.exists():
-            _make(guest, path, stop)
-    return path
+    return snapshots.get(guest.identity, lambda path: _make(guest, path, stop))
 
 
 def _make(guest: Guest, path: Path, stop: Stop) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     with _folder(guest, {}, path.parent) as folder, Machine(guest, folder, [], stop) as machine:
         try:
             control = machine.control()
@@ -416,14 +405,6 @@ def _make(guest: Guest, path: Path, stop: Stop) -> None:
         if not saved:
             raise machine.failed(f"cannot be saved in {path.parent}: is its disk full?")
         state.rename(path)
-    others = [other for other in path.parent.iterdir() if other.is_file() and other != path]
-    for other in sorted(others, key=lambda other: other.stat().st_mtime)[: -KEPT_SNAPSHOTS + 1]:
-        other.unlink(missing_ok=True)
-
-
-def folder_of_snapshots() -> Path:
-    """Return where snapshots are kept: beside the kernels."""
-    return kernels.store().parent / "machines"
 
 
 _NAME = "machine"

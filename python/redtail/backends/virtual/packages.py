@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from redtail.backends.virtual.suites import SYSTEM, Source
+from redtail.backends.virtual.suites import SYSTEM, Source, run
 from redtail.errors import RedtailError, SpecError, StoreError
 
 DEFAULTS = {"debian": "linux-image-cloud-amd64", "ubuntu": "linux-image-virtual"}
@@ -179,7 +179,7 @@ def _downloaded(wanted: Wanted, parts: tuple[str, ...], folder: Path, source: So
 def _extract(files: list[Path], folder: Path) -> None:
     folder.mkdir()
     for file in files:
-        ran = SYSTEM.run("dpkg-deb", ["-x", str(file), str(folder)], folder)
+        ran = run(["dpkg-deb", "-x", str(file), str(folder)], folder)
         if ran.returncode:
             what = f"{file.name} cannot be unpacked"
             raise SYSTEM.failure(what, ran.stderr, folder.parent, advice="")

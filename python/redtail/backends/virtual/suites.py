@@ -52,6 +52,20 @@ Dir::Cache "{folder}/cache";
 """
 
 
+# Whatever the configuration of this computer says: a list of packages counts only with a signature
+# that is right, and a package only with the hash that such a list has (apt-secure(8)).
+_CHECKED = tuple(
+    word
+    for key in (
+        "APT::Get::AllowUnauthenticated",
+        "Acquire::AllowInsecureRepositories",
+        "Acquire::AllowWeakRepositories",
+        "Acquire::AllowDowngradeToInsecureRepositories",
+    )
+    for word in ("-o", f"{key}=false")
+)
+
+
 @dataclass(frozen=True)
 class Source:
     """Where packages come from.
@@ -74,9 +88,9 @@ class Source:
     def run(
         self, program: str, words: Sequence[str], folder: Path | None
     ) -> subprocess.CompletedProcess[str]:
-        """Run a program of apt in a folder."""
+        """Run a program of apt in a folder; it checks signatures and hashes."""
         own = ["-c", str(self.configuration)] if self.configuration else []
-        return _run([program, *own, *words], folder)
+        return run([program, *_CHECKED, *own, *words], folder)
 
     def failure(
         self, what: str, said: str, folder: Path, advice: str | None = None
@@ -175,6 +189,12 @@ def _no_suite(source: Source, said: str, folder: Path) -> RedtailError:
             "suite of the distribution, such as sid or trixie-backports",
             key="--suite",
         )
+    if "BADSIG" in said:
+        return RedtailError(
+            f"--suite {suite}: the signature of its list of packages is wrong (BADSIG): the list "
+            "was altered after it was signed, and nothing of it is used; another mirror among the "
+            "sources of this computer's apt may have it unaltered"
+        )
     if "NO_PUBKEY" in said or "EXPKEYSIG" in said or "not signed" in said:
         keys = source.keys or "the keys that apt has"
         return SpecError(
@@ -185,7 +205,7 @@ def _no_suite(source: Source, said: str, folder: Path) -> RedtailError:
     return source.failure(f"the list of packages of {suite} cannot be downloaded", said, folder)
 
 
-def _run(words: Sequence[str], folder: Path | None) -> subprocess.CompletedProcess[str]:
+def run(words: Sequence[str], folder: Path | None) -> subprocess.CompletedProcess[str]:
     """Run a program in a folder; with Ctrl-C it ends, and so do the programs that it started."""
     process = subprocess.Popen(
         words,

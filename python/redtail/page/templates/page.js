@@ -3,11 +3,13 @@
 "use strict";
 (() => {
   const models = JSON.parse(document.getElementById("data").textContent);
-  const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star", "pentagon"];
-  const SIGNS = ["●", "■", "◆", "▲", "▼", "✚", "✖", "★", "⬟"];
+  // The first seven as in `redtail.display.style`.
+  const SYMBOLS = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x", "star", "pentagon"];
+  const SIGNS = ["●", "■", "▲", "◆", "▼", "✚", "✖", "★", "⬟"];
   const DASHES = ["solid", "dash", "dot", "dashdot", "longdash"];
   const STROKES = { solid: "", dash: "7 3", dot: "2 3", dashdot: "7 3 2 3", longdash: "10 4" };
   const COLOURS = 8;
+  const MOST_NAMED = 24;
   const print = { now: false };
   const redraws = [];
 
@@ -292,6 +294,8 @@
 
       function update() {
         const traces = [];
+        // What cases differ in beside the setting stands at their medians, as far as there is room.
+        const named = at.others.length > 0 && shownCases().length <= MOST_NAMED;
         for (const number of shownCases()) {
           const { colour, symbol } = look(at.settingOf[number]);
           const xs = model.runs[state.x][number], ys = model.runs[state.y][number];
@@ -308,8 +312,9 @@
           });
           const middle = [0, 1].map((axis) => median(pairs.map((pair) => pair[axis])));
           traces.push({
-            ...common, mode: "markers", x: [middle[0]], y: [middle[1]],
+            ...common, mode: named ? "markers+text" : "markers", x: [middle[0]], y: [middle[1]],
             marker: { color: colour, symbol, size: 13, line: { color: css("--card"), width: 1.5 } },
+            texttemplate: literal(at.others.map((other) => model.cases[number].labels[other]).join(", ")), textposition: "top center",
             text: [`${title}, median of ${pairs.length}<br>${literal(kept[state.x].axis)}: <b>${middle[0].toPrecision(4)}</b><br>${literal(kept[state.y].axis)}: <b>${middle[1].toPrecision(4)}</b>`],
           });
         }
