@@ -205,6 +205,20 @@ def test_a_damaged_module_is_named(image: Path, modules: Path, tmp_path: Path, s
         kernels.examine("mine", image, folder)
 
 
+@pytest.mark.parametrize("suffix", [".xz", ".gz", ".zst"])
+def test_a_module_is_unpacked_within_a_limit(
+    image: Path, modules: Path, tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_modules(tmp_path / "other", suffix)
+    path = folder / f"kernel/drivers/net/tun.ko{suffix}"
+    whole = images.module_bytes(path)
+    monkeypatch.setattr(images, "LARGEST_MODULE", len(whole))
+    assert images.module_bytes(path) == whole
+    monkeypatch.setattr(images, "LARGEST_MODULE", len(whole) - 1)
+    with pytest.raises(SpecError, match=r"cannot be read: it has more than 0 MiB"):
+        images.module_bytes(path)
+
+
 def test_identity_covers_image_modules_and_what_is_built_in(image: Path, modules: Path) -> None:
     def identity() -> str:
         return kernels.examine("mine", image, modules).identity

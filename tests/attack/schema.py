@@ -695,14 +695,18 @@ class _Packets:
         of = columns["conversation"].astype(np.int64) * 2 + columns["end"]
         self.numbers = of * 65536 + columns["id"]
         self.at = columns["at_ns"]
-        self.group = np.array(
-            [int(talk[1][0].split(".")[1]) % 128 for talk in read.conversations] or [0]
-        )[columns["conversation"]]
+        # The second octet of the address of each conversation's first end (IPv4 in IPv6).
+        _, data = read.conversations["address"]
+        octets = np.frombuffer(data, "u1").reshape(-1, 2, 16)[:, 0, 13] % 128
+        self.group = np.append(octets, np.uint8(0))[columns["conversation"]]
         self.interface = columns["interface"]
-        self.names = [label for label, _ in read.interfaces]
+        last = int(self.interface.max()) if len(self.interface) else -1
+        self.names = [read.interface(number) for number in range(last + 1)]
 
     def of(self, point: str) -> tuple[Any, Any]:
         """The numbers and times in nanoseconds of the packets at a point."""
+        if point not in self.names:  # nothing was captured there, nor at any later point
+            return self.numbers[:0], self.at[:0]
         here = self.interface == self.names.index(point)
         return self.numbers[here], self.at[here]
 

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO, Any
 
 from redtail.errors import SpecError
 
@@ -98,6 +99,10 @@ def _release_of_elf(image: Path, data: mmap.mmap) -> str:
     return banner[1].decode(errors="replace") if banner else ""
 
 
+LARGEST_MODULE = 256 << 20
+"""Bytes of a module, decompressed. The largest of Debian's have some 10 MiB."""
+
+
 def _has_entry(data: mmap.mmap) -> bool:
     """Return whether an ELF file has the note with the address at which QEMU enters a kernel."""
     (table,) = struct.unpack_from("<Q", data, 32)
@@ -130,24 +135,31 @@ def module_bytes(path: Path) -> bytes:
     """Return a module, decompressed.
 
     Raises:
-        SpecError: it cannot be read or decompressed.
+        SpecError: it cannot be read or decompressed, or has more than `LARGEST_MODULE` bytes.
     """
     try:
-        data = path.read_bytes()
-        match path.suffix:
-            case ".xz":
-                return lzma.decompress(data)
-            case ".gz":
-                return gzip.decompress(data)
-            case ".zst":
-                import pyarrow as pa
-
-                whole: bytes = pa.CompressedInputStream(pa.BufferReader(data), "zstd").read()
-                return whole
+        with path.open("rb") as file, _unpacked(file, path.suffix) as unpacked:
+            data: bytes = unpacked.read(LARGEST_MODULE + 1)
+        if len(data) > LARGEST_MODULE:
+            raise ValueError(f"it has more than {LARGEST_MODULE >> 20} MiB")
         return data
     except (OSError, lzma.LZMAError, EOFError, zlib.error, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise SpecError(f"{path}: the module cannot be read: {reason}") from None
+
+
+def _unpacked(file: IO[bytes], suffix: str) -> Any:
+    """Return what reads the content of a file of this suffix."""
+    match suffix:
+        case ".xz":
+            return lzma.LZMAFile(file)
+        case ".gz":
+            return gzip.GzipFile(fileobj=file)
+        case ".zst":
+            import pyarrow as pa
+
+            return pa.CompressedInputStream(file, "zstd")
+    return file
 
 
 def vermagic(path: Path, data: bytes) -> str:
