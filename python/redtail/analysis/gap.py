@@ -352,7 +352,7 @@ def head_of(metric: str) -> str:
     """Return a metric with its unit on one line.
 
     >>> head_of("web.goodput")
-    'web goodput Mbit/s'
+    'web: goodput Mbit/s'
     """
     return " ".join(names.head(metric).split())
 
