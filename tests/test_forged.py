@@ -377,7 +377,7 @@ def test_a_size_that_lies_expands_to_no_more(entries: Entries, tmp_path: Path) -
 
 
 def test_a_damaged_stream_is_a_message(entries: Entries, tmp_path: Path) -> None:
-    """Damage is refused, unless it is where the format keeps nothing that is read, such as times."""
+    """Damage is refused, unless it is where nothing is read, such as the times of entries."""
     archive = write_archive(entries, tmp_path / "damaged.zip")
     whole = archive.read_bytes()
     refused = 0
