@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -84,12 +83,8 @@ class Record:
             "choices": self.choices,
             "files": self.files,
         }
-        aside = folders.temporary_path(self.folder, RECORD)
-        try:
-            aside.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
-            os.replace(aside, self.folder / RECORD)
-        finally:
-            aside.unlink(missing_ok=True)
+        text = json.dumps(about, indent=1) + "\n"
+        folders.replace_file(self.folder / RECORD, text.encode())
 
 
 def _identity(results: Results) -> str | None:

@@ -540,9 +540,7 @@ def _made_default(kernel: Kernel) -> Kernel:
     kernel = replace(kernel, added=_later_than_all())
     folder = kernel.image.parent
     with _writing(folder):
-        aside = folders.temporary_path(folder, _ABOUT)
-        aside.write_text(_about(kernel), encoding="utf-8")
-        os.replace(aside, folder / _ABOUT)
+        folders.replace_file(folder / _ABOUT, _about(kernel).encode())
     return kernel
 
 

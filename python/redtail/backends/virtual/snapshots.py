@@ -71,7 +71,7 @@ def get(identity: str, make: Callable[[Path], None]) -> Path:
                 make(aside)
                 with folders.explain_write_errors(state):
                     # The seal first: a state that has none is not redtail's.
-                    _write(seal, folders.sealed(_about(identity, aside)))
+                    folders.replace_file(seal, folders.sealed(_about(identity, aside)))
                     os.replace(aside, state)
             finally:
                 aside.unlink(missing_ok=True)
@@ -154,15 +154,6 @@ def _prune(room: Path, newest: Path) -> None:
         with contextlib.suppress(OSError):
             state.unlink(missing_ok=True)
             seal.unlink(missing_ok=True)
-
-
-def _write(path: Path, data: bytes) -> None:
-    aside = folders.temporary_path(path.parent, path.name)
-    try:
-        aside.write_bytes(data)
-        os.replace(aside, path)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def _stat(path: Path) -> tuple[int, ...]:
