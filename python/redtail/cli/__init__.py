@@ -173,6 +173,7 @@ app = typer.Typer(
 def main() -> None:
     """Run the command line."""
     prepare_streams()
+    room = bytearray(_ROOM)
     try:
         try:
             app(prog_name="redtail")
@@ -187,10 +188,11 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(EXIT_FAILED)
     except (MemoryError, ImportError, RuntimeError) as error:
+        room.clear()
         if not _of_memory(error):
             raise
         # Nothing that has to be imported: there is no room for it.
-        os.write(2, f"error: {_NO_MEMORY}\n".encode())
+        os.write(2, _NO_MEMORY)
         # Folders that are removed at the end of the program are; libraries, which may crash when
         # they end with half of what they need, are not ended.
         with contextlib.suppress(Exception):
@@ -198,10 +200,13 @@ def main() -> None:
         os._exit(EXIT_FAILED)
 
 
+_ROOM = 8 << 20
+"""Bytes of memory that are given up where memory ends, to say so."""
+
 _NO_MEMORY = (
-    "there is not enough memory for this command; what was finished is stored. More memory "
-    "(`ulimit -v`, the limit of a container or of a batch system), or fewer runs at the same time "
-    "with --jobs, help"
+    b"error: there is not enough memory for this command; what was finished is stored. More memory "
+    b"(`ulimit -v`, the limit of a container or of a batch system), or fewer runs at the same time "
+    b"with --jobs, help\n"
 )
 
 

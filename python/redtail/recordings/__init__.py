@@ -3,7 +3,7 @@
 >>> from redtail import recordings
 >>> found = recordings.estimate("examples/cellular.trace", rtt_s=0.05)
 >>> found.down.rate.text
-'6.131 Mbit/s (2.856 to 11.76)'
+'6.131 Mbit/s (2.76 to 11.78)'
 >>> found.down.buffer.basis
 'a mahimahi trace has no queue and no losses'
 """
