@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,14 @@ def test_a_record_of_others_is_data(results: Results, tmp_path: Path, record: st
     paths = results.figures(folder)
     assert own.read_bytes() == b"mine"
     assert [path.name for path in paths] == ["delay_and_goodput.png"] and paths[0].is_file()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes as Unix has them")
+def test_a_pipe_in_the_place_of_the_record_is_not_waited_for(
+    results: Results, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / ".drawn.json")
+    assert [path.name for path in results.figures(tmp_path)] == ["delay_and_goodput.png"]
 
 
 def test_several_processes_draw_the_same(results: Results, tmp_path: Path) -> None:

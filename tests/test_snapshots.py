@@ -85,6 +85,15 @@ def test_an_altered_seal_is_noticed(room: Path) -> None:
         assert snapshots.get(A, making(b"again")).read_bytes() == b"again"
 
 
+def test_a_pipe_in_the_place_of_a_seal_is_not_waited_for(room: Path) -> None:
+    path = snapshots.get(A, making(b"state"))
+    path.with_suffix(".json").unlink()
+    os.mkfifo(path.with_suffix(".json"))
+    snapshots._FOUND.clear()
+    with pytest.warns(RedtailWarning, match=r"its seal .* was altered"):
+        assert snapshots.get(A, making(b"again")).read_bytes() == b"again"
+
+
 def test_a_seal_of_another_snapshot_is_none(room: Path) -> None:
     path, other = snapshots.get(A, making(b"state")), snapshots.get(B, making(b"other"))
     path.write_bytes(other.read_bytes())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from attack.inputs import QUEUE, QUEUES, TRAFFIC, experiment, queue_keys
 from redtail import _engine
@@ -75,7 +75,12 @@ def _sums(found: Mapping[str, float]) -> Iterator[str]:
     received = sum(found.get(f"{group}.received_rate", 0.0) for group in ("always", "step"))
     if received > found["utilization"] * 5e6 * (1 + _NEAR):
         yield f"{received} bit/s received, of {found['utilization'] * 5e6} transmitted"
-    for group in ("always", "step"):
+    yield from of_groups(found, ("always", "step"))
+
+
+def of_groups(found: Mapping[str, float], groups: Iterable[str]) -> Iterator[str]:
+    """What groups got or sent more of than they can have."""
+    for group in groups:
         goodput = found.get(f"{group}.goodput", 0.0)
         if goodput > found.get(f"{group}.received_rate", math.inf) * (1 + _NEAR):
             yield f"{group}.goodput = {goodput} is more than what it received"

@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import redtail
+from attack.identities import of_groups
 from attack.inputs import copy_data
 from redtail import _engine
 from redtail._module import native
@@ -676,13 +677,7 @@ def _sums(outcome: _engine.Outcome) -> Iterator[str]:
             total = sum(found.get(f"{prefix}{group}.{name}", 0.0) for group in groups)
             if abs(total - whole) > _NEAR * max(1.0, whole):
                 yield f"{prefix}{name} = {whole}, and its groups make {total}"
-    for group in groups:
-        goodput = found.get(f"{group}.goodput", 0.0)
-        if goodput > found.get(f"{group}.received_rate", math.inf) * (1 + _NEAR):
-            yield f"{group}.goodput = {goodput} is more than what it received"
-        segments = found.get(f"{group}.data_segments", math.inf)
-        if found.get(f"{group}.retransmissions", 0.0) > segments:
-            yield f"{group}: more retransmissions than segments"
+    yield from of_groups(found, groups)
 
 
 class _Packets:

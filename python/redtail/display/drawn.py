@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from redtail.files import is_file_name
+from redtail.files import is_file_name, is_plain, plain_bytes
 from redtail.store import folders
 
 if TYPE_CHECKING:
@@ -116,9 +116,9 @@ def _code() -> str:
 def _read(path: Path) -> dict[str, Any] | None:
     """Return a record; None if there is none, or it is not one."""
     try:
-        if path.is_symlink() or path.stat().st_size > _LARGEST:
+        if not is_plain(path):
             return None
-        about: dict[str, Any] = json.loads(path.read_bytes())
+        about: dict[str, Any] = json.loads(plain_bytes(path, _LARGEST))
         if about["format"] != _FORMAT:
             return None
         folders.expect(about["of"], str, "of")
@@ -137,7 +137,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 def _is(path: Path, digest: str) -> bool:
     try:
-        return not path.is_symlink() and _sha256(path) == digest
+        return is_plain(path) and _sha256(path) == digest
     except OSError:
         return False
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -22,8 +21,7 @@ from redtail.store.folders import (
     PROGRESS,
     expect,
     in_use,
-    temporary_path,
-    write_new,
+    put_in_place,
 )
 
 _SECONDS_BETWEEN = 1.0
@@ -109,14 +107,9 @@ class Board:
         state = State(total, reused, done, failed, packets, calibrating, elapsed, tuple(running))
         data = json.dumps(asdict(state)).encode()
         for folder in self.folders:
-            aside = temporary_path(folder, PROGRESS)
             # Nobody's results depend on it: a full disk is found out elsewhere.
-            try:
-                write_new(aside, data)
-                os.replace(aside, folder / PROGRESS)
-            except OSError:
-                with contextlib.suppress(OSError):
-                    aside.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                put_in_place(folder / PROGRESS, data)
 
 
 def read(folder: Path) -> State | None:

@@ -174,9 +174,6 @@ _LARGEST_MANIFEST = 16 << 20
 # What `temporary_path` makes: name, machine, process, time.
 _TEMPORARY = re.compile(rf"{re.escape(LEFTOVER)}.+-.+-\d+-\d+", re.DOTALL)
 
-# A lock is no link to a file elsewhere, and no pipe.
-_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-
 _STALE_AFTER_S = 24 * 3600.0
 
 _HASH_DIGITS = 16
@@ -609,14 +606,10 @@ class ExperimentStore:
             The file; None when it cannot be written, which must not hide why the run failed.
         """
         path = self._log(key)
-        aside = temporary_path(self.folder, path.name)
         try:
             make_inside(path.parent)
-            write_new(aside, text.encode())
-            os.replace(aside, path)
+            put_in_place(path, text.encode(), self.folder)
         except (OSError, StoreError):
-            with contextlib.suppress(OSError):
-                aside.unlink(missing_ok=True)
             return None
         if self.remote is not None:
             with contextlib.suppress(StoreError):
@@ -629,14 +622,8 @@ class ExperimentStore:
     def write(self, name: str, data: bytes) -> Path:
         """Write a file of the experiment's folder, replacing an older one in one step."""
         path = self.folder / name
-        aside = temporary_path(self.folder, name)
         with explain_write_errors(path):
-            try:
-                write_new(aside, data)
-                os.replace(aside, path)
-            except BaseException:
-                aside.unlink(missing_ok=True)
-                raise
+            put_in_place(path, data)
         if self.remote is not None:
             self.remote.objects.put(name, data)
         return path
@@ -832,6 +819,28 @@ def write_new(path: Path, data: bytes) -> None:
         file.write(data)
 
 
+def put_in_place(path: Path, data: bytes, aside_in: Path | None = None) -> None:
+    """Write a file that appears when it is whole, in the place of an older one.
+
+    Args:
+        path: of the file.
+        data: its content.
+        aside_in: the folder in which it is written before, by default its own. Leftovers of killed
+            commands are looked for in the folder of the experiment alone.
+
+    Raises:
+        OSError: it cannot be written; nothing is left of it.
+    """
+    aside = temporary_path(aside_in or path.parent, path.name)
+    try:
+        write_new(aside, data)
+        os.replace(aside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
+        raise
+
+
 def replace_file(path: Path, data: bytes) -> None:
     """Write a file in a folder of the user, replacing an older one in one step.
 
@@ -845,13 +854,7 @@ def replace_file(path: Path, data: bytes) -> None:
         if left in leftovers(path.parent):
             with contextlib.suppress(OSError):
                 left.unlink()
-    aside = temporary_path(path.parent, path.name)
-    try:
-        write_new(aside, data)
-        os.replace(aside, path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
+    put_in_place(path, data)
 
 
 def is_temporary(name: str) -> bool:

@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from redtail.errors import RedtailError, RedtailWarning, SpecError, StoreError
-from redtail.files import path_of
+from redtail.files import caches, path_of
 
 _MANIFEST = "manifest.json"
 
@@ -45,11 +45,9 @@ def copy_of(url: str) -> Path:
     It is in `$REDTAIL_CACHE`, or else where caches are; it may be removed whenever no campaign is
     at work.
     """
-    home = os.environ.get("REDTAIL_CACHE")
-    if home is None:
-        caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        home = str(Path(caches) / "redtail")
-    return Path(home) / hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:16]
+    own = os.environ.get("REDTAIL_CACHE")
+    home = caches() if own is None else Path(own)
+    return home / hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:16]
 
 
 def own_copy_of(url: str) -> Path:
@@ -197,7 +195,7 @@ class Remote:
         Args:
             name_of: returns what a segment of some bytes is called.
         """
-        from redtail.store.folders import SEGMENTS, make_inside, temporary_path, write_new
+        from redtail.store.folders import SEGMENTS, make_inside, put_in_place
 
         here = self.folder / SEGMENTS
         there = [Path(name) for name in self.objects.there if Path(name).parent == Path(SEGMENTS)]
@@ -217,9 +215,7 @@ class Remote:
                 )
                 continue
             make_inside(here)
-            aside = temporary_path(self.folder, name.stem)
-            write_new(aside, data)
-            os.replace(aside, self.folder / name)
+            put_in_place(self.folder / name, data, self.folder)
         for path in sorted(here.glob("*.parquet")):
             self.put_segment(path, name_of)
 
@@ -234,15 +230,13 @@ class Remote:
 
     def fetch(self, names: Iterable[str]) -> None:
         """Fetch files of the experiment itself, in place of those here."""
-        from redtail.store.folders import temporary_path, write_new
+        from redtail.store.folders import put_in_place
 
         for name in names:
             if name in self.objects.there:
                 with contextlib.suppress(FileNotFoundError):  # another process has removed it
                     data = self.objects.read(name)
-                    aside = temporary_path(self.folder, name)
-                    write_new(aside, data)
-                    os.replace(aside, self.folder / name)
+                    put_in_place(self.folder / name, data, self.folder)
 
 
 @contextlib.contextmanager

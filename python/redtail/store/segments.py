@@ -17,7 +17,6 @@ import contextlib
 import hashlib
 import json
 import math
-import os
 import time
 import warnings
 from array import array
@@ -53,7 +52,6 @@ from redtail.store.folders import (
     open_parquet,
     read_run,
     run_key,
-    temporary_path,
 )
 from redtail.store.tables import Nested, read_table, unnested
 
@@ -597,15 +595,9 @@ def name_of(data: bytes) -> str:
 def _write(folder: Path, data: bytes) -> Path:
     name = name_of(data)
     path = folder / FOLDER / f"{name}.parquet"
-    aside = temporary_path(folder, name)
     with explain_write_errors(path):
-        try:
-            make_inside(path.parent)
-            folders.write_new(aside, data)
-            os.replace(aside, path)
-        except BaseException:
-            aside.unlink(missing_ok=True)
-            raise
+        make_inside(path.parent)
+        folders.put_in_place(path, data, folder)
     return path
 
 

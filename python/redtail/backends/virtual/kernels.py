@@ -33,13 +33,15 @@ from redtail.backends.doctor import QUEUES
 from redtail.backends.virtual import images, packages, suites
 from redtail.backends.virtual import programs as of_guest
 from redtail.errors import Cancelled, SpecError, StoreError
-from redtail.files import caches, is_file_name, path_of
+from redtail.files import caches, is_file_name, path_of, plain_bytes
 from redtail.store import folders
 
 _ABOUT = "kernel.json"
 _IMAGE = "image"
 _MODULES = "modules"
 _PROGRAMS = "programs"
+
+_LARGEST_ABOUT = 1 << 20
 
 _OF = "redtail kernel"
 """What a description says that it is; without it a folder is not redtail's, and never removed."""
@@ -264,7 +266,7 @@ def _described(folder: Path) -> dict[str, Any]:
     """
     file = folder / _ABOUT
     try:
-        about: dict[str, Any] = json.loads(file.read_bytes())
+        about: dict[str, Any] = json.loads(plain_bytes(file, _LARGEST_ABOUT))
         if about["of"] != _OF or about["name"] != folder.name:
             raise ValueError(f"it is not of the {_OF} {folder.name}")
         folders.expect(about["added"], int, "added")

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from redtail.errors import RedtailWarning, StoreError
-from redtail.files import caches
+from redtail.files import caches, is_plain, plain_bytes
 from redtail.store import folders
 
 KEPT = 3
@@ -129,9 +129,9 @@ def _about(identity: str, state: Path) -> dict[str, object]:
 def _sealed(path: Path) -> dict[str, object] | None:
     """Return what a seal says, None if it is none."""
     try:
-        if path.is_symlink() or path.stat().st_size > _LARGEST_SEAL:
+        if not is_plain(path):
             return None
-        data = path.read_bytes()
+        data = plain_bytes(path, _LARGEST_SEAL)
         about = json.loads(data)
         whole = folders.is_sealed(data, about) and about["format"] == _FORMAT
     except (*folders.MALFORMED, OSError):
