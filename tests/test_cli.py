@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from typer.testing import CliRunner
 import redtail
 from redtail import _engine
 from redtail.cli import app
-from redtail.errors import RunError
+from redtail.cli.output import warnings_shown
+from redtail.errors import RedtailWarning, RunError
 from redtail.outcomes import Outcomes
 from redtail.store import runs
 
@@ -301,6 +303,20 @@ def test_metrics_of_an_experiment_are_listed_with_their_names() -> None:
     names = {row["name"]: row["names"] for row in rows if row["scope"] == "group"}
     assert names["completed"] == ["tcp.completed"]
     assert names["end_to_end_loss"] == ["udp.end_to_end_loss"]
+
+
+def test_warnings_that_differ_in_numbers_alone_are_one_with_a_count(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with warnings_shown():
+        for number in range(500):
+            text = f"runs/short/{number:064x}: has no manifest; it is run again"
+            warnings.warn(text, RedtailWarning, stacklevel=1)
+        warnings.warn("the disk is nearly full", RedtailWarning, stacklevel=1)
+    first, other, count = capsys.readouterr().err.splitlines()
+    assert first == f"warning: runs/short/{0:064x}: has no manifest; it is run again"
+    assert other == "warning: the disk is nearly full"
+    assert count == f"warning: 499 more like this one: {first.removeprefix('warning: ')}"
 
 
 def to_full_device(*arguments: str) -> tuple[int, str]:

@@ -247,7 +247,7 @@ def _answered(folder: Path, case: int, bins: list[tuple[str, float, float, int]]
         }
     )
     (run / "response_times.parquet").write_bytes(parquet_bytes(table))
-    return StoredRun(str(case), run, {"web.transaction_rate": 1.0}, {}, {})
+    return StoredRun(str(case), run, {"web.responses": 1.0}, {}, {})
 
 
 def test_a_distribution_is_the_mean_of_its_replications(tmp_path: Path) -> None:
@@ -315,10 +315,24 @@ flows = 5
 tcp = "sack"
 """
     with pytest.warns(
-        redtail.RedtailWarning, match=r"flows of 'bulk' .*, in 1 of 1 case: .* bulk\.stalls"
+        redtail.RedtailWarning,
+        match=r"flows of 'bulk' .*, in 10 of 10 runs \(1 of 1 case\), most: .* bulk\.stalls",
     ):
         stuck = redtail.run(redtail.Toml(lossy), out=tmp_path)
     assert len(stuck.warnings) == 1
+    groups = [
+        f'[[traffic]]\nname = "b{number}"\nkind = "bulk"\nflows = 2\ntcp = "sack"\n'
+        for number in range(9)
+    ]
+    many = (
+        lossy[: lossy.index("[[traffic]]")]
+        + "".join(groups)
+        + '[factors]\n"bottleneck.delay" = ["5 ms", "20 ms"]\n'
+    )
+    with pytest.warns(
+        redtail.RedtailWarning, match=r"'b0', 'b1', 'b2' and 6 other groups .* in [0-9]+ of 20 runs"
+    ):
+        assert len(redtail.run(redtail.Toml(many), out=tmp_path / "many").warnings) == 1
     assert redtail.load(stuck.folder).warnings == stuck.warnings
     calm = redtail.run(redtail.Toml(lossy.replace("0.6", "0.01")), out=tmp_path)
     assert calm.warnings == ()

@@ -64,6 +64,59 @@ def test_the_default_follows_the_traffic_in_both_directions() -> None:
     assert len(shown) == len(set(shown))
 
 
+LIGHT_AND_HEAVY = """
+name = "Light and heavy"
+duration = "10 s"
+warmup = "2 s"
+replications = 3
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "10 ms"
+queue = { kind = "fq-codel" }
+[bottleneck.return]
+rate = "10 Mbit/s"
+delay = "10 ms"
+queue = { kind = "tail-drop", limit = "50 packets" }
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+flows = 2
+[[traffic]]
+name = "light"
+kind = "cbr"
+rate = "100 kbit/s"
+packet = "200 B"
+[[traffic]]
+name = "heavy"
+kind = "cbr"
+rate = "12 Mbit/s"
+packet = "1500 B"
+[[traffic]]
+name = "up"
+kind = "bulk"
+flows = 2
+direction = "reverse"
+"""
+
+
+def test_groups_of_one_kind_that_differ_are_shown_beside_their_whole(tmp_path: Path) -> None:
+    results = redtail.run(redtail.Toml(LIGHT_AND_HEAVY), out=tmp_path)
+    (case,) = results.cases
+    means = {name: case.metric(name).mean for name in results.select()}
+    assert means["light.loss"] == 0 and means["heavy.loss"] > means["udp_loss"] > 0.2
+    assert 0.05 * means["queue_delay_mean"] > means["light.queue_delay_mean"]
+    shown = list(means)
+    assert shown.index("heavy.loss") == shown.index("udp_loss") + 2
+    # Acknowledgements of the uploads wait less than the data of the downloads, but are no data.
+    assert case.metric("up.queue_delay_mean").mean < case.metric("ftp.queue_delay_mean").mean / 2
+    assert not {"up.queue_delay_mean", "ftp.queue_delay_mean", "ftp.loss"} & {*shown}
+    # Behind one line the groups meet the same queue.
+    fifo = LIGHT_AND_HEAVY.replace("fq-codel", "head-drop").replace("12 M", "4 M")
+    text = fifo.replace('"head-drop"', '"head-drop", limit = "50 packets"')
+    assert "light.queue_delay_mean" not in redtail.run(redtail.Toml(text), out=tmp_path).select()
+    assert redtail.load(results.folder).select(["loss"]) == ["loss"]
+
+
 def test_names_and_families_are_shown_in_their_order(tmp_path: Path) -> None:
     results = redtail.run(
         redtail.Toml(TWO_WAY), out=tmp_path, metrics="call.one_way*, *.goodput,loss"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -344,6 +344,25 @@ def counted(number: int, noun: str) -> str:
     ('1 run', '90 runs')
     """
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def some(lines: Sequence[str], rest: str) -> list[str]:
+    """Return lines of one kind; of many the first, and how many more there are.
+
+    Args:
+        lines: of which each says the same of another case.
+        rest: where the others are.
+
+    >>> some(["case 1", "case 2", "case 3"], "the file has them")
+    ['case 1', 'case 2', 'case 3']
+    >>> some([f"case {number}" for number in range(500)], "the file has them")[3:]
+    ['case 3', 'case 4', 'and 495 more; the file has them']
+    """
+    more = len(lines) - _LINES_SHOWN
+    return [*lines] if more < 2 else [*lines[:_LINES_SHOWN], f"and {more} more; {rest}"]
+
+
+_LINES_SHOWN = 5
 
 
 def case_title(factors: Mapping[str, object], labels: Mapping[str, str]) -> str:

@@ -27,11 +27,12 @@ _OF_GROUPS = (
     ("quality", ("bitrate", "frozen", "one_way_delay_p95")),
     ("not_started", ("bitrate_mean", "rebuffering_ratio", "startup_delay_mean")),
     (
-        "transaction_rate",
+        "responses",
         (
             "response_time_p50",
             "response_time_p95",
             "unanswered",
+            "pages",
             "page_time_p50",
             "page_time_p95",
             "pages_unfinished",
@@ -130,8 +131,8 @@ def default(present: Collection[str], links: Sequence[str] = ()) -> list[str]:
     ['goodput', 'hop1.loss']
     >>> default(["utilization", "calls.mos", "calls.jitter", "calls.end_to_end_loss"])
     ['utilization', 'calls.mos', 'calls.end_to_end_loss']
-    >>> default(["goodput", "web.goodput", "web.transaction_rate"])
-    ['goodput', 'web.transaction_rate']
+    >>> default(["goodput", "web.goodput", "web.responses", "web.response_time_p50"])
+    ['goodput', 'web.responses', 'web.response_time_p50']
     """
     found: dict[str, None] = dict.fromkeys(
         name for name in present if isinstance(name, names.Derived)

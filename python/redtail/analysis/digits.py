@@ -13,12 +13,19 @@ _ANOTHER = 0.05
 none of them. Source: ours; a step of a histogram is 1 to 2 %.
 """
 
+_MOST = 3
+"""So many decimals are shown of a value that they do not show as 0."""
+_LEAST = 0.5 * 10**-_MOST
+_NOISE = 1e-6
+"""A smaller number, of a unit that makes the others readable, is what rounding leaves."""
+
 
 def shown(found: Estimate, scale: float = 1.0) -> str:
     """Return an estimate as text, to one or two digits of its interval.
 
     No more than three decimals and four significant digits: what lies beyond them changes no
-    decision, and a very short interval would take the room of other columns.
+    decision, and a very short interval would take the room of other columns. A value that three
+    decimals would show as 0, and that its interval keeps apart from 0, has as many as it needs.
 
     An interval that the digits cannot show is less than one of the last digit, and never ±0. "±?"
     stands where several replications have no interval, and "±?*" where the mean describes no
@@ -35,6 +42,10 @@ def shown(found: Estimate, scale: float = 1.0) -> str:
     '12.08 ±?*'
     >>> shown(Estimate(310.7345, 0.09, 10)), shown(Estimate(12345.6, None, 1))
     ('310.7 ±0.1', '12346')
+    >>> shown(Estimate(0.000214, None, 10)), shown(Estimate(0.000214, 0.00003, 10))
+    ('0.00021 ±?', '0.00021 ±0.00003')
+    >>> shown(Estimate(0.0002, 0.0004, 10)), shown(Estimate(1e-17, None, 10))
+    ('0.000 ±<0.001', '0 ±?')
     >>> shown(Estimate(float("nan"), None, 0))
     '–'
     """
@@ -42,7 +53,10 @@ def shown(found: Estimate, scale: float = 1.0) -> str:
         return "–"
     mean = found.mean * scale
     rounded = float(f"{mean:.3e}")  # 99.9999 is shown with three digits before the point
-    most = _decimals(rounded, digits=4)
+    most = min(_MOST, _decimals(rounded, digits=4))
+    half = (found.ci95 or 0.0) * scale
+    if max(half, _NOISE) < abs(mean) < _LEAST:
+        most = -math.floor(math.log10(abs(mean))) + 1
     if found.ci95 is None:
         text = _plain(mean, most)
         if found.n < 2:
@@ -51,7 +65,6 @@ def shown(found: Estimate, scale: float = 1.0) -> str:
             _ANOTHER * abs(found.mean)
         )
         return f"{text} ±?{'*' if another else ''}"
-    half = found.ci95 * scale
     wanted = _decimals(half, digits=2 if _leading(half) < 3 else 1) if half > 0 else most
     decimals = min(wanted, most)
     least = 10**-decimals
@@ -66,9 +79,9 @@ def _plain(value: float, decimals: int) -> str:
 
 
 def _decimals(value: float, digits: int) -> int:
-    """Return the decimals that show so many significant digits, from 0 to 3."""
+    """Return the decimals that show so many significant digits."""
     exponent = math.floor(math.log10(abs(value))) if value else 0
-    return max(0, min(3, digits - 1 - exponent))
+    return max(0, digits - 1 - exponent)
 
 
 def _leading(value: float) -> float:

@@ -27,6 +27,7 @@ from redtail.analysis.compare import Comparisons
 from redtail.analysis.loads import Calibrated, alike
 from redtail.analysis.paired import Correction, as_far_as_known, why_unjudged
 from redtail.analysis.paired import why_no_interval as why_of_pair
+from redtail.analysis.parts import with_parts
 from redtail.analysis.provenance import Provenance
 from redtail.analysis.rare import why_no_interval
 from redtail.analysis.stats import (
@@ -48,11 +49,13 @@ from redtail.store.folders import (
     EXPERIMENT_FILES,
     FAILED,
     MALFORMED,
+    SEGMENTS,
     ExperimentStore,
     StoredRun,
     checksums,
     field,
     figures_of,
+    inside,
     metric_field,
     open_parquet,
     parquet_bytes,
@@ -63,7 +66,15 @@ from redtail.store.folders import (
 )
 from redtail.store.index import FORMAT, read_index
 from redtail.store.objects import is_url
-from redtail.store.segments import LARGE, CaseRuns, RunTable, in_segments, keys_of, run_table_of
+from redtail.store.segments import (
+    LARGE,
+    CaseRuns,
+    RunTable,
+    in_segments,
+    keys_of,
+    run_of,
+    run_table_of,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,6 +94,9 @@ Rows = Literal["cases", "replications"]
 
 # Of runs that failed for the same reason, so many are named after the first.
 _FAILURES_SHOWN = 3
+
+# Groups that a warning names.
+_GROUPS_SHOWN = 3
 
 # Letters across a table in a notebook.
 _NOTEBOOK = 140
@@ -378,27 +392,48 @@ class Results:
     def warnings(self) -> tuple[str, ...]:
         """What to check before you trust these results.
 
-        A line for each group with flows that made no progress, and one if replications are alike.
+        One line about flows that made no progress, and one if replications are alike.
         """
-        found = []
-        for name in self.metric_names:
-            if names.base(name) != "stalls":
-                continue
-            stalled = [case for case in self.cases if any(value > 0 for value in case.values(name))]
-            if not stalled:
-                continue
-            group = names.prefix(name)
-            worst = max(stalled, key=lambda case: case.metric(name).mean)
-            wait = max(max(case.values(f"{group}.ack_wait_max")) for case in stalled)
-            cases = names.counted(len(self.cases), "case")
-            title = f", most in '{worst.title}'" if worst.title else ""
-            found.append(
-                f"flows of {group!r} that had sent data made no cumulative progress for more than "
-                f"10 s, and for up to {wait:.0f} s, in {len(stalled)} of {cases}{title}: "
-                f"{worst.metric(name).mean:.3g} times in a run; {name} and {group}.ack_wait_max "
-                "have it case by case"
-            )
-        return (*found, *self._copies(), *self._same_users(), *lockstep.warnings(self))
+        return (
+            *self._stalls(),
+            *self._copies(),
+            *self._same_users(),
+            *lockstep.warnings(self),
+        )
+
+    def _stalls(self) -> list[str]:
+        """Return a warning about groups with flows that made no progress, or nothing."""
+        stalled = [
+            (name, case)
+            for name in self.metric_names
+            if names.base(name) == "stalls" and names.phase(name) is None
+            for case in self.cases
+            if any(value > 0 for value in case.values(name))
+        ]
+        if not stalled:
+            return []
+        groups = dict.fromkeys(names.prefix(name) for name, _ in stalled)
+        of = {id(case): case for _, case in stalled}
+        runs = sum(
+            any(value > 0 for value in values)
+            for case in of.values()
+            for values in zip(*(case.values(f"{group}.stalls") for group in groups), strict=True)
+        )
+        wait = max(max(case.values(f"{names.prefix(name)}.ack_wait_max")) for name, case in stalled)
+        name, worst = max(stalled, key=lambda each: each[1].metric(each[0]).mean)
+        group = names.prefix(name)
+        shown = [f"{each!r}" for each in groups][:_GROUPS_SHOWN]
+        more = len(groups) - len(shown)
+        others = f" and {names.counted(more, 'other group')}" if more else ""
+        title = f" of {group!r}" * (len(groups) > 1) + (f" in '{worst.title}'" * bool(worst.title))
+        cases = names.counted(len(self.cases), "case")
+        return [
+            f"flows of {', '.join(shown)}{others} that had sent data made no cumulative progress "
+            f"for more than 10 s, and for up to {wait:.0f} s, in {runs} of "
+            f"{names.counted(self.run_count, 'run')} ({len(of)} of {cases}), "
+            f"most{title}: {worst.metric(name).mean:.3g} times in a run; {name} and "
+            f"{group}.ack_wait_max have it case by case"
+        ]
 
     def _copies(self) -> list[str]:
         """Return a warning about cases whose replications are copies of one run, or nothing."""
@@ -444,7 +479,7 @@ class Results:
         )
         if chosen or self.report:
             return found
-        return [name for name in found if self._tells(name)]
+        return with_parts(self, [name for name in found if self._tells(name)])
 
     def _tells(self, name: str) -> bool:
         """Return whether a metric that nobody asked for is worth a column.
@@ -455,6 +490,22 @@ class Results:
         if censoring.is_beside(name):
             return any(each.unfinished for each in found)
         return not censoring.says_nothing(name, [each.mean for each in found])
+
+    @cached_property
+    def scenario(self) -> dict[str, Any]:
+        """The first run with all defaults filled in; empty when there is none to read."""
+        for case in self.cases:
+            for key in keys_of(case.runs).values():
+                path = self.folder / key / "scenario.json"
+                with contextlib.suppress(OSError, ValueError):
+                    found: dict[str, Any] = json.loads(plain_bytes(path))
+                    return found
+                for segment in inside(self.folder, SEGMENTS, "*.parquet"):
+                    with contextlib.suppress(StoreError, ValueError):
+                        _, text = run_of(segment, key)
+                        found = json.loads(text)
+                        return found
+        return {}
 
     @cached_property
     def phases(self) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import io
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -91,19 +92,37 @@ def form_alone(form: str, as_json: bool) -> str:
 
 @contextmanager
 def warnings_shown() -> Iterator[None]:
-    """Show redtail's warnings as lines, not as Python shows warnings."""
+    """Show redtail's warnings as lines, not as Python shows warnings.
+
+    Of those that differ in numbers alone, as those of 500 runs do, the first is shown, and in the
+    end how many there were.
+    """
+    counts: dict[str, tuple[str, int]] = {}
 
     def show(message: Warning | str, category: type[Warning], *rest: object) -> None:
-        if issubclass(category, RedtailWarning):
-            complain(str(message), "warning")
-        else:
+        if not issubclass(category, RedtailWarning):
             original(message, category, *rest)  # type: ignore[arg-type]
+            return
+        form = _NUMBERS.sub("", str(message))
+        first, count = counts.get(form, (str(message), 0))
+        counts[form] = first, count + 1
+        if count == 0:
+            complain(first, "warning")
 
     with warnings.catch_warnings():
         original = warnings.showwarning
         warnings.simplefilter("always", RedtailWarning)
         warnings.showwarning = show  # type: ignore[assignment]
-        yield
+        try:
+            yield
+        finally:
+            for first, count in counts.values():
+                if count > 1:
+                    complain(f"{count - 1} more like this one: {first}", "warning")
+
+
+# Numbers, and the names of runs.
+_NUMBERS = re.compile(r"[0-9a-f]{16,}|[0-9]+")
 
 
 def print_wide(table: Table | Group) -> None:

@@ -199,7 +199,7 @@ def run(
 
 def _print_about_runs(results: Results, seconds: float) -> None:
     """Say what made the runs, how many there are, and what they found beside the metrics."""
-    from redtail.metrics import counted
+    from redtail.metrics import counted, some
 
     if results.backend != DEFAULT:
         say(f"made by: backend {results.backend}, {results.made_by}")
@@ -207,7 +207,7 @@ def _print_about_runs(results: Results, seconds: float) -> None:
         say(f"load:    {line}")
     reused = f", {results.reused} of them reused" if results.reused else ""
     say(f"{counted(results.run_count, 'run')}{reused}, in {seconds:.1f} s")
-    for text in results.unsure:
+    for text in some(results.unsure, "cases.parquet has every interval"):
         say(f"unsure:  {text}")
 
 

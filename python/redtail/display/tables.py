@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from redtail import escape, selection
@@ -150,7 +152,7 @@ def _signs(reasons: Sequence[str], *, equal: bool) -> str:
     ±?: no interval: more than half of the replications are equal; an extreme of each run
     """
     lines = [f"\n{_EQUAL.strip()}: every replication has this value"] if equal else []
-    found = list(dict.fromkeys(reasons))
+    found = _merged(reasons)
     if found:
         more = len(found) - _REASONS_SHOWN
         shown_ones = [*found[:_REASONS_SHOWN]]
@@ -159,6 +161,25 @@ def _signs(reasons: Sequence[str], *, equal: bool) -> str:
         lines.append(f"\n±?: no interval: {'; '.join(shown_ones)}")
     return "".join(lines)
 
+
+def _merged(texts: Sequence[str]) -> list[str]:
+    """Return texts, each once; those that differ in numbers alone are one with the ranges.
+
+    >>> _merged(["about 2 times in 5", "an extreme", "about 0.5 times in 5"])
+    ['about 0.5 to 2 times in 5', 'an extreme']
+    """
+    found: dict[tuple[str, ...], list[list[str]]] = {}
+    for text in texts:
+        found.setdefault(tuple(_NUMBER.split(text)), []).append(_NUMBER.findall(text))
+    merged = []
+    for words, numbers in found.items():
+        columns = (sorted(set(column), key=float) for column in zip(*numbers, strict=True))
+        ranges = [" to ".join(dict.fromkeys((column[0], column[-1]))) for column in columns]
+        merged.append("".join(chain.from_iterable(zip(words, [*ranges, ""], strict=True))))
+    return merged
+
+
+_NUMBER = re.compile(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
 
 _ALIKE = "more than half of the replications are equal"
 

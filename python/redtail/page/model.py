@@ -8,7 +8,6 @@ HTML.
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,12 +19,10 @@ from redtail.analysis import censoring, places
 from redtail.analysis import compare as comparing
 from redtail.analysis.along import changing_along
 from redtail.analysis.stats import estimate
-from redtail.errors import RedtailError, StoreError
-from redtail.files import plain_bytes
+from redtail.errors import RedtailError
 from redtail.page import answer, curves, network
 from redtail.scenario import links
 from redtail.store import segments
-from redtail.store.folders import SEGMENTS, inside
 
 if TYPE_CHECKING:
     from redtail.analysis.compare import Comparisons
@@ -96,7 +93,7 @@ def section(results: Results, number: int, metrics: Sequence[str] = ()) -> Secti
     if factor is not None:
         baseline = results.cases[0].labels[factor]
         held = comparing.compare(results, decide, baseline=baseline, by=factor, correction="holm")
-    scenario = scenario_of(results)
+    scenario = results.scenario
     settings = {
         key: list(dict.fromkeys(case.labels.get(key, "") for case in results.cases))
         for key in results.factors
@@ -121,22 +118,6 @@ def section(results: Results, number: int, metrics: Sequence[str] = ()) -> Secti
         data=data,
         repeat=_repeat(results),
     )
-
-
-def scenario_of(results: Results) -> dict[str, Any]:
-    """Return the first run that results are of, as its scenario; empty when there is none."""
-    for case in results.cases:
-        for key in segments.keys_of(case.runs).values():
-            path = results.folder / key / "scenario.json"
-            with contextlib.suppress(OSError, ValueError):
-                found: dict[str, Any] = json.loads(plain_bytes(path))
-                return found
-            for segment in inside(results.folder, SEGMENTS, "*.parquet"):
-                with contextlib.suppress(StoreError, ValueError):
-                    _, text = segments.run_of(segment, key)
-                    found = json.loads(text)
-                    return found
-    return {}
 
 
 def _chosen(results: Results, metrics: Sequence[str]) -> list[str]:
@@ -426,7 +407,7 @@ def _facts(results: Results, scenario: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _warnings(results: Results, compared: Comparisons | None) -> list[str]:
-    found = [*results.warnings, *results.unsure]
+    found = [*results.warnings, *names.some(results.unsure, "cases.parquet has every interval")]
     if results.failures:
         found.append(results.failure_summary())
     if compared is not None:
