@@ -7,16 +7,19 @@ import math
 import random
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+import redtail
 from redtail import metrics as names
 from redtail.analysis import stats
 from redtail.analysis.loads import Calibrated
@@ -370,7 +373,7 @@ def test_settings_of_other_factors_have_panels_when_lines_are_many() -> None:
 def test_the_style_is_used_by_all_figures() -> None:
     with mpl.rc_context(style.RC):
         figure = results(["a", "b"], [1, 2]).figure("goodput")
-    assert isinstance(figure, style.Figure)
+    assert isinstance(figure, style.Shown)
 
 
 def test_captions_say_which_interval_is_drawn() -> None:
@@ -490,3 +493,146 @@ def test_a_caption_can_be_left_out() -> None:
     assert bare._supxlabel is None
     assert bare.get_figheight() < whole.get_figheight()
     assert found.figure("goodput", size=(5.0, 4.0), caption=False).get_figheight() == 4.0
+
+
+TCP = "traffic.ftp.tcp"
+
+
+def with_tcp(queues: Sequence[str], tcps: Sequence[str], loads: Sequence[Any] = ()) -> Results:
+    """Return results with a case for each queue, TCP and load."""
+    cases = [
+        CaseResult({**case.factors, TCP: tcp}, {**case.labels, TCP: tcp}, case.runs)
+        for tcp in tcps
+        for case in results(queues, loads).cases
+    ]
+    factors = [*([FLOWS] if loads else []), QUEUE, TCP]
+    return Results(name="", description="", factors=factors, cases=tuple(cases), folder=Path())
+
+
+def test_a_figure_is_drawn_into_axes_of_the_user() -> None:
+    found = results(["tail drop", "RED"], [2, 8])
+    own, (first, second) = plt.subplots(1, 2, figsize=(8, 3))
+    assert found.figure("goodput", ax=first) is own
+    assert found.figure(kind="plane", ax=(first, second)) is own
+    assert own._supxlabel is None and list(own.get_size_inches()) == [8.0, 3.0]
+    assert [each.get_text() for each in first.get_legend().get_texts()] == ["tail drop", "RED"]
+    assert first.get_ylabel() == second.get_ylabel() == "TCP goodput (Mbit/s)"
+    assert first.get_ylim() == second.get_ylim()
+    drawn(own)
+    plt.close(own)
+
+
+def test_axes_of_the_user_are_as_many_as_panels() -> None:
+    found = results(["tail drop", "RED"], [2, 8])
+    own, axes = plt.subplots(1, 3)
+    with pytest.raises(RedtailError, match="has 2 panels; accepted: a sequence of 2 Axes, not 1"):
+        found.figure(kind="plane", ax=axes[0])
+    with pytest.raises(RedtailError, match="has 1 panel; accepted: one Axes, not 3"):
+        found.figure("goodput", ax=axes)
+    with pytest.raises(RedtailError, match="accepted: Axes of Matplotlib, or a sequence of them"):
+        found.figure("goodput", ax=own)
+    with pytest.raises(RedtailError, match="size: the figure of `ax` has one"):
+        found.figure("goodput", ax=axes[0], size="page")
+    with pytest.raises(RedtailError, match="of a figure that redtail has drawn"):
+        found.figure("goodput", ax=found.figure("goodput").axes[0])
+    plt.close(own)
+
+
+def test_in_the_plane_a_colour_is_a_queue_and_a_marker_a_tcp() -> None:
+    queues, tcps = ["tail drop", "CoDel", "RED"], ["linux", "bbr", "vegas", "copa"]
+    figure = drawn(with_tcp(queues, tcps).figure(kind="plane"))
+    (legend,) = figure.legends
+    texts = [text.get_text().strip() for text in legend.get_texts()]
+    assert texts == ["Queue", *queues, "", "TCP of ftp", *tcps]
+    (axes,) = figure.axes
+    medians = {
+        str(line.get_label()).strip(): line
+        for line in axes.get_lines()
+        if str(line.get_label()).startswith(" ")
+    }
+    assert len(medians) == 12
+    of_queue: dict[str, set[Any]] = {}
+    of_tcp: dict[str, set[Any]] = {}
+    for label, line in medians.items():
+        queue, _, tcp = label.partition(", ftp tcp ")
+        of_queue.setdefault(queue, set()).add(line.get_color())
+        of_tcp.setdefault(tcp, set()).add(line.get_marker())
+    for looks_of in (of_queue, of_tcp):
+        assert all(len(found) == 1 for found in looks_of.values())
+        assert len(set.union(*looks_of.values())) == len(looks_of)
+
+
+@pytest.mark.parametrize("kind", ["loss_events", "difference"])
+def test_in_panels_of_several_factors_a_look_is_a_queue(kind: str) -> None:
+    queues, tcps = ["tail drop", "CoDel", "RED"], ["linux", "bbr", "vegas", "copa"]
+    metric = "goodput" if kind == "difference" else None
+    figure = drawn(with_tcp(queues, tcps, [2, 8]).figure(metric, kind=kind))
+    (legend,) = figure.legends
+    named = [text.get_text().strip() for text in legend.get_texts()]
+    assert named == [queue for queue in queues if kind != "difference" or queue != "tail drop"]
+    titles = [axes.get_title("left").split("\n")[0] for axes in figure.axes]
+    assert list(dict.fromkeys(titles)) == [f"ftp tcp {tcp}" for tcp in tcps]
+    assert len({tuple(panel) for panel in looks(figure)}) == 1
+
+
+def test_a_legend_of_numbers_or_words_has_a_title() -> None:
+    (legend,) = with_tcp(["RED"], ["linux", "bbr"], [2, 8]).figure("goodput").legends
+    assert legend.get_title().get_text() == ""  # two factors: the labels say what they are
+    (legend,) = results(["tail drop", "RED"], [2, 8]).figure("goodput").legends
+    assert legend.get_title().get_text() == ""
+    cases = [
+        replace(
+            case,
+            factors={FLOWS: case.factors[FLOWS], TCP: tcp},
+            labels={FLOWS: case.labels[FLOWS], TCP: tcp},
+        )
+        for tcp in ("linux", "bbr")
+        for case in results(["RED"], [2, 8]).cases
+    ]
+    found = Results(
+        name="", description="", factors=[FLOWS, TCP], cases=tuple(cases), folder=Path()
+    )
+    (legend,) = found.figure("goodput").legends
+    assert legend.get_title().get_text() == "TCP of ftp"
+
+
+def test_markers_at_the_ends_of_an_axis_are_whole() -> None:
+    figure = drawn(results(["tail drop", "RED"], loss=0.0).figure("loss"))
+    (axes,) = figure.axes
+    marked = [line for line in axes.get_lines() if line.get_marker() in style.MARKERS]
+    assert marked and not any(line.get_clip_on() for line in marked)
+    found = results(["tail drop", "RED"], spread=0.01, delay=0.5)
+    (axes,) = drawn(found.figure("queue_delay_mean")).axes
+    highest = max(each.mean + each.ci95 for each in _delays(found)) * 1e3
+    assert axes.get_xlim()[0] == 0 and axes.get_xlim()[1] >= 1.03 * highest
+
+
+def _delays(found: Results) -> list[Any]:
+    return [case.metric("queue_delay_mean") for case in found.cases]
+
+
+@pytest.mark.parametrize(("loss", "explained"), [("0.01", True), ("0", False)])
+def test_goodput_above_the_rate_of_the_link_is_explained(
+    loss: str, explained: bool, tmp_path: Path
+) -> None:
+    text = f"""
+name = "Bursts"
+duration = "10 s"
+warmup = "1 s"
+replications = 1
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "50 ms"
+random_loss = {loss}
+queue = {{ kind = "tail-drop", limit = "1000 packets" }}
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+flows = 2
+tcp = {{ preset = "linux", receive_window = "100 kB" }}
+[series]
+interval = "20 ms"
+"""
+    found = redtail.run(redtail.Toml(text), out=tmp_path)
+    caption = below(found.figure(kind="series"))
+    assert ("goodput above the link's rate" in caption) == explained

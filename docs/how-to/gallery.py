@@ -9,6 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from matplotlib.figure import Figure
 from PIL import Image
 
 import redtail
@@ -167,7 +168,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "taildrop-vs-red.toml"
 
 def figures(
     demo: Results, queues: Results, access: Results, steps: Results, grid: Results
-) -> dict[str, style.Figure]:
+) -> dict[str, Figure]:
     """Return the figures of the page by their names."""
     few = ["tail drop", "RED", "PIE", "FQ-CoDel"]
     return {

@@ -81,8 +81,10 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-    from redtail.display.style import Figure, Size
+    from redtail.display.style import Size
     from redtail.display.texts import Form
 
 JSON_FORMAT = 1
@@ -1197,6 +1199,7 @@ class Results:
         flows: Sequence[int] | None = None,
         models: Mapping[str, Callable[[float], float]] | None = None,
         caption: bool = True,
+        ax: Axes | Sequence[Axes] | None = None,
     ) -> Figure:
         """Draw one figure, as a Matplotlib figure that can be changed and saved.
 
@@ -1222,19 +1225,25 @@ class Results:
             models: of kind "value", curves behind the points: by name, functions of the load in the
                 unit of its axis, which return the metric in its SI unit.
             caption: whether what the marks mean is written below; without it, say so in the text.
+            ax: Axes of a figure of your own to draw into, as many as the figure has panels, row by
+                row. Settings of Matplotlib are yours then; there is a legend and no caption.
 
         Raises:
-            RedtailError: there is no such metric, kind or queue, or nothing to draw it from.
+            RedtailError: there is no such metric, kind or queue, nothing to draw it from, or `ax`
+                does not have one Axes for each panel.
             SpecError: there is no such size.
         """
-        from redtail.display import plots  # loads Matplotlib
+        from redtail.display import plots, style  # loads Matplotlib
 
+        if ax is not None and size is not None:
+            raise RedtailError("size: the figure of `ax` has one; accepted: one of the two")
+        place = size if ax is None else style.Given.of(ax)
         results = self.of_queues(queues) if queues else self
         kind = kind or ("plane" if metric is None else "value")
         return plots.figure(
             results,
             kind,
-            plots.Wanted(metric, size, log, case, replication, flows, models, caption),
+            plots.Wanted(metric, place, log, case, replication, flows, models, caption),
         )
 
     def figures(

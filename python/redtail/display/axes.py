@@ -13,9 +13,9 @@ from redtail.display import style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
     from redtail.analysis.stats import Estimate
-    from redtail.display.style import Figure
 
 # Quantities whose axis begins at zero; the axis of the others spans their values.
 _FROM_ZERO = ("loss", "delay", "length", "mark", "_time", "late", "jitter", "unanswered")
@@ -67,6 +67,8 @@ def value_axis(
             ends = list(utilization_span(found))
         elif low == 0.0 and (ends[0] < 0 or any(part in name for part in _FROM_ZERO)):
             ends[0] = 0.0
+            # The room of the automatic end is a share of what was shown, not of the whole axis.
+            ends[1] = max([ends[1], *(1.04 * end for end in ends_of(found, scale))])
         elif (span := close_span(ends_of(found, scale))) is not None:
             ends = list(span)
         elif names.base(name) in ("mos", "mos_min", "fairness"):
@@ -75,6 +77,9 @@ def value_axis(
         if ends[0] == ends[1]:
             ends[1] = ends[0] + 1 / scale
         axis.set_view_interval(ends[0], ends[1], ignore=True)
+        for line in axis.axes.get_lines():
+            if line.get_marker() in style.MARKERS:
+                line.set_clip_on(False)  # a marker at the end of an axis is not cut in half
 
 
 CLOSE = 0.01

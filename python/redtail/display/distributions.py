@@ -11,14 +11,15 @@ from redtail import escape
 from redtail.analysis.distributions import Distribution, distribution
 from redtail.analysis.stats import interval_in_words
 from redtail.display import style
-from redtail.display.layout import Line, find_load, lines_of, values_of
+from redtail.display.layout import of_distributions, values_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from redtail.analysis.results import Results
     from redtail.analysis.stats import Estimate
-    from redtail.display.style import Figure, Size
+    from redtail.display.style import Size
 
 # Units for axes, by the unit of stored values, the smallest first.
 _UNITS: dict[str, tuple[tuple[str, float], ...]] = {
@@ -66,12 +67,8 @@ def distribution_figure(
     found = distribution(results, metric)
     unit, scale = unit_of(found)
     of = {id(case): curve for case, curve in zip(results.cases, found.bands, strict=True)}
-    load = find_load(results)
-    lines = lines_of(results, load)
-    if load is not None and len(lines) == 1:
-        lines = [Line(case.title, ((0.0, case),)) for _, case in lines[0].points]
-        load = None
-    groups = style.split(lines)
+    load, arranged = of_distributions(results)
+    groups = [*zip(arranged.titles, arranged.groups, strict=True)]
     pairs = [(x, part) for x in values_of(load) for part in groups]
     figure, grid = style.panels(
         len(pairs),
@@ -80,15 +77,16 @@ def distribution_figure(
         columns=len(groups) if len(groups) > 1 else None,
         sharex=False,  # of different loads, values may be far apart
     )
-    for axes, (x, part) in zip(grid, pairs, strict=True):
+    if log is None:  # of all panels
+        log = 0 < _DECADES * _small(found) <= _span(found, tail=tail)[1]
+    for axes, (x, (title, part)) in zip(grid, pairs, strict=True):
         curves = []
         for number, line in part:
             for case in line.at(x):
                 if of[id(case)]:
                     curves.append(of[id(case)])
                     _draw(axes, (found.values, of[id(case)]), scale, line.label, number, tail=tail)
-        if load is not None:
-            axes.set_title(load.of_panel(x), loc="left")
+        style.title(axes, escape.plot(title), load.of_panel(x) if load is not None else "")
         axes.set_xlabel(escape.plot(_title(results, found, unit)))
         _value_axis(axes, replace(found, bands=tuple(curves)), scale, tail=tail, log=log)
         if tail:
@@ -96,32 +94,26 @@ def distribution_figure(
         if style.is_first(axes):
             of_what = found.about.of
             axes.set_ylabel(f"Share of {of_what} above" if tail else f"Share of {of_what}")
-    if tail:
-        grid[0].set_ylim(_least(found), 1.0)
-    else:
-        grid[0].set_ylim(0.0, 1.0)
-    style.legends(figure, grid, len(groups))
+    for axes in grid:
+        axes.set_ylim(_least(found) if tail else 0.0, 1.0)
+    style.legends(figure, grid, arranged.legends, arranged.legend)
     counts = [curve[0].n for curve in found.bands if curve]
     share = f"share of {found.about.of} with more than x" if tail else "share"
     style.caption(
         figure,
         f"line and band: mean {share} and its {interval_in_words()}, at each value alone, "
         + style.replications_in_words(counts),
-        style.in_words(len(lines), len(groups)),
+        arranged.in_words(),
     )
     return figure
 
 
-def _value_axis(
-    axes: Axes, found: Distribution, scale: float, *, tail: bool, log: bool | None
-) -> None:
+def _value_axis(axes: Axes, found: Distribution, scale: float, *, tail: bool, log: bool) -> None:
     """Set the ends and the scale of the axis of values for the curves of one panel."""
     if not found.bands:
         return
     low, high = _span(found, tail=tail)
     small = _small(found)
-    if log is None:
-        log = 0 < _DECADES * small <= high
     if log and small > 0:
         axes.set_xlim(max(low, small / 10) * scale / 1.1, high * scale * 1.1)
         style.log_axis(axes.xaxis)

@@ -13,10 +13,10 @@ from redtail.display.layout import Line, Load, find_load, lines_of, load_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from redtail.analysis.gap import Gaps
     from redtail.analysis.results import CaseResult
-    from redtail.display.style import Figure
 
 
 def gap_figure(gaps: Gaps, name: str) -> Figure:
@@ -58,7 +58,8 @@ def gap_figure(gaps: Gaps, name: str) -> Figure:
                 at = [load.shifted(x, shift) for x, _ in cases]
                 axes.errorbar(at, values, yerr=bars, label=label, **style.look(number))
                 points = zip(at, values, found, strict=True)
-            style.hollow(axes, [(x, y) for x, y, each in points if style.unsure(each)])
+            unsure = [(x, y) for x, y, each in points if style.unsure(each)]
+            style.hollow(axes, unsure, style.look(number))
         if line.label:
             axes.set_title(escape.plot(line.label), loc="left")
         if load is not None:

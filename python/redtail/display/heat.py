@@ -17,9 +17,11 @@ from redtail.display.layout import factor_axis
 from redtail.errors import RedtailError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from redtail.analysis.results import CaseResult, Results
     from redtail.analysis.stats import Estimate
-    from redtail.display.style import Figure, Size
+    from redtail.display.style import Size
 
 # From this share of the colours on, letters are dark.
 _LIGHT = 0.6

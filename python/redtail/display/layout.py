@@ -191,7 +191,7 @@ def _achieved(results: Results, group: str, asked: Sequence[float]) -> tuple[flo
 
 def queue_factor(results: Results, load: Load | None) -> str | None:
     """Return the factor that is compared: the first queue, else the first that is not the load."""
-    others = [key for key in results.factors if load is None or key != load.key]
+    others = _line_keys(results, load)
     tables = [
         key
         for key in others
@@ -203,7 +203,7 @@ def queue_factor(results: Results, load: Load | None) -> str | None:
 
 def lines_of(results: Results, load: Load | None) -> list[Line]:
     """Return the cases as lines: equal in all factors but the load, and sorted by it."""
-    others = [key for key in results.factors if load is None or key != load.key]
+    others = _line_keys(results, load)
     found: dict[str, list[tuple[float, CaseResult]]] = {}
     for number, case in enumerate(results.cases):
         x = 0.0 if load is None else load.values[number]
@@ -222,7 +222,7 @@ def panels_of(results: Results, load: Load | None, most: int) -> list[Panel]:
     """
     lines = lines_of(results, load)
     queue = queue_factor(results, load)
-    others = [key for key in results.factors if (load is None or key != load.key) and key != queue]
+    others = [key for key in _line_keys(results, load) if key != queue]
     if len(lines) <= most or not others or queue is None:
         return [Panel("", tuple(lines))]
     found: dict[str, list[Line]] = {}
@@ -235,6 +235,151 @@ def panels_of(results: Results, load: Load | None, most: int) -> list[Panel]:
         label = escape.name(case.labels.get(queue, ""))
         found.setdefault(title, []).append(Line(label, line.points))
     return [Panel(title, tuple(each)) for title, each in found.items()]
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """Which lines share a panel, and how each looks.
+
+    Attributes:
+        groups: the lines of each group, which shares panels, with the numbers of their looks.
+        titles: of each group what its lines have in common; empty of groups that are mere parts.
+        legend: what the labels of all lines are; may be empty.
+    """
+
+    groups: list[list[tuple[int, Line]]]
+    titles: list[str]
+    legend: str
+
+    @property
+    def legends(self) -> int:
+        """In how many groups a look stands for one label."""
+        return 1 if any(self.titles) else len(self.groups)
+
+    def in_words(self, *, grey: bool = False) -> str:
+        """Return why there are several groups, for a caption; empty for one."""
+        if any(self.titles):
+            return "other lines in grey" if grey else ""
+        return style.in_words(sum(map(len, self.groups)), len(self.groups), grey=grey)
+
+
+def arranged(
+    results: Results, load: Load | None, lines: Sequence[Line], most: int = style.DISTINCT
+) -> Arrangement:
+    """Return the lines in groups of no more than can be told apart.
+
+    Lines of several factors have a group for each setting of the factors beside the queue, so that
+    a look means the same queue everywhere. Others are in parts of about equal size.
+    """
+    keys = _varied(results, load)
+    queue = queue_factor(results, load)
+    labels = list(dict.fromkeys(line.points[0][1].labels.get(queue or "", "") for line in lines))
+    if len(lines) <= most or len(keys) < 2 or queue is None or len(labels) > most:
+        groups = style.split(lines, most)
+        return Arrangement(groups, [""] * len(groups), legend_title(results, keys))
+    found: dict[str, list[tuple[int, Line]]] = {}
+    for line in lines:
+        case = line.points[0][1]
+        label = case.labels.get(queue, "")
+        rest = [key for key in keys if key != queue]
+        title = names.case_title(
+            {key: case.factors.get(key) for key in rest},
+            {key: case.labels[key] for key in rest if key in case.labels},
+        )
+        found.setdefault(title, []).append((labels.index(label), Line(label, line.points)))
+    return Arrangement([*found.values()], [*found], legend_title(results, [queue]))
+
+
+def of_distributions(results: Results) -> tuple[Load | None, Arrangement]:
+    """Return the load and the lines of curves; of a load alone each value is a line."""
+    load = find_load(results)
+    lines = lines_of(results, load)
+    if load is None or len(lines) > 1:
+        return load, arranged(results, load, lines)
+    groups = style.split([Line(f"{x:g}", ((0.0, case),)) for x, case in lines[0].points])
+    return None, Arrangement(groups, [""] * len(groups), escape.plot(load.title))
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Looks of lines that two factors tell apart: one is the colour, the other the marker.
+
+    Attributes:
+        looks: the look of each line, in their order.
+        legend: of colours and of markers the title and, of each entry, the label and its look.
+    """
+
+    looks: list[dict[str, Any]]
+    legend: list[tuple[str, list[tuple[str, dict[str, Any]]]]]
+
+
+def coded(results: Results, load: Load | None, lines: Sequence[Line]) -> Coded | None:
+    """Return looks for more lines than there are looks; None if two factors do not suffice.
+
+    The factor that is compared has the colours. All others together have the markers.
+    """
+    keys = _varied(results, load)
+    queue = queue_factor(results, load)
+    if len(lines) <= style.DISTINCT or len(keys) < 2 or queue is None:
+        return None
+    rest = [key for key in keys if key != queue]
+    cases = [line.points[0][1] for line in lines]
+    colours = list(dict.fromkeys(case.labels.get(queue, "") for case in cases))
+    markers = list(dict.fromkeys(_label(case, rest) for case in cases))
+    if max(len(colours), len(markers)) > style.DISTINCT:
+        return None
+    looks = []
+    for case in cases:
+        look = style.look(colours.index(case.labels.get(queue, "")))
+        look["marker"] = style.MARKERS[markers.index(_label(case, rest))]
+        looks.append(look)
+    title = legend_title(results, [queue]) or in_words(queue).capitalize()
+    return Coded(
+        looks,
+        [
+            (
+                title,
+                [
+                    (each, {"color": style.COLOURS[at], "marker": "o"})
+                    for at, each in enumerate(colours)
+                ],
+            ),
+            (
+                legend_title(results, rest),
+                [
+                    (each, {"color": style.GREY, "marker": style.MARKERS[at]})
+                    for at, each in enumerate(markers)
+                ],
+            ),
+        ],
+    )
+
+
+def _line_keys(results: Results, load: Load | None) -> list[str]:
+    """Return the factors that tell lines apart."""
+    return [key for key in results.factors if load is None or key != load.key]
+
+
+def _varied(results: Results, load: Load | None) -> list[str]:
+    """Return the factors with several settings that tell lines apart."""
+    return [
+        key
+        for key in _line_keys(results, load)
+        if len({case.labels.get(key) for case in results.cases}) > 1
+    ]
+
+
+def legend_title(results: Results, keys: Sequence[str]) -> str:
+    """Return what the labels of lines are; empty where they say it themselves.
+
+    A number or a word says nothing without its key. Queues, and cases by name, have names.
+    """
+    if len(keys) != 1 or keys[0] == names.CASE_NAME:
+        return ""
+    values = [case.factors.get(keys[0]) for case in results.cases]
+    if any(isinstance(value, dict) for value in values):
+        return ""
+    return escape.plot(factor_axis(keys[0], ""))
 
 
 def _label(case: CaseResult, keys: Sequence[str]) -> str:
@@ -253,9 +398,7 @@ def values_of(load: Load | None) -> list[float]:
 
 def load_axis(axes: Axes, load: Load) -> None:
     """Draw the horizontal axis to scale, with the numbers that were run where there is room."""
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    width = figure.get_figwidth() / style.columns_of(axes) - 0.45
+    width = style.panel_width(axes) - 0.45
     axes.set_xlabel(style.wrapped(escape.plot(load.title), 72 * width, style.RC["axes.labelsize"]))
     values = values_of(load)
     if load.logarithmic:

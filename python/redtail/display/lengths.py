@@ -14,9 +14,10 @@ from redtail.scenario import links, quantity, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from redtail.analysis.results import CaseResult, Results
-    from redtail.display.style import Figure, Size
+    from redtail.display.style import Size
 
 
 def queue_figure(
@@ -43,10 +44,11 @@ def queue_figure(
     unit = "bytes" if {*averages.values()} - {""} == {"bytes"} else "packets"
     shown = "kB" if unit == "bytes" else unit
     size = size or ("column" if len(loads) == 1 else "page")
-    figure = style.new(size, 0.6 + 1.15 * len(lines))
-    grid = figure.subplots(len(lines), len(loads), sharex=True, sharey=True, squeeze=False)
-    for number, (line, row) in enumerate(zip(lines, grid, strict=True)):
-        for axes, x in zip(row, loads, strict=True):
+    figure, grid = style.panels(
+        len(lines) * len(loads), size, height=1.15 + 0.3 / len(lines), columns=len(loads)
+    )
+    for number, line in enumerate(lines):
+        for axes, x in zip(grid[number * len(loads) :], loads, strict=False):
             if load is not None and number == 0:
                 axes.set_title(load.of_panel(x), loc="left")
             if style.is_first(axes):
@@ -59,11 +61,11 @@ def queue_figure(
                     _queue_lines(axes, tables[id(case)], link, unit, colour, averaged=averaged)
                     if warmups[id(case)] > 0:
                         axes.axvspan(0.0, warmups[id(case)], color="#000000", alpha=0.07, lw=0)
-    for axes in grid[-1]:
+    for axes in grid[-len(loads) :]:
         axes.set_xlabel("Time (s)")
-    grid[0][0].set_ylim(bottom=0)
+    grid[0].set_ylim(bottom=0)
     if unit in averages.values():
-        style.legend(figure, grid.flat)
+        style.legend(figure, grid)
     style.caption(
         figure,
         f"length of the queue at {link} in one run, replication {replication}",

@@ -8,11 +8,13 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from redtail import escape
 from redtail.display import style
-from redtail.display.layout import find_load, lines_of, values_of
+from redtail.display.layout import arranged, find_load, lines_of, values_of
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from redtail.analysis.results import Results
-    from redtail.display.style import Figure, Size
+    from redtail.display.style import Size
 
 
 def loss_figure(results: Results, link: str | None = None, *, size: Size | None = None) -> Figure:
@@ -20,13 +22,14 @@ def loss_figure(results: Results, link: str | None = None, *, size: Size | None 
     link = link or results.links[0]
     load = find_load(results)
     lines = lines_of(results, load)
-    groups = style.split(lines)
+    found = arranged(results, load, lines)
+    groups = [*zip(found.titles, found.groups, strict=True)]
     figure, cells = style.cells(values_of(load), groups, size, height=2.1)
     grid = [axes for axes, _, _ in cells]
-    room = 72 * (figure.get_figwidth() / style.columns_of(grid[0]) - 1.0)
+    room = 72 * (style.panel_width(grid[0]) - 1.0)
     longest, rarest = 1, 1.0
     estimates = []
-    for axes, x, group in cells:
+    for axes, x, (title, group) in cells:
         single = []
         for number, line in group:
             for case in line.at(x):
@@ -40,7 +43,7 @@ def loss_figure(results: Results, link: str | None = None, *, size: Size | None 
                 every = max(1, len(tail) // 12)
                 axes.errorbar(
                     range(1, len(tail) + 1),
-                    [found.mean for found in tail],
+                    [each.mean for each in tail],
                     yerr=style.bars(tail, 1.0, (0.0, 1.0), log=True),
                     label=style.mark(line.label),
                     markevery=every,
@@ -48,8 +51,7 @@ def loss_figure(results: Results, link: str | None = None, *, size: Size | None 
                     **style.look(number),
                 )
         axes.set_yscale("log")
-        if load is not None:
-            axes.set_title(load.of_panel(x), loc="left")
+        style.title(axes, escape.plot(title), load.of_panel(x) if load is not None else "")
         if single:
             texts = [style.wrapped(escape.plot(label), room, 7) for label in single]
             axes.text(
@@ -76,10 +78,10 @@ def loss_figure(results: Results, link: str | None = None, *, size: Size | None 
             where = f" at {link}" if len(results.links) > 1 else ""
             style.label_y(axes, f"P(loss event longer than n){escape.plot(where)}", 2.1)
     style.outer(grid)
-    style.legends(figure, grid, len(groups))
+    style.legends(figure, grid, found.legends, found.legend)
     style.caption(
         figure,
         style.meaning_of_bars(estimates, "mean share of loss events"),
-        style.in_words(len(lines), len(groups)),
+        found.in_words(),
     )
     return figure

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,15 +23,24 @@ from redtail import metrics as names
 from redtail.analysis import places
 from redtail.display import style
 from redtail.display.axes import close_in_words, close_span
-from redtail.display.layout import Line, Load, find_load, lines_of, queue_factor, values_of
+from redtail.display.layout import (
+    Load,
+    arranged,
+    coded,
+    find_load,
+    lines_of,
+    queue_factor,
+    values_of,
+)
 from redtail.errors import RedtailError
 from redtail.measured import nearest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from redtail.analysis.results import CaseResult, Results
-    from redtail.display.style import Figure, Size
+    from redtail.display.style import Size
 
 # Fewer runs have no contour.
 FEWEST = 3
@@ -111,7 +120,12 @@ def plane_figure(
     delays = path or [_chosen(results, delay, usual)]
     goodput = _chosen(results, goodput, usual_rates)
     lines = lines_of(results, load)
-    groups = style.split(lines)
+    both = coded(results, load, lines)
+    found = arranged(results, load, lines) if both is None else None
+    if found is None:
+        groups = [("", [*enumerate(lines)])]
+    else:
+        groups = [*zip(found.titles, found.groups, strict=True)]
     figure, cells = style.cells(values_of(load), groups, size, height=2.1, sharey="row")
     grid = [axes for axes, _, _ in cells]
     x_about, y_about = (
@@ -128,23 +142,25 @@ def plane_figure(
     log = style.spans_decades(medians, 20.0) if log is None else log
     scales = (x_about.scale, y_about.scale)
     runs = []
-    for axes, x, group in cells:
-        own = {id(line) for _, line in group}
+    for axes, x, (title, group) in cells:
+        own = {id(case) for _, line in group for _, case in line.points}
         for line in lines:
-            for case in line.at(x) if id(line) not in own else ():
+            for case in line.at(x):
+                if id(case) in own:
+                    continue
                 _others(axes, _points(case, delays, goodput, scales))
         for number, line in group:
             for case in line.at(x):
                 points = _points(case, delays, goodput, scales)
                 runs.append(len(points))
-                _draw(axes, points, line, number, log=log)
-        if load is not None:
-            axes.set_title(load.of_panel(x), loc="left")
-        title = f"{places.path_title(path)} ({x_about.shown_unit})" if path else ""
-        room = 72 * (figure.get_figwidth() / style.columns_of(axes) - 0.45)
+                look = style.look(number) if both is None else both.looks[number]
+                _draw(axes, points, line.label, look, log=log)
+        style.title(axes, escape.plot(title), load.of_panel(x) if load is not None else "")
+        delay_title = f"{places.path_title(path)} ({x_about.shown_unit})" if path else ""
+        room = 72 * (style.panel_width(axes) - 0.45)
         axes.set_xlabel(
             style.wrapped(
-                escape.plot(title or names.axis(delays[0], x_about)),
+                escape.plot(delay_title or names.axis(delays[0], x_about)),
                 room,
                 style.RC["axes.labelsize"],
             )
@@ -161,14 +177,17 @@ def plane_figure(
         elif axes.get_xlim()[0] < 0:
             axes.set_xlim(left=0)
     style.outer(grid)
-    style.legends(figure, grid, len(groups))
+    if both is not None:
+        style.two_legends(figure, grid, both.legend)
+    elif found is not None:
+        style.legends(figure, grid, found.legends, found.legend)
     style.caption(
         figure,
         f"one point per run ({style.replications_in_words(runs)}), marker: the median, ellipse: "
         "1-sigma contour of the normal distribution that fits best; better is up and to the left",
         _where(results, delays),
         close_in_words(y_about.title, rates) if names.base(goodput) != "utilization" else "",
-        style.in_words(len(lines), len(groups), grey=True),
+        found.in_words(grey=True) if found is not None else "",
     )
     return figure
 
@@ -244,11 +263,15 @@ def outline(found: Contour, steps: int = 96) -> list[tuple[float, float]]:
 
 
 def _draw(
-    axes: Axes, points: Sequence[tuple[float, float]], line: Line, number: int, *, log: bool
+    axes: Axes,
+    points: Sequence[tuple[float, float]],
+    label: str,
+    look: Mapping[str, Any],
+    *,
+    log: bool,
 ) -> None:
     if not points:
         return
-    look = style.look(number)
     axes.plot(
         [x for x, _ in points],
         [y for _, y in points],
@@ -282,7 +305,7 @@ def _draw(
         markeredgecolor="white",
         markeredgewidth=0.6,
         color=look["color"],
-        label=style.mark(line.label),
+        label=style.mark(label),
         zorder=5,
     )
 

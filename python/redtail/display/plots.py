@@ -37,9 +37,11 @@ from redtail.metrics import Metric
 from redtail.scenario import series_key
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from redtail.analysis.gap import Gaps
     from redtail.analysis.results import Results
-    from redtail.display.style import Figure, Size
+    from redtail.display.style import Size
 
 save = style.save
 
@@ -57,7 +59,7 @@ class Wanted:
 
     Attributes:
         metric: what it shows; None where its kind needs none.
-        size: its width, None for the kind's own.
+        size: its width, None for the kind's own; or Axes of the user.
         log: whether values are on a logarithmic axis; None to let the values decide.
         case: the index of the case of a figure over time.
         replication: the replication of a figure over time.
@@ -154,6 +156,8 @@ def figure(results: Results, kind: str, wanted: Wanted) -> Figure:
     """
     if kind not in KINDS:
         raise RedtailError(f"kind = {kind!r}; accepted: {', '.join(KINDS)}")
+    if isinstance(wanted.size, style.Given):
+        return KINDS[kind](results, wanted)
     with mpl.rc_context(style.RC):
         found = KINDS[kind](results, wanted)
         if not wanted.caption:

@@ -18,8 +18,9 @@ from redtail.errors import RedtailWarning, StoreError
 from redtail.store.segments import LARGE
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from redtail.analysis.results import Results
-    from redtail.display.style import Figure
 
 # Flows from which on their goodputs are drawn as a distribution.
 _FLOWS = 4

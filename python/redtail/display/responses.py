@@ -9,14 +9,15 @@ from redtail import escape
 from redtail import metrics as names
 from redtail.analysis.stats import estimate, interval_in_words
 from redtail.display import style
-from redtail.display.layout import Line, find_load, lines_of, values_of
+from redtail.display.layout import of_distributions, values_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from redtail.analysis.results import Results
     from redtail.analysis.stats import Estimate
-    from redtail.display.style import Figure, Size
+    from redtail.display.style import Size
 
 
 def response_figure(
@@ -28,37 +29,32 @@ def response_figure(
     """
     times, bands = results.response_time_bands(group, size_up_to)
     of = {id(case): found for case, found in zip(results.cases, bands, strict=True)}
-    load = find_load(results)
-    lines = lines_of(results, load)
-    if load is not None and len(lines) == 1:
-        lines = [Line(case.title, ((0.0, case),)) for _, case in lines[0].points]
-        load = None
-    groups = style.split(lines)
+    load, arranged = of_distributions(results)
+    groups = [*zip(arranged.titles, arranged.groups, strict=True)]
     figure, cells = style.cells(values_of(load), groups, size, height=2.2)
     grid = [axes for axes, _, _ in cells]
-    for axes, x, part in cells:
+    for axes, x, (title, part) in cells:
         for number, line in part:
             for case in line.at(x):
                 if of[id(case)]:
                     _distribution(axes, times, of[id(case)], line.label, number)
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
-        if load is not None:
-            axes.set_title(load.of_panel(x), loc="left")
+        style.title(axes, escape.plot(title), load.of_panel(x) if load is not None else "")
         axes.set_xlabel(escape.plot(f"Response time of {group} (s)"))
-    grid[0].set_ylim(0.0, 1.0)
-    grid[0].set_xlim(*_time_span(times, [found for found in bands if found]))
     for axes in grid:
+        axes.set_ylim(0.0, 1.0)
+        axes.set_xlim(*_time_span(times, [found for found in bands if found]))
         if style.is_first(axes):
             axes.set_ylabel("Share of responses")
     style.outer(grid)
-    style.legends(figure, grid, len(groups))
+    style.legends(figure, grid, arranged.legends, arranged.legend)
     counts = [found[0].n for found in bands if found]
     style.caption(
         figure,
         f"line and band: mean share and its {interval_in_words()}, at each time alone, "
         + style.replications_in_words(counts),
-        style.in_words(len(lines), len(groups)),
+        arranged.in_words(),
     )
     return figure
 

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from redtail.analysis.results import Results
-    from redtail.display.style import Figure, Size
+    from redtail.display.style import Size
 
 # An axis ends below what the warm-up reached if this is so many times what came later.
 _OVERSHOOT = 3.0
@@ -31,6 +32,8 @@ _OVERSHOOT = 3.0
 _FLOWS = 3
 
 _GREY = "#555555"
+
+_GOODPUT = "Goodput"
 
 
 @dataclass(frozen=True)
@@ -158,9 +161,24 @@ def series_figure(
         figure,
         ", ".join(filter(None, ["one run", title, f"replication {replication}"])),
         "shaded: warm-up" if run.warmup > 0 else "",
+        _BURSTS if any(_beyond_rate(panel) for panel in panels) else "",
         *_in_words(happenings),
     )
     return figure
+
+
+_BURSTS = (
+    "goodput above the link's rate: TCP gives data that waits behind a lost segment to the "
+    "application at once, when the retransmission has arrived"
+)
+
+
+def _beyond_rate(panel: Panel) -> bool:
+    """Return whether goodput is higher than the rate of every link that is drawn."""
+    rates = [rate for _, steps in panel.levels for _, rate in steps]
+    if panel.title != _GOODPUT or not rates:
+        return False
+    return any(bool((values > max(rates)).any()) for _, _, values in panel.curves)
 
 
 def fairness_figure(
@@ -253,7 +271,7 @@ def run_of(results: Results, case: int, replication: int, link: str | None) -> R
 
 def _goodput(table: pa.Table, runs: Sequence[Run]) -> Panel:
     """Return the goodput of each group, with the rates of the links that are drawn."""
-    panel = Panel("Goodput", "bit/s", steps=True)
+    panel = Panel(_GOODPUT, "bit/s", steps=True)
     groups = table["group"].cast("string").to_pylist()
     time, rate = array(table["time_s"]), array(table["goodput_bps"])
     for group in dict.fromkeys(groups):

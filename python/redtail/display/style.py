@@ -14,15 +14,18 @@ from __future__ import annotations
 import io
 import math
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import matplotlib as mpl
-from matplotlib.figure import Figure as _Figure
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+from matplotlib.lines import Line2D
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation
@@ -31,12 +34,11 @@ from redtail import escape
 from redtail.analysis import censoring
 from redtail.analysis.stats import interval_in_words
 from redtail.display import drawn
-from redtail.errors import SpecError, StoreError
+from redtail.errors import RedtailError, SpecError, StoreError
 from redtail.files import is_file_name
 from redtail.store.folders import refuse_planted, replace_file
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
     from redtail.analysis.stats import Estimate
@@ -74,8 +76,59 @@ COLUMN = 3.5
 PAGE = 7.16
 """Width of a figure over both columns, in inches (IEEE)."""
 
-Size: TypeAlias = Literal["column", "page"] | tuple[float, float]
-"""A width of a journal, or width and height in inches."""
+
+@dataclass(frozen=True)
+class Given:
+    """Axes of a figure of the user, which stand in the place of a size.
+
+    What is drawn there has the settings of the user, a legend in the first panel, and no caption.
+
+    Attributes:
+        axes: a panel each.
+    """
+
+    axes: tuple[Axes, ...]
+
+    @classmethod
+    def of(cls, ax: object) -> Given:
+        """Return one Axes, or a sequence or array of them.
+
+        Raises:
+            RedtailError: it is neither, or they are of a figure that redtail has drawn.
+        """
+        axes = tuple(getattr(ax, "flat", ax if isinstance(ax, Iterable) else (ax,)))
+        if not axes or not all(isinstance(each, Axes) for each in axes):
+            raise RedtailError("ax: accepted: Axes of Matplotlib, or a sequence of them")
+        if any(isinstance(each.get_figure(root=True), Shown) for each in axes):
+            raise RedtailError("ax: these Axes are of a figure that redtail has drawn already")
+        return cls(axes)
+
+    def panels(self, count: int, *, sharex: bool, sharey: Share) -> tuple[Figure, list[Axes]]:
+        """Return the figure and its panels.
+
+        Raises:
+            RedtailError: so many panels are not given.
+        """
+        if count != len(self.axes):
+            panels = "1 panel" if count == 1 else f"{count} panels"
+            raise RedtailError(
+                f"ax: this figure has {panels}; accepted: "
+                + ("one Axes" if count == 1 else f"a sequence of {count} Axes")
+                + f", not {len(self.axes)}"
+            )
+        first, *others = self.axes
+        for each in others:
+            if sharex and not each.get_shared_x_axes().joined(first, each):
+                each.sharex(first)
+            if sharey and not each.get_shared_y_axes().joined(first, each):
+                each.sharey(first)
+        figure = first.get_figure(root=True)
+        assert figure is not None
+        return figure, [*self.axes]
+
+
+Size: TypeAlias = Literal["column", "page"] | tuple[float, float] | Given
+"""A width of a journal, width and height in inches, or Axes of the user."""
 
 RC: Any = {
     "font.size": 8,
@@ -106,13 +159,15 @@ RC: Any = {
 
 _WIDE = 5.0  # inches from which a figure has room for four panels beside each other
 _CAPTION = 6.5  # points
+_NARROW = 2.2  # inches; a narrower panel has no room for numbers between powers of ten
+_BESIDE = 0.45  # inches that the numbers and the name of the vertical axis take
 _LINE = 0.155  # inches of height that a line of a legend takes
 _UNBROKEN = "\u00a0"  # a space at which no line breaks
 _CAPTION_LINE = 0.115  # inches of height that a line of a caption takes
 
 
-class Figure(_Figure):
-    """A Matplotlib figure that a notebook shows by itself, also without `%matplotlib inline`."""
+class Shown(Figure):
+    """A figure of redtail; a notebook shows it by itself, also without `%matplotlib inline`."""
 
     def savefig(self, fname: Any, **options: Any) -> None:
         """Write the figure to a file, as Matplotlib does, with text as text."""
@@ -146,7 +201,7 @@ def width_of(size: Size) -> float:
     )
 
 
-def new(size: Size, height: float) -> Figure:
+def new(size: Literal["column", "page"] | tuple[float, float], height: float) -> Shown:
     """Return an empty figure.
 
     Args:
@@ -157,7 +212,7 @@ def new(size: Size, height: float) -> Figure:
         SpecError: there is no such size.
     """
     width = width_of(size)
-    figure = Figure(
+    figure = Shown(
         figsize=(width, height if isinstance(size, str) else float(size[1])),
         layout="constrained",
     )
@@ -189,6 +244,8 @@ def panels(
     Returns:
         The figure and its panels, row by row.
     """
+    if isinstance(size, Given):
+        return size.panels(count, sharex=sharex, sharey=sharey)
     if columns is None:
         columns = max(1, min(count, int(width_of(size) / least)))
         rows = math.ceil(count / columns)
@@ -227,10 +284,24 @@ def cells(
     pairs = [(row, group) for row in rows for group in groups]
     size = size or ("column" if len(pairs) == 1 else "page")
     columns = None
-    if len(groups) > 1:
+    if len(groups) > 1 and not isinstance(size, Given):
         columns = min(len(groups), 2 if width_of(size) < _WIDE else 4)
     figure, grid = panels(len(pairs), size, height=height, columns=columns, sharey=sharey)
     return figure, [(axes, row, group) for axes, (row, group) in zip(grid, pairs, strict=True)]
+
+
+def is_given(figure: Figure) -> bool:
+    """Return whether a figure is the user's, who has laid it out."""
+    return not isinstance(figure, Shown)
+
+
+def panel_width(axes: Axes) -> float:
+    """Return the width of a panel with what stands beside it, in inches."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    if is_given(figure):
+        return figure.get_figwidth() * axes.get_position().width + _BESIDE
+    return figure.get_figwidth() / columns_of(axes)
 
 
 def columns_of(axes: Axes) -> int:
@@ -248,6 +319,9 @@ def outer(grid: Sequence[Axes], *, x: bool = True, y: bool = True) -> None:
         x: whether those of a column share the horizontal axis.
         y: whether those of a row share the vertical axis.
     """
+    figure = grid[0].get_figure(root=True)
+    if figure is None or is_given(figure):
+        return
     columns = columns_of(grid[0])
     for number, axes in enumerate(grid):
         # A panel above an empty place is the last of its column.
@@ -262,9 +336,10 @@ def outer(grid: Sequence[Axes], *, x: bool = True, y: bool = True) -> None:
 
 
 def is_first(axes: Axes) -> bool:
-    """Return whether a panel is the first of its row."""
+    """Return whether a panel is the first of its row, or one of the user's figure."""
+    figure = axes.get_figure(root=True)
     spec = axes.get_subplotspec()
-    return spec is None or bool(spec.is_first_col())
+    return spec is None or figure is None or is_given(figure) or bool(spec.is_first_col())
 
 
 def look(number: int) -> dict[str, Any]:
@@ -321,22 +396,27 @@ def handles(axes: Iterable[Axes]) -> dict[str, Any]:
     }
 
 
-def legend(figure: _Figure, axes: Iterable[Axes], *, least: int = 2) -> None:
+def legend(figure: Figure, axes: Sequence[Axes], *, title: str = "", least: int = 2) -> None:
     """Put a legend above all panels, in as many columns as fit into the figure's width.
 
     Args:
-        figure: what to put it on; its height grows by that of the legend.
+        figure: what to put it on; its height grows by that of the legend. In a figure of the user
+            the legend is in the first panel.
         axes: the panels.
+        title: what the entries are; ready to be drawn.
         least: there is no legend with fewer entries.
     """
     found = handles(axes)
     if len(found) < least:
         return
+    if is_given(figure):
+        axes[0].legend(found.values(), list(found), title=title or None)
+        return
     size = RC["legend.fontsize"]
     room = 72 * figure.get_figwidth() - 8
     labels = [wrapped(label, room - 6 * size, size) for label in found]
     columns = _columns(labels, room, size)
-    grow(figure, _LINE * _rows(labels, columns))
+    grow(figure, _LINE * (_rows(labels, columns) + bool(title)))
     figure.legend(
         found.values(),
         labels,
@@ -345,19 +425,26 @@ def legend(figure: _Figure, axes: Iterable[Axes], *, least: int = 2) -> None:
         handlelength=3.0,  # long enough to tell the dashes apart
         columnspacing=1.5,
         frameon=False,
+        title=title or None,
+        title_fontsize=size,
     )
 
 
-def legends(figure: _Figure, grid: Sequence[Axes], groups: int) -> None:
+def legends(figure: Figure, grid: Sequence[Axes], groups: int, title: str = "") -> None:
     """Put a legend above all panels; or above each column, or each panel, that has its own lines.
 
     Args:
         figure: what to put it on; its height grows by that of the legend.
         grid: the panels, row by row.
         groups: the number of groups of lines, as for `cells`.
+        title: what the entries are; ready to be drawn.
     """
     if groups == 1:
-        legend(figure, grid)
+        legend(figure, grid, title=title)
+        return
+    if is_given(figure):
+        for axes in grid:
+            legend(figure, [axes], title=title, least=1)
         return
     size = RC["legend.fontsize"]
     across = columns_of(grid[0])
@@ -371,7 +458,7 @@ def legends(figure: _Figure, grid: Sequence[Axes], groups: int) -> None:
             continue
         labels = [wrapped(label, room - 5 * size, size) for label in found]
         columns = _columns(labels, room, size)
-        highest = max(highest, _rows(labels, columns))
+        highest = max(highest, _rows(labels, columns) + bool(title))
         above = 0.17 if axes.get_title("left") else 0.02
         axes.legend(
             found.values(),
@@ -385,9 +472,56 @@ def legends(figure: _Figure, grid: Sequence[Axes], groups: int) -> None:
             borderaxespad=0.2,
             borderpad=0.1,
             frameon=False,
+            title=title or None,
+            title_fontsize=size,
+            alignment="left",
         )
     rows = math.ceil(len(grid) / across) if several_rows else 1
     grow(figure, rows * (_LINE * highest + 0.1))
+
+
+def two_legends(
+    figure: Figure,
+    axes: Sequence[Axes],
+    groups: Sequence[tuple[str, Sequence[tuple[str, dict[str, Any]]]]],
+) -> None:
+    """Put a legend of points above all panels, with two groups of entries beside each other.
+
+    Args:
+        figure: what to put it on, as for `legend`.
+        axes: the panels.
+        groups: of each its title and, for each entry, its label and its colour and marker.
+    """
+    most = max(len(entries) for _, entries in groups)
+    lines, labels = [], []
+    for title, entries in groups:
+        nothing: dict[str, Any] = {}
+        rows = [(title, nothing), *entries, *[("", nothing)] * (most - len(entries))]
+        lines += [Line2D([], [], linestyle="none", **look) for _, look in rows]
+        labels += [escape.plot(label) or " " for label, _ in rows]
+    if is_given(figure):
+        axes[0].legend(lines, labels, ncols=2)
+        return
+    size = RC["legend.fontsize"]
+    room = (72 * figure.get_figwidth() - 8) / len(groups) - 6 * size
+    labels = [wrapped(label, room, size) for label in labels]
+    grow(figure, _LINE * _rows(labels, len(groups)))
+    figure.legend(
+        lines,
+        labels,
+        loc="outside upper center",
+        ncols=len(groups),
+        columnspacing=1.5,
+        frameon=False,
+    )
+
+
+def title(axes: Axes, *texts: str) -> None:
+    """Write what a panel is about above it, in lines that are no longer than it is wide."""
+    room = 72 * (panel_width(axes) - 0.3)
+    lines = [wrapped(text, room, RC["axes.titlesize"]) for text in texts if text]
+    if lines:
+        axes.set_title("\n".join(lines), loc="left")
 
 
 def label_y(axes: Axes, text: str, height: float) -> None:
@@ -404,10 +538,10 @@ def label_y(axes: Axes, text: str, height: float) -> None:
     )
 
 
-def caption(figure: _Figure, *texts: str) -> None:
+def caption(figure: Figure, *texts: str) -> None:
     """Write below a figure what its marks mean; its height grows by that of the text."""
     text = "; ".join(each for each in texts if each)
-    if not text:
+    if not text or is_given(figure):
         return
     room = 0.93 * (72 * figure.get_figwidth() - 8)
     text = escape.plot(text[:1].upper() + text[1:] + ".")
@@ -417,7 +551,7 @@ def caption(figure: _Figure, *texts: str) -> None:
     figure.supxlabel(lines, x=0.01, ha="left", fontsize=_CAPTION, color="#555555", linespacing=1.15)
 
 
-def drop_caption(figure: _Figure) -> None:
+def drop_caption(figure: Figure) -> None:
     """Take away what `caption` has written; the figure's height shrinks by that of the text."""
     text = getattr(figure, "_supxlabel", None)
     if text is not None:
@@ -426,7 +560,7 @@ def drop_caption(figure: _Figure) -> None:
         figure._supxlabel = None  # type: ignore[attr-defined]
 
 
-def fit_labels(figure: _Figure) -> None:
+def fit_labels(figure: Figure) -> None:
     """Break names of horizontal axes that are wider than their panels into lines.
 
     How wide a panel is, is known when what stands beside it has got its place. Labels of panels
@@ -455,9 +589,9 @@ def fit_labels(figure: _Figure) -> None:
         layout.execute(figure)
 
 
-def grow(figure: _Figure, inches: float) -> None:
-    """Make a figure higher, unless its height was asked for."""
-    if getattr(figure, "redtail_grows", True):
+def grow(figure: Figure, inches: float) -> None:
+    """Make a figure higher, unless its height was asked for or is the user's."""
+    if getattr(figure, "redtail_grows", False):
         figure.set_figheight(figure.get_figheight() + inches)
 
 
@@ -534,16 +668,16 @@ def bars(
     return [lower, upper]
 
 
-def hollow(axes: Axes, points: Sequence[tuple[float, float]]) -> None:
-    """Make the markers of these points hollow: there is no interval."""
+def hollow(axes: Axes, points: Sequence[tuple[float, float]], look: Mapping[str, Any]) -> None:
+    """Make the markers of these points of a line hollow: there is no interval."""
     if points:
         axes.plot(
             [x for x, _ in points],
             [y for _, y in points],
             linestyle="none",
-            marker="o",
-            markersize=2.2,
-            color="white",
+            marker=look["marker"],
+            color=look["color"],
+            markerfacecolor="white",
             zorder=10,
         )
 
@@ -564,7 +698,8 @@ def log_axis(axis: Axis) -> None:
     axis.set_major_locator(LogLocator(numticks=8))
     axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
     low, high = axis.get_view_interval()
-    if low > 0 and high / low < 100:
+    narrow = axis.axis_name == "x" and panel_width(axis.axes) < _NARROW
+    if low > 0 and high / low < 100 and not narrow:
         axis.set_minor_formatter(
             FuncFormatter(lambda value, _: number(value) if leading_digit(value) in (2, 5) else "")
         )
@@ -591,7 +726,7 @@ def number(value: float) -> str:
 
 
 def save(
-    figures: Iterable[tuple[str, _Figure]],
+    figures: Iterable[tuple[str, Figure]],
     folder: Path,
     formats: Sequence[str] = (drawn.DEFAULT,),
 ) -> list[Path]:

@@ -15,9 +15,12 @@ from redtail import metrics as names
 from redtail.display import style
 from redtail.display.axes import close_in_words, ends_of, row_labels, value_axis
 from redtail.display.layout import (
+    Arrangement,
     Line,
     Load,
+    arranged,
     find_load,
+    legend_title,
     lines_of,
     load_axis,
     panels_of,
@@ -29,10 +32,11 @@ from redtail.metrics import Metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from redtail.analysis.results import CaseResult, Results
     from redtail.analysis.stats import Estimate
-    from redtail.display.style import Figure, Size
+    from redtail.display.style import Size
 
 Models: TypeAlias = Mapping[str, Callable[[float], float]]
 """Curves by name: functions of the load that return the metric in its SI unit."""
@@ -120,14 +124,16 @@ def metric_figure(
             _draw_published(axes, part, published, about)
         if models:
             _draw_models(axes, models, load, about.scale)
-        if panel.title:
-            axes.set_title(escape.plot(panel.title), loc="left")
+        style.title(axes, escape.plot(panel.title))
         load_axis(axes, load)
     value_axis([axes.yaxis for axes in grid], name, found, log=log, scale=about.scale)
     for axes in filter(style.is_first, grid):
         style.label_y(axes, escape.plot(title), height)
     style.outer(grid)
-    style.legends(figure, grid, len(groups))
+    queue = queue_factor(results, load)
+    keys = [key for key in results.factors if key != load.key]
+    title_of = legend_title(results, [queue] if len(panels) > 1 and queue else keys)
+    style.legends(figure, grid, len(groups), title_of)
     style.caption(
         figure,
         style.meaning_of_bars(found),
@@ -156,7 +162,8 @@ def _draw_line(
         label=style.mark(line.label),
         **style.look(number),
     )
-    style.hollow(axes, [(x, each.mean * about.scale) for x, each in found if style.unsure(each)])
+    unsure = [(x, each.mean * about.scale) for x, each in found if style.unsure(each)]
+    style.hollow(axes, unsure, style.look(number))
 
 
 def _draw_models(axes: Axes, models: Models, load: Load, scale: float) -> None:
@@ -223,8 +230,7 @@ def _rows_figure(
     """Draw a row per case."""
     labels = [case.title or results.name for case in results.cases]
     size = size or ("column" if max(map(len, labels)) <= 24 else "page")
-    figure = style.new(size, 0.6 + min(_ROW * len(labels), _HIGHEST))
-    axes = figure.subplots()
+    figure, (axes,) = style.panels(1, size, height=0.3 + min(_ROW * len(labels), _HIGHEST))
     found = [case.metric(name) for case in results.cases]
     _draw_rows(axes, found, about.scale, names.bounds(name), log)
     others = {label: value for (label, _), value in (published or {}).items()}
@@ -263,6 +269,7 @@ def _draw_rows(
     style.hollow(
         axes,
         [(each.mean * scale, y) for y, each in enumerate(found) if style.unsure(each)],
+        style.look(0),
     )
 
 
@@ -295,18 +302,17 @@ def difference_figure(
     }
     if load is None:
         figure, grid = _difference_rows(pairs, size)
-        groups = 1
-        lines = 0
+        found = None
     else:
-        figure, grid, groups, lines = _difference_lines(results, pairs, load, size)
-    style.legends(figure, grid, groups)
+        figure, grid, found = _difference_lines(results, pairs, load, size)
+        style.legends(figure, grid, found.legends, found.legend)
     style.caption(
         figure,
         f"difference from {escape.name(baseline)} (the line at zero), replication by replication: "
         + style.meaning_of_bars(
-            (each for found in pairs.values() for _, each in found), paired=True
+            (each for of_one in pairs.values() for _, each in of_one), paired=True
         ),
-        style.in_words(lines, groups),
+        "" if found is None else found.in_words(),
     )
     return figure
 
@@ -328,7 +334,7 @@ def _difference_rows(pairs: Pairs, size: Size | None) -> tuple[Figure, list[Axes
     figure, grid = style.panels(
         len(pairs), size, height=0.6 + min(_ROW * rows, _HIGHEST), least=2.2, sharex=False
     )
-    width = 0.9 * style.width_of(size) / style.columns_of(grid[0])
+    width = 0.9 * style.panel_width(grid[0])
     for axes, (name, found) in zip(grid, pairs.items(), strict=True):
         about, text = _about_differences(name, [each for _, each in found])
         axes.axvline(0.0, color="black", linewidth=0.8)
@@ -343,7 +349,7 @@ def _difference_rows(pairs: Pairs, size: Size | None) -> tuple[Figure, list[Axes
 
 def _difference_lines(
     results: Results, pairs: Pairs, load: Load, size: Size | None
-) -> tuple[Figure, list[Axes], int, int]:
+) -> tuple[Figure, list[Axes], Arrangement]:
     """Draw a line per setting against the load, and a panel per metric."""
     differing = {id(case) for found in pairs.values() for case, _ in found}
     lines = [
@@ -352,11 +358,12 @@ def _difference_lines(
         if any(id(case) in differing for _, case in line.points)
     ]
     # The first look is the baseline's in other figures.
-    groups = style.split(lines, style.DISTINCT - 1)
+    found = arranged(results, load, lines, style.DISTINCT - 1)
+    groups = [*zip(found.titles, found.groups, strict=True)]
     figure, cells = style.cells(
         list(pairs), groups, size, sharey="row" if len(groups) > 1 else False
     )
-    for axes, name, group in cells:
+    for axes, name, (title, group) in cells:
         of = {id(case): each for case, each in pairs[name]}
         about, text = _about_differences(name, list(of.values()))
         axes.axhline(0.0, color="black", linewidth=0.8)
@@ -372,15 +379,15 @@ def _difference_lines(
                 label=style.mark(line.label),
                 **style.look(number + 1),
             )
-            style.hollow(
-                axes, [(x, each.mean * about.scale) for x, each in points if style.unsure(each)]
-            )
+            unsure = [(x, each.mean * about.scale) for x, each in points if style.unsure(each)]
+            style.hollow(axes, unsure, style.look(number + 1))
+        style.title(axes, escape.plot(title))
         load_axis(axes, load)
         if len(groups) == 1 or style.is_first(axes):
             style.label_y(axes, escape.plot(text), 1.9)
     grid = [axes for axes, _, _ in cells]
     style.outer(grid, y=len(groups) > 1)
-    return figure, grid, len(groups), len(lines)
+    return figure, grid, found
 
 
 def _about_differences(name: str, found: Sequence[Estimate]) -> tuple[Metric, str]:
@@ -431,8 +438,8 @@ def quartile_figure(
     else:
         title = about.axis
     boxes = len(lines) * len(values)
-    figure = style.new(size or ("column" if boxes <= 16 else "page"), 2.4)
-    axes = figure.subplots()
+    size = size or ("column" if boxes <= 16 else "page")
+    figure, (axes,) = style.panels(1, size, height=2.1)
     for number, line in enumerate(lines):
         shift = (number - (len(lines) - 1) / 2) * 0.8 / len(lines)
         drawn = axes.boxplot(
@@ -453,14 +460,16 @@ def quartile_figure(
             manage_ticks=False,
         )
         drawn["boxes"][0].set_label(style.mark(line.label))
-    axes.set_xticks(range(len(values)), [f"{value:g}" for value in values])
+    axes.set_xticks([])
     if load is not None:
+        axes.set_xticks(range(len(values)), [f"{value:g}" for value in values])
         axes.set_xlabel(escape.plot(load.title))
     style.label_y(axes, escape.plot(title), 2.4)
     value_axis([axes.yaxis], name, [case.metric(name) for case in results.cases], log=False)
     if names.base(name) not in names.METRICS:
         axes.set_ylim(bottom=0)
-    style.legend(figure, [axes])
+    keys = [key for key in results.factors if load is None or key != load.key]
+    style.legend(figure, [axes], title=legend_title(results, keys))
     style.caption(
         figure,
         "box: the middle half of the replications, with their median; whiskers: least and greatest",

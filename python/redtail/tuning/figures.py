@@ -17,6 +17,7 @@ from redtail.tuning.space import Axis, Range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _SEEDS = "all with the seeds of the search"
 
@@ -28,7 +29,7 @@ _BEST: dict[str, Any] = {
 }
 
 
-def all_of(tuned: Tuned) -> list[tuple[str, style.Figure]]:
+def all_of(tuned: Tuned) -> list[tuple[str, Figure]]:
     """Return the figures of a search, by their names."""
     found = [("sensitivity", sensitivity(tuned))]
     if len((*tuned.finding.objectives, *tuned.finding.bounds)) > 1:
@@ -36,7 +37,7 @@ def all_of(tuned: Tuned) -> list[tuple[str, style.Figure]]:
     return found
 
 
-def trade_off(tuned: Tuned, *, size: style.Size | None = None) -> style.Figure:
+def trade_off(tuned: Tuned, *, size: style.Size | None = None) -> Figure:
     """Draw each candidate by the first objective and each further aim, and the Pareto front.
 
     Args:
@@ -129,7 +130,7 @@ def _front(candidates: Sequence[Candidate], first: Aim, other: Aim, place: int) 
     return best
 
 
-def sensitivity(tuned: Tuned, *, size: style.Size | None = None) -> style.Figure:
+def sensitivity(tuned: Tuned, *, size: style.Size | None = None) -> Figure:
     """Draw the first objective against each key, the others as in the best queue."""
     keys = tuned.finding.axes
     aim = tuned.finding.objectives[0]
@@ -193,6 +194,7 @@ def _profile(axes: Axes, tuned: Tuned, axis: Axis, about: Metric) -> None:
             for each in profile
             if style.unsure(each.objectives[0])
         ],
+        style.look(0),
     )
     broken = [each for each in profile if each.excess > 0]
     if broken:
