@@ -301,6 +301,50 @@ def test_a_chain_is_drawn_with_its_return_links() -> None:
     assert network.drawing({}, {}) is None
 
 
+def test_what_the_experiment_varies_is_marked_in_the_drawing(tmp_path: Path) -> None:
+    text = """
+name = "Cases"
+duration = "2 s"
+warmup = "1 s"
+replications = 1
+[bottleneck]
+rate = "1 Mbit/s"
+delay = "5 ms"
+queue = { kind = "tail-drop", limit = "20 packets" }
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+flows = 1
+access_delay = "1 ms"
+tcp = "linux"
+"""
+    by_name = """
+[[case]]
+name = "as it is"
+[[case]]
+name = "changed"
+"bottleneck.rate" = "2 Mbit/s"
+"bottleneck.queue" = { kind = "head-drop", limit = "20 packets" }
+"traffic.ftp.tcp" = "dctcp"
+"""
+    found = network.varied(redtail.run(redtail.Toml(text + by_name), out=tmp_path))
+    assert found == {
+        "bottleneck.rate": ["1 Mbit/s", "2 Mbit/s"],
+        "bottleneck.queue": ["tail drop", "head drop"],
+        "traffic.ftp.tcp": ["linux", "dctcp"],
+    }
+    factor = '[factors]\n"traffic.ftp.access_delay" = ["1 ms", "9 ms"]\n'
+    results = redtail.run(redtail.Toml(text + factor), out=tmp_path / "factor")
+    drawn = network.drawing(results.scenario, network.varied(results))
+    assert drawn is not None
+    marked = [text for text, varied in drawn.lanes[0].parts if varied]
+    assert marked == ["access delay 1 ms · 9 ms"]
+    assert sum("access delay" in text for text, _ in drawn.lanes[0].parts) == 1
+    rates = network.drawing(results.scenario, found)
+    assert rates is not None
+    assert rates.links[0].parts == (("1 Mbit/s · 2 Mbit/s", True), ("5 ms", False))
+
+
 def test_a_panel_has_the_limit_of_the_queue_that_it_shows(tmp_path: Path) -> None:
     text = EXPERIMENT.replace(
         "[[traffic]]",

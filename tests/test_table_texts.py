@@ -90,6 +90,15 @@ def test_markdown_is_escaped(tmp_path: Path) -> None:
     assert lines[2].startswith(r"| a\|b \<img> | 200 ±")
 
 
+def test_each_line_below_a_table_has_a_line_of_its_own(tmp_path: Path) -> None:
+    results = _results(tmp_path, {"a": [0.1, 0.1, 0.1], "b": [0.1, 0.2, 0.3]})
+    *_, first, second = results.table_text("latex").splitlines()
+    assert first.startswith("% mean ± half-width") and first.endswith("cases.parquet")
+    assert second.startswith("% without ±: one observation")
+    *_, first, second = results.table_text("markdown").splitlines()
+    assert first.endswith("cases.parquet  ") and second.startswith("without ±: one observation")
+
+
 def test_a_comparison_and_a_diff_have_the_same_forms(tmp_path: Path) -> None:
     old = _results(tmp_path, {"RED": [1.0, 1.1, 1.2, 1.3], "=x": [2.0, 2.2, 2.3, 2.1]})
     new = _results(tmp_path, {"RED": [1.5, 1.61, 1.7, 1.82], "=x": [2.0, 2.2, 2.3, 2.1]})

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from redtail import escape
 from redtail import metrics as names
 from redtail.display import style
@@ -78,7 +80,7 @@ def value_axis(
             ends[1] = ends[0] + 1 / scale
         axis.set_view_interval(ends[0], ends[1], ignore=True)
         for line in axis.axes.get_lines():
-            if line.get_marker() in style.MARKERS:
+            if line.get_marker() in style.MARKERS and len(np.asarray(line.get_xdata())):
                 line.set_clip_on(False)  # a marker at the end of an axis is not cut in half
 
 

@@ -223,7 +223,8 @@ def _markdown(table: Table) -> str:
     ]
     for row in zip(*(cells for *_, cells in columns), strict=True):
         lines.append("| " + " | ".join(map(escape.markdown, row)) + " |")
-    caption = escape.markdown(_caption(table))
+    # Two spaces at the end of a line keep the next one on a line of its own.
+    caption = "  \n".join(map(escape.markdown, _captions(table)))
     return "\n".join([*lines, *(["", caption] if caption else [])])
 
 
@@ -243,7 +244,7 @@ def _latex(table: Table) -> str:
     for row in zip(*(cells for *_, cells in columns), strict=True):
         lines.append(" & ".join(map(latex, row)) + r" \\")
     lines += ["\\bottomrule", "\\end{tabular}"]
-    return "\n".join(lines + [f"% {line}" for line in [_caption(table)] if line])
+    return "\n".join(lines + [f"% {line}" for line in _captions(table)])
 
 
 def latex(text: str) -> str:
@@ -255,5 +256,7 @@ def latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in escape.name(text))
 
 
-def _caption(table: Table) -> str:
-    return escape.name(" ".join(str(table.caption).split())) if table.caption else ""
+def _captions(table: Table) -> list[str]:
+    """Return the lines below a table."""
+    lines = str(table.caption or "").splitlines()
+    return [escape.name(" ".join(line.split())) for line in lines if line.strip()]

@@ -460,8 +460,9 @@ def quartile_figure(
             manage_ticks=False,
         )
         drawn["boxes"][0].set_label(style.mark(line.label))
-    axes.set_xticks([])
-    if load is not None:
+    if load is None:
+        axes.set_xticks([])
+    else:
         axes.set_xticks(range(len(values)), [f"{value:g}" for value in values])
         axes.set_xlabel(escape.plot(load.title))
     style.label_y(axes, escape.plot(title), 2.4)

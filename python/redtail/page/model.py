@@ -105,7 +105,7 @@ def section(results: Results, number: int, metrics: Sequence[str] = ()) -> Secti
         title=escape.name(results.name),
         description=escape.text(results.description),
         facts=_facts(results, scenario),
-        drawing=network.drawing(scenario, settings),
+        drawing=network.drawing(scenario, network.varied(results)),
         factors=[
             (names.factor_title(key), ", ".join(map(escape.name, labels)))
             for key, labels in settings.items()

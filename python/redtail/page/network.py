@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from redtail import escape
+from redtail import metrics as names
 from redtail.scenario import links
+
+if TYPE_CHECKING:
+    from redtail.analysis.results import Results
 
 WIDTH = 760
 """Width of the drawing in its own units, which are about pixels."""
@@ -29,15 +33,15 @@ class Link:
 
     Attributes:
         x1, x2, y: where it begins and ends; `x1` is that of the router that sends.
-        text: rate and delay.
+        parts: rate and delay, each with whether the experiment varies it.
         queue: its queue in words.
-        compared: whether that is what the experiment compares.
+        compared: whether the experiment varies that.
     """
 
     x1: float
     x2: float
     y: float
-    text: str
+    parts: tuple[tuple[str, bool], ...]
     queue: str
     compared: bool
 
@@ -85,6 +89,54 @@ class Drawing:
     caption: str
 
 
+def varied(results: Results) -> dict[str, list[str]]:
+    """Return what the experiment varies: the labels of each key, by the dotted key.
+
+    Cases that the file lists by name set keys of their own; where a case does not set one, it has
+    what the file has.
+    """
+    found = {
+        key: list(dict.fromkeys(case.labels.get(key, "") for case in results.cases))
+        for key in results.factors
+        if key != names.CASE_NAME
+    }
+    for key in dict.fromkeys(key for case in results.cases for key in case.own or ()):
+        given = (
+            (case.own or {}).get(key, _in_file(results.scenario, key)) for case in results.cases
+        )
+        found.setdefault(key, list(dict.fromkeys(map(_value_text, given))))
+    return found
+
+
+def _in_file(scenario: Mapping[str, Any], key: str) -> Any:
+    """Return what a scenario has under a dotted key of an experiment file; None for nothing."""
+    found: Any = scenario
+    for part in key.split("."):
+        if isinstance(found, list):
+            found = next((each for each in found if each.get("name") == part), None)
+        elif isinstance(found, Mapping) and part.startswith("hop") and "hop" in found:
+            hops = found["hop"]
+            number = part.removeprefix("hop")
+            found = hops[int(number) - 1] if number.isdecimal() else None
+        else:
+            found = found.get(part) if isinstance(found, Mapping) else None
+    return found
+
+
+def _value_text(value: Any) -> str:
+    """Return the value of a key in a few words.
+
+    >>> _value_text({"kind": "fq-codel"}), _value_text({"preset": "linux"}), _value_text(True)
+    ('fq codel', 'linux', 'true')
+    """
+    if isinstance(value, Mapping):
+        words = value.get("label") or value.get("preset")
+        return str(words or value.get("kind", "others")).replace("-", " ")
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "none" if value is None else str(value)
+
+
 def drawing(scenario: Mapping[str, Any], settings: Mapping[str, Sequence[str]]) -> Drawing | None:
     """Return the drawing of a network; None when the scenario does not say what it is.
 
@@ -112,7 +164,7 @@ def drawing(scenario: Mapping[str, Any], settings: Mapping[str, Sequence[str]]) 
                 x1=ends[1] if backward else ends[0],
                 x2=ends[0] if backward else ends[1],
                 y=_CHAIN_Y + (_RETURN_ROOM if backward else 0),
-                text=_link_text(link, key, settings),
+                parts=tuple(_link_parts(link, key, settings)),
                 queue=_several(labels) if labels else _queue_text(link.get("queue", {})),
                 compared=bool(labels),
             )
@@ -173,17 +225,20 @@ def _queue_text(queue: Mapping[str, Any]) -> str:
     return escape.name(f"{words}, {limit}" if isinstance(limit, str) else words)
 
 
-def _link_text(link: Mapping[str, Any], key: str, settings: Mapping[str, Sequence[str]]) -> str:
+def _link_parts(
+    link: Mapping[str, Any], key: str, settings: Mapping[str, Sequence[str]]
+) -> list[tuple[str, bool]]:
+    """Return the rate and the delay of a link."""
     parts = []
     for part in ("rate", "delay"):
         labels = settings.get(f"{key}.{part}")
         if labels:
-            parts.append(_several(labels))
+            parts.append((_several(labels), True))
         elif part == "rate" and ("rate_trace" in link or "rate_steps" in link):
-            parts.append(f"{link.get('rate', '')}, changing")
+            parts.append((escape.name(f"{link.get('rate', '')}, changing"), False))
         elif link.get(part):
-            parts.append(str(link[part]))
-    return escape.name(", ".join(parts))
+            parts.append((escape.name(str(link[part])), False))
+    return parts
 
 
 def _parts(
@@ -205,9 +260,9 @@ def _parts(
         found.append((f"TCP {_several(labels)}", True))
     elif isinstance(tcp := group.get("tcp"), Mapping) and "preset" in tcp:
         found.append((f"TCP {tcp['preset']}", False))
-    if group.get("rate"):
+    if group.get("rate") and f"{name}.rate" not in settings:
         found.append((str(group["rate"]), False))
-    delay = group.get("access_delay")
+    delay = None if f"{name}.access_delay" in settings else group.get("access_delay")
     if isinstance(delay, list) and delay:
         found.append((f"access delay {delay[0]} to {delay[-1]}", False))
     elif isinstance(delay, str) and not delay.startswith("0 "):
@@ -222,7 +277,8 @@ def _parts(
 
 def _caption(drawn: Sequence[Link], lanes: Sequence[Lane]) -> str:
     ways = [
-        f"{'return link' if link.backward else 'link'} of {link.text}, queue: {link.queue}"
+        f"{'return link' if link.backward else 'link'} of "
+        f"{', '.join(text for text, _ in link.parts)}, queue: {link.queue}"
         for link in drawn
     ]
     groups = [f"{lane.name}: {', '.join(text for text, _ in lane.parts)}" for lane in lanes]
