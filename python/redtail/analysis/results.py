@@ -424,16 +424,20 @@ class Results:
         wait = max(max(case.values(f"{names.prefix(name)}.ack_wait_max")) for name, case in stalled)
         name, worst = max(stalled, key=lambda each: each[1].metric(each[0]).mean)
         group = names.prefix(name)
-        shown = [f"{each!r}" for each in groups][:_GROUPS_SHOWN]
-        more = len(groups) - len(shown)
-        others = f" and {names.counted(more, 'other group')}" if more else ""
-        title = f" of {group!r}" * (len(groups) > 1) + (f" in '{worst.title}'" * bool(worst.title))
+        shown = [repr(each) for each in groups]
+        more = len(groups) - _GROUPS_SHOWN
+        if more > 0:
+            shown[_GROUPS_SHOWN:] = [names.counted(more, "other group")]
+        *first, last = shown
+        named = f"{', '.join(first)} and {last}" if first else last
+        where = [f"of {group!r}"] * (len(groups) > 1) + [f"in '{worst.title}'"] * bool(worst.title)
+        most = f"most {' '.join(where)}: " if where else ""
         cases = names.counted(len(self.cases), "case")
         return [
-            f"flows of {', '.join(shown)}{others} that had sent data made no cumulative progress "
+            f"flows of {named} that had sent data made no cumulative progress "
             f"for more than 10 s, and for up to {wait:.0f} s, in {runs} of "
             f"{names.counted(self.run_count, 'run')} ({len(of)} of {cases}), "
-            f"most{title}: {worst.metric(name).mean:.3g} times in a run; {name} and "
+            f"{most}{worst.metric(name).mean:.3g} times in a run; {name} and "
             f"{group}.ack_wait_max have it case by case"
         ]
 
