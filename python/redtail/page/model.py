@@ -168,11 +168,19 @@ def _deciding(
 
 
 def _compared(results: Results) -> str | None:
-    """Return the factor whose settings are compared; None without one that has several."""
+    """Return the factor whose settings are compared; None without one that has several.
+
+    A queue first, then what has names: numbers, such as a limit, are what figures are drawn over.
+    """
     several = [
         key for key in results.factors if len({case.labels.get(key) for case in results.cases}) > 1
     ]
-    return next((key for key in several if comparing.is_queue(key)), next(iter(several), None))
+
+    def rank(key: str) -> tuple[bool, bool]:
+        numbers = quantities.in_one_unit([case.factors.get(key) for case in results.cases])
+        return numbers is not None, not comparing.is_queue(key)
+
+    return min(several, key=rank, default=None)
 
 
 def _rounded(value: float | None, scale: float = 1.0) -> float | None:
