@@ -164,15 +164,27 @@ def why_incomparable(name: str, values: Values) -> str | None:
     return f"{percent(share)} did not finish and are not in the mean{hint}"
 
 
+EQUAL = " ="
+"""Behind a mean that every replication has, which needs no interval."""
+
+
 def cell(name: str, found: Estimate, scale: float) -> str:
-    """Return an estimate as tables show it, with the share that it is of where that is not all.
+    """Return an estimate as tables show it.
+
+    With the share that it is of where that is not all, and a sign where all replications are equal.
 
     >>> cell("web.page_time_mean", Estimate(0.25, 0.01, 10, unfinished=0.4), 1.0)
     '0.250 ±0.010 of 60 %'
     >>> cell("web.page_time_p95", Estimate(math.nan, None, 3, "", unfinished=0.4), 1.0)
     'not finished'
+    >>> cell("loss", Estimate(1.0, None, 10, "all 10 replications are equal", True), 100.0)
+    '100 ='
+    >>> cell("loss", Estimate(0.004, None, 10, "9 of 10 replications are equal"), 100.0)
+    '0.4 ±?'
     """
     text = shown(found, scale)
+    if found.constant and text.endswith(" ±?"):
+        text = text.removesuffix(" ±?") + EQUAL
     if not found.unfinished:
         return text
     if math.isnan(found.mean):

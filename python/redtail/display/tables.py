@@ -93,7 +93,7 @@ def summary_tables(
         known = [each.mean for each in found if not math.isnan(each.mean)]
         about = names.readable(names.describe(name), known)
         texts = [
-            _all_equal(each, censoring.cell(prefix + name, each, about.scale))
+            censoring.cell(prefix + name, each, about.scale)
             for (_, prefix), each in zip(rows, found, strict=True)
         ]
         reasons += [_reason(each) for each, text in zip(found, texts, strict=True) if "±?" in text]
@@ -113,7 +113,9 @@ def summary_tables(
         columns.append((head, "right", texts))
         timed += [(name, each) for each in found]
 
-    equal = any(text.endswith(_EQUAL) for part in parts for _, _, texts in part for text in texts)
+    equal = any(
+        text.endswith(censoring.EQUAL) for part in parts for _, _, texts in part for text in texts
+    )
     caption = _caption(results, _signs(reasons, equal=equal)) + _no_run(odd)
     replications = max((len(case.runs) for case in results.cases), default=0)
     caption += "".join(f"\n{escape.name(text)}" for text in censoring.notes(timed, replications))
@@ -127,23 +129,6 @@ def summary_tables(
     ]
 
 
-_EQUAL = " ="
-"""Behind a mean that every replication has."""
-
-
-def _all_equal(found: Estimate, text: str) -> str:
-    """Return the text of an estimate, with another sign where all replications are equal.
-
-    >>> _all_equal(Estimate(100.0, None, 10, "all 10 replications are equal", True), "100 ±?")
-    '100 ='
-    >>> _all_equal(Estimate(0.4, None, 10, "9 of 10 replications are equal"), "0.4 ±?")
-    '0.4 ±?'
-    """
-    if found.constant and text.endswith(" ±?"):
-        return text.removesuffix(" ±?") + _EQUAL
-    return text
-
-
 def _signs(reasons: Sequence[str], *, equal: bool) -> str:
     """Return what the signs behind means say, a line for each sign; and why, each reason once.
 
@@ -151,7 +136,7 @@ def _signs(reasons: Sequence[str], *, equal: bool) -> str:
     =: every replication has this value
     ±?: no interval: more than half of the replications are equal; an extreme of each run
     """
-    lines = [f"\n{_EQUAL.strip()}: every replication has this value"] if equal else []
+    lines = [f"\n{censoring.EQUAL.strip()}: every replication has this value"] if equal else []
     found = _merged(reasons)
     if found:
         more = len(found) - _REASONS_SHOWN

@@ -552,7 +552,7 @@
         both: `Mean ± half-width of the 95 % interval over replications; below it ${from}. `,
         values: "Mean ± half-width of the 95 % interval over replications. ",
         differences: `Mean ± half-width of the 95 % interval: ${from}. `,
-      }[state.show] + "±? stands where no interval can be given, ±?* where the mean describes no run besides: most runs have another value. \"of 60 %\": the mean of the 60 % that finished; \"not finished\": the quantile is among what had not finished when the runs ended. The heads sort.";
+      }[state.show] + "= stands where every replication has the value, ±? where no interval can be given, ±?* where the mean describes no run besides: most runs have another value. \"of 60 %\": the mean of the 60 % that finished; \"not finished\": the quantile is among what had not finished when the runs ended. The heads sort.";
     }
   }
 
