@@ -183,7 +183,7 @@ def _draw(results: Path) -> None:
 
     for name, path in zip(_FIGURES, redtail.load(results).figures(names=_FIGURES), strict=True):
         with Image.open(path) as image:
-            few = image.convert("RGB").quantize(48)
+            few = image.convert("RGB").quantize(48, Image.Quantize.FASTOCTREE)
         few.save(ROOT / "docs" / "figures" / f"{name.replace('_', '-')}.png", optimize=True)
 
 

@@ -245,7 +245,7 @@ def draw(path: Path) -> None:
             axes.legend()
         figure.savefig(path, dpi=130)
     with Image.open(path) as image:
-        few = image.convert("RGB").quantize(48)
+        few = image.convert("RGB").quantize(48, Image.Quantize.FASTOCTREE)
     few.save(path, optimize=True)
 
 

@@ -179,6 +179,7 @@ def figures(
         "differences-load": queues.figure("goodput", kind="difference", queues=few),
         "heatmap": grid.figure("queue_delay_p95", kind="heatmap"),
         "plane": queues.figure(queues=few, kind="plane"),
+        "plane-factors": grid.figure(kind="plane"),
         "quartiles": queues.figure("fairness", kind="quartiles", queues=few),
         "response-times": access.figure("web", kind="response_times"),
         "loss-events": demo.figure(kind="loss_events"),
@@ -204,7 +205,7 @@ def main() -> None:
             path.unlink()
             continue
         with Image.open(path) as image:  # in few colours: they are kept in the repository
-            few = image.convert("RGB").quantize(48)
+            few = image.convert("RGB").quantize(48, Image.Quantize.FASTOCTREE)
         few.save(path, optimize=True)
 
 

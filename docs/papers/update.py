@@ -101,7 +101,9 @@ def main() -> None:
         drawn = done.folder / "figures" / f"{figure.name}.png"
         if drawn.is_file():
             with Image.open(drawn) as image:
-                few = image.convert("RGB").quantize(48)  # they are kept in the repository
+                few = image.convert("RGB").quantize(
+                    48, Image.Quantize.FASTOCTREE
+                )  # they are kept in the repository
             few.save(PAGES / "figures" / f"{given.name}-{figure.name}.png", optimize=True)
 
 
