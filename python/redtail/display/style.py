@@ -698,7 +698,7 @@ def log_axis(axis: Axis) -> None:
     axis.set_major_locator(LogLocator(numticks=8))
     axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
     low, high = axis.get_view_interval()
-    narrow = axis.axis_name == "x" and panel_width(axis.axes) < _NARROW
+    narrow = axis is axis.axes.xaxis and panel_width(axis.axes) < _NARROW
     if low > 0 and high / low < 100 and not narrow:
         axis.set_minor_formatter(
             FuncFormatter(lambda value, _: number(value) if leading_digit(value) in (2, 5) else "")
