@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
-from redtail.analysis.stats import Estimate, estimate, exceedance, paired_difference, t_quantile
+from redtail.analysis.stats import (
+    Estimate,
+    estimate,
+    exceedance,
+    paired_difference,
+    t_above,
+    t_quantile,
+)
 
 
 def test_one_value_has_no_interval() -> None:
@@ -55,6 +62,36 @@ def test_quantile_agrees_with_scipy(confidence: float) -> None:
     known = stdtrit(np.array(degrees, float), 0.5 + confidence / 2)
     found = [t_quantile(confidence, each) for each in degrees]
     assert found == pytest.approx(known.tolist(), rel=1e-10)
+
+
+@pytest.mark.parametrize("degrees", [*range(1, 40), 99, 499, 1999, 9999, 100_000])
+def test_tail_of_student_agrees_with_scipy(degrees: int) -> None:
+    # Down to probabilities that are hardly numbers.
+    at = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 301)])
+    known = stdtr(degrees, -at)
+    at, known = at[known > 1e-290], known[known > 1e-290]
+    found = [t_above(float(t), degrees) for t in at]
+    assert found == pytest.approx(known.tolist(), rel=1e-12 if degrees < 100 else 1e-9, abs=0)
+    assert [t_above(-float(t), degrees) for t in at[:200]] == pytest.approx(
+        stdtr(degrees, at[:200]).tolist(), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 9, 10_000])
+def test_tail_of_student_has_ends(degrees: int) -> None:
+    assert t_above(0.0, degrees) == 0.5
+    assert t_above(math.inf, degrees) == 0.0 == t_above(1e300, degrees)
+    assert t_above(-math.inf, degrees) == 1.0
+    assert t_above(5e-324, degrees) == 0.5
+    assert math.isnan(t_above(math.nan, degrees))
+
+
+def test_tail_of_student_agrees_with_formulas() -> None:
+    # One degree is Cauchy's distribution, and two have a root.
+    for t in (1e-9, 1e-3, 0.5, 1.0, 3.0, 1e4):
+        assert t_above(t, 1) == pytest.approx(math.atan2(1, t) / math.pi, rel=1e-14)
+        root = math.sqrt(2 + t * t)
+        assert t_above(t, 2) == pytest.approx(1 / (root * (root + t)), rel=1e-14)
 
 
 @pytest.mark.parametrize("n", [2, 5, 10])

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from redtail import metrics as names
-from redtail.analysis.stats import Estimate, t_quantile
+from redtail.analysis.stats import Estimate, t_above, t_quantile
 from redtail.analysis.tolerances import Tolerance, parse
 from redtail.errors import SpecError
 
@@ -37,14 +37,12 @@ def p_equal(difference: Estimate, margin: float) -> float | None:
     >>> round(p_equal(Estimate(0.0, 2.262157, 10), 1.833113), 6)
     0.05
     """
-    from scipy.special import stdtr
-
     if difference.ci95 is None or not difference.ci95 > 0 or not margin > 0:
         return None
     degrees = difference.n - 1
     error = difference.ci95 / t_quantile(0.95, degrees)
     nearest = margin - abs(difference.mean)  # the side that the difference is nearer to decides
-    return float(stdtr(degrees, -nearest / error))
+    return t_above(nearest / error, degrees)
 
 
 class Margins:
