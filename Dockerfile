@@ -2,6 +2,9 @@
 #
 #     docker run --rm -v "$PWD:/work" --user "$(id -u):$(id -g)" redtail run experiment.toml
 #
+# It has no libraries of extras; an image of one's own adds them: FROM redtail, then RUN pip install --user
+# 'redtail[recordings]'.
+#
 # The first stage builds the wheel with the Rust version of rust-toolchain.toml; the second has no compiler.
 ARG RUST=1.95.0
 ARG DEBIAN=trixie

@@ -213,7 +213,7 @@ test-portable: dev ## what can be tested on any system: Rust tests, and Python t
 	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "not live and not linux"
 
 # The extras of users.
-EXTRAS := --extra cluster --extra notebook --extra objects --extra tune
+EXTRAS := $(patsubst %,--extra %,cluster notebook objects pandas polars recordings tune)
 
 # Another environment with the same native module. The versions of what redtail itself needs are found
 # first, because with --resolution=lowest-direct the tools of the tests would be as old as they can be.
@@ -297,13 +297,13 @@ attack: dev ## damaged files and recordings, random experiments, killed commands
 
 # --- Measuring ------------------------------------------------------------------------------
 
-bench: setup ## time and memory per packet, on this machine
+bench: setup $(VENV)/.dev ## time and memory per packet, on this machine
 	$(PY) benches/bench.py
 
-bench-profile: profile ## the same of a build with a profile, as wheels have it
+bench-profile: profile $(VENV)/.dev ## the same of a build with a profile, as wheels have it
 	$(PY) benches/bench.py
 
-bench-peers: setup ## the same scenarios in ns-2, ns-3 and htsim (HTSIM=its folder sim), where they are installed
+bench-peers: setup $(VENV)/.dev ## the same scenarios in ns-2, ns-3 and htsim (HTSIM=its folder sim), where they are installed
 	$(PY) benches/bench.py --peers
 
 check-instructions: dev ## whether a packet takes more instructions than before (needs valgrind; RENEW=1 writes the counts)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
 from redtail.errors import RedtailError
+from redtail.extras import extra
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -66,13 +67,8 @@ def connected(address: str) -> Iterator[ClusterExecutor]:
     Raises:
         RedtailError: dask is not installed, or no scheduler answers.
     """
-    try:
+    with extra("cluster", "running on a dask cluster"):
         from distributed import Client
-    except ImportError as error:
-        raise RedtailError(
-            f"dask.distributed cannot be loaded ({error}); install it with: "
-            "pip install 'redtail[cluster]'"
-        ) from error
     where = {"scheduler_file": address} if address.endswith(".json") else {"address": address}
     try:
         client = Client(**where, timeout=_CONNECT_S, set_as_default=False)

@@ -41,6 +41,7 @@ from redtail.analysis.stats import (
 from redtail.derived import DerivedMetric, with_derived
 from redtail.derived import parse as derived_of
 from redtail.errors import RedtailError, RedtailWarning, SpecError, StoreError
+from redtail.extras import extra
 from redtail.files import path_of, plain_bytes
 from redtail.scenario import series_key
 from redtail.store.columns import numbers
@@ -616,13 +617,24 @@ class Results:
         return table_of(repeated, fields, self.provenance.metadata(FORMAT))
 
     def to_pandas(self, rows: Rows = "replications") -> pd.DataFrame:
-        """Return `to_arrow(rows)` as a pandas data frame."""
+        """Return `to_arrow(rows)` as a pandas data frame.
+
+        Raises:
+            RedtailError: pandas is not installed.
+        """
+        with extra("pandas", "to_pandas"):
+            import pandas  # noqa: F401 (Arrow uses it)
         frame: pd.DataFrame = self.to_arrow(rows).to_pandas()
         return frame
 
     def to_polars(self, rows: Rows = "replications") -> pl.DataFrame:
-        """Return `to_arrow(rows)` as a polars data frame."""
-        import polars as pl
+        """Return `to_arrow(rows)` as a polars data frame.
+
+        Raises:
+            RedtailError: polars is not installed.
+        """
+        with extra("polars", "to_polars"):
+            import polars as pl
 
         frame = pl.from_arrow(self.to_arrow(rows))
         assert isinstance(frame, pl.DataFrame)
@@ -641,12 +653,8 @@ class Results:
         Raises:
             RedtailError: xarray is not installed.
         """
-        try:
+        with extra("notebook", "to_xarray"):
             import xarray
-        except ImportError:
-            raise RedtailError(
-                "xarray is not installed; install it with: pip install 'redtail[notebook]'"
-            ) from None
         import numpy as np
 
         along_cases = {key: self._settings(key) for key in self.factors}

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from scipy import stats
 
 from redtail.recordings.values import Estimated, quantity, within
 
@@ -230,6 +229,8 @@ def _of_windows(
     least_high: float,
 ) -> Rate:
     """Return the rate that the chosen windows have; its interval ends at `least_high` or above."""
+    from scipy.stats import trim_mean
+
     width = float(edges[1] - edges[0])
     count = int(chosen.sum())
     if count < FEWEST:
@@ -254,7 +255,7 @@ def _of_windows(
     residual = np.empty(count)
     for number, (first, last) in enumerate(stretches):
         part = rates[first:last]
-        here = float(part.mean() if len(stretches) == 1 else stats.trim_mean(part, TRIMMED))
+        here = float(part.mean() if len(stretches) == 1 else trim_mean(part, TRIMMED))
         residual[first:last] = part / here - 1 if here > 0 else 0.0
         # A change is somewhere between two windows that were seen busy.
         begin = begins[first] if number == 0 else (begins[first] + begins[first - 1] + width) / 2
@@ -286,11 +287,13 @@ def _of_windows(
 
 def _half_width(residual: Array) -> float:
     """Return half the relative 95 % interval of a mean, from means of at most 20 batches."""
+    from scipy.stats import t
+
     batches = min(20, len(residual) // 2)
     if batches < 3:
         return float(np.ptp(residual)) / 2
     means = [float(part.mean()) for part in np.array_split(residual, batches)]
-    factor = float(stats.t.ppf(0.975, batches - 1))
+    factor = float(t.ppf(0.975, batches - 1))
     return float(factor * np.std(means, ddof=1) / np.sqrt(batches))
 
 

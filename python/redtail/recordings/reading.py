@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from redtail.errors import SpecError
+from redtail.extras import extra
 from redtail.files import path_of
 from redtail.recordings.found import Direction, Found
 from redtail.recordings.lines import NoTextError, lines
@@ -76,11 +77,13 @@ def estimate(
 
     Raises:
         SpecError: the file cannot be read, or is no recording that is known.
+        RedtailError: libraries of the extra `recordings` are not installed.
     """
     path = path_of(recording)
     _refuse_impossible(rtt_s=rtt_s, down_bps=down_bps, up_bps=up_bps)
     try:
-        found = _estimate(path, local, direction)
+        with extra("recordings", f"{path}: an estimate from a recording"):
+            found = _estimate(path, local, direction)
     except ValueError as error:
         if isinstance(error, SpecError):
             raise

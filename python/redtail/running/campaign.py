@@ -12,6 +12,7 @@ from redtail._engine import Plan
 from redtail.analysis.results import Results, Rows
 from redtail.errors import RedtailWarning, SpecError
 from redtail.experiment import Source
+from redtail.extras import extra
 from redtail.options import PlanOptions, RunOptions, split
 from redtail.running import runner
 from redtail.store.folders import slug
@@ -133,13 +134,24 @@ class CampaignResults(Mapping[str, Results]):
         return pa.concat_tables(named, promote_options="default")
 
     def to_pandas(self, rows: Rows = "replications") -> pd.DataFrame:
-        """Return `to_arrow(rows)` as a pandas data frame."""
+        """Return `to_arrow(rows)` as a pandas data frame.
+
+        Raises:
+            RedtailError: pandas is not installed.
+        """
+        with extra("pandas", "to_pandas"):
+            import pandas  # noqa: F401 (Arrow uses it)
         frame: pd.DataFrame = self.to_arrow(rows).to_pandas()
         return frame
 
     def to_polars(self, rows: Rows = "replications") -> pl.DataFrame:
-        """Return `to_arrow(rows)` as a polars data frame."""
-        import polars as pl
+        """Return `to_arrow(rows)` as a polars data frame.
+
+        Raises:
+            RedtailError: polars is not installed.
+        """
+        with extra("polars", "to_polars"):
+            import polars as pl
 
         frame = pl.from_arrow(self.to_arrow(rows))
         assert isinstance(frame, pl.DataFrame)

@@ -25,6 +25,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from redtail.errors import RedtailError, RedtailWarning, SpecError, StoreError
+from redtail.extras import extra
 from redtail.files import caches, path_of
 
 _MANIFEST = "manifest.json"
@@ -79,13 +80,8 @@ class Objects:
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
-        try:
+        with extra("objects", f"{url}: an object store", StoreError):
             import fsspec
-        except ImportError as error:
-            raise StoreError(
-                f"{url}: fsspec cannot be loaded ({error}); install it with: "
-                "pip install 'redtail[objects]'"
-            ) from error
         try:
             self._files, path = fsspec.core.url_to_fs(self.url)
         except (ImportError, ValueError) as error:

@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from redtail import _engine
 from redtail.catalog import Catalog
-from redtail.errors import RedtailError, RedtailWarning, SpecError
+from redtail.errors import RedtailWarning, SpecError
 from redtail.experiment import Source, toml_value
+from redtail.extras import extra
 from redtail.measured import Measured
 from redtail.options import ExecuteOptions, RunOptions, split
 from redtail.tuning import aims
@@ -168,14 +169,9 @@ def prepare(
 
 
 def _load_optuna() -> Any:
-    try:
+    with extra("tune", "the search"):
         import optuna
         import tomlkit  # noqa: F401 (the experiment file is written with it)
-    except ImportError as error:
-        raise RedtailError(
-            f"{error.name} is not installed, and the search needs it; install it with: "
-            "pip install 'redtail[tune]'"
-        ) from error
     return optuna
 
 
