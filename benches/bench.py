@@ -2,12 +2,13 @@
 
 Of runs it tells time, events and memory per packet, and how replications scale; of campaigns,
 what they cost outside the simulation, and how long their results take to open; of runs in real
-time, up to which rate they are punctual (`real_time.py`); and how long redtail takes to start,
-beside Python alone. Run it as ``make bench``, or as ``make bench-profile`` to measure the build
-that wheels have, with a profile; with ``--peers`` (``make bench-peers``) the first two rows are
-also run in ns-2 and ns-3, the Web case in ns-2 and row h in htsim, where they are installed.
-Machines are noisy, so every row is measured several times in turn with the others and the least is
-quoted beside the median; compare ratios within one call, not absolute numbers between calls.
+time, up to which rate they are punctual (`real_time.py`); how long redtail takes to start, beside
+Python alone; and what is installed without extras (`installed.py`). Run it as ``make bench``, or as
+``make bench-profile`` to measure the build that wheels have, with a profile; with ``--peers``
+(``make bench-peers``) the first two rows are also run in ns-2 and ns-3, the Web case in ns-2 and
+row h in htsim, where they are installed. Machines are noisy, so every row is measured several times
+in turn with the others and the least is quoted beside the median; compare ratios within one call,
+not absolute numbers between calls.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import installed
 from real_time import measure_live, show_live
 
 from redtail import _engine, _native
@@ -544,7 +546,10 @@ def show_peers(rows: dict[str, Row]) -> None:
 
 
 #: What can be measured alone (``--only``). The peers are left out otherwise.
-PARTS = ("rows", "scale", "presets", "starts", "campaigns", "queues", "real-time", "peers")
+PARTS = (
+    *("rows", "scale", "presets", "starts", "installed", "campaigns", "queues", "real-time"),
+    "peers",
+)
 
 
 def _parts(text: str) -> set[str]:
@@ -599,6 +604,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not options.json:
             show_starts(tables["starts"])
             show_answers(tables["answers"])
+    if "installed" in parts:
+        tables["installed"] = installed.measured()
+        if not options.json:
+            installed.show(tables["installed"])
     if "campaigns" in parts:
         tables["campaigns"] = measure_campaigns()
         if not options.json:

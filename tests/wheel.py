@@ -5,13 +5,15 @@
 
 What the package has in python/redtail must be in the wheel, and on Linux a wheel that says how old
 a C library may be must run with one: of its programs and libraries auditwheel says so. Then pip
-installs it, and redtail is used from a folder outside of the project. With --sdist pip builds the
+installs it, and redtail is used from a folder outside of the project. What is installed without
+extras may take so much on the disk (`MOST_INSTALLED_MB`). With --sdist pip builds the
 source distribution, which needs Rust, and redtail is used in the same way.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import re
@@ -33,6 +35,18 @@ NATIVE = re.compile(r"redtail/_native[^/]*\.(so|pyd)")
 
 #: Programs that an environment of users may lack.
 COMPILERS = ("cargo", "rustc", "maturin")
+
+
+#: What redtail and all that it needs without extras may take, by `benches/installed.py`. The newest
+#: versions of libraries are installed, which grow: so there is some room.
+MOST_INSTALLED_MB = 430
+
+
+#: What needs an extra, which its message names.
+WITHOUT_EXTRAS = (
+    (("redtail", "estimate", str(ROOT / "tests/attack/seeds/dns_tcp.pcap")), "recordings"),
+    (("redtail", "run", "quickstart.toml", "--out", "s3://bucket/runs"), "objects"),
+)
 
 
 class Failed(Exception):
@@ -162,6 +176,15 @@ class Environment:
             raise Failed(f"redtail is imported from {where}")
 
 
+def check_size(environment: Environment) -> None:
+    """Hold what is installed under its limit."""
+    call = ("python", str(ROOT / "benches/installed.py"))
+    print(environment.call(*call))
+    total = sum(json.loads(environment.call(*call, "--json")).values()) / 1e6
+    if total > MOST_INSTALLED_MB:
+        raise Failed(f"{total:.0f} MB are installed; {MOST_INSTALLED_MB} MB are allowed")
+
+
 def use(environment: Environment) -> None:
     """Do what users do first, from each part of the package that has data files."""
     call, folder = environment.call, environment.folder
@@ -189,6 +212,10 @@ def use(environment: Environment) -> None:
     script = "import redtail; print(redtail.run('quickstart.toml').cases[0].title)"
     call("python", "-c", script)
     call("redtail", "list", "metrics")
+    for words, extra in WITHOUT_EXTRAS:
+        told = call(*words, code=1)
+        if f"pip install 'redtail[{extra}]'" not in told:
+            raise Failed(f"{' '.join(words)}: does not name the extra {extra}:\n{told}")
 
 
 def use_kernel(environment: Environment) -> None:
@@ -224,6 +251,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             environment = Environment(Path(folder).resolve(), rust=options.sdist)
             environment.install(file)
+            check_size(environment)
             use(environment)
             if not options.sdist and sys.platform == "linux" and platform.machine() == "x86_64":
                 use_kernel(environment)
