@@ -79,6 +79,9 @@ def test_no_circle_of_imports_goes_through_two_packages() -> None:
 HEAVY = {"matplotlib", "numpy", "optuna", "pandas", "polars", "pyarrow", "ruptures", "scipy"}
 HEAVY |= {"dask", "distributed", "fsspec", "jinja2", "IPython"}
 
+#: Libraries that the command line can use, each of which takes as long as the rest of a start.
+LATE = {"pydantic", "rich"}
+
 
 def loaded(script: str) -> set[str]:
     """Return the modules that a process of its own has after a script."""
@@ -107,8 +110,7 @@ def test_importing_redtail_loads_nothing_but_the_standard_library() -> None:
 @pytest.mark.parametrize("words", [(), ("runs",), ("kernel",)])
 def test_help_loads_no_command_and_no_heavy_library(words: tuple[str, ...]) -> None:
     modules = loaded(command_line(*words, "--help"))
-    # Typer reads the values of a command's options with pydantic.
-    assert not (HEAVY if words else {*HEAVY, "pydantic"}) & modules
+    assert not (HEAVY | LATE) & modules
     ours = {name for name in modules if name.startswith("redtail.")}
     needed = {"redtail.cli.deferred", "redtail.cli.exits", "redtail.cli.output"}
     assert needed <= ours
@@ -122,8 +124,22 @@ def test_a_command_loads_its_own_module_alone() -> None:
     assert not {"redtail.cli.run", "redtail.cli.stored", "redtail.cli.advise"} & modules
 
 
-def test_checking_loads_no_heavy_library() -> None:
-    assert not HEAVY & loaded(command_line("check", "examples/quickstart.toml"))
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "examples/quickstart.toml", "--set", "duration=20 s"),
+        ("list", "queues"),
+        ("list", "tcp"),
+        ("list", "traffic", "voip"),
+        ("list", "metrics", "--long"),
+        ("kernel", "list"),
+        ("schema",),
+        ("run", "--help"),
+    ],
+    ids=" ".join,
+)
+def test_commands_that_only_say_something_load_no_heavy_library(words: tuple[str, ...]) -> None:
+    assert not (HEAVY | LATE) & loaded(command_line(*words))
 
 
 def test_the_lines_of_help_are_those_of_the_commands() -> None:

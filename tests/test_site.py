@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from rich.text import Text
 from typer.main import get_command
 
 import commands
@@ -112,12 +111,6 @@ def test_every_command_and_option_is_in_the_reference() -> None:
                 assert re.search(rf"`{name}[ `]", section), f"{words} {name}"
     assert "`--out DIR` | Where results are kept" in page
     assert "Default: `runs`." in page
-
-
-def test_help_texts_have_no_brackets_that_rich_takes_for_styles() -> None:
-    for words, command in commands.commands(get_command(app), "redtail"):
-        for text in [command.help, *(one.help for one in command.params)]:
-            assert Text.from_markup(text or "").plain == (text or ""), words
 
 
 def test_every_public_name_is_documented_and_in_the_reference() -> None:

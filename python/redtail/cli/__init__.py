@@ -15,9 +15,8 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-from redtail.cli.deferred import deferred, group
+from redtail.cli.deferred import PlainGroup, deferred, group
 from redtail.cli.exits import EXIT_FAILED
 from redtail.cli.output import complain, prepare_streams, say
 
@@ -143,7 +142,7 @@ _KERNEL_COMMANDS = {
 }
 
 
-class _Commands(TyperGroup):
+class _Commands(PlainGroup):
     """The command `redtail` with all others in it."""
 
     def __init__(self, **settings: Any) -> None:
@@ -176,9 +175,18 @@ def main() -> None:
     room = bytearray(_ROOM)
     try:
         try:
-            app(prog_name="redtail")
+            code = app(prog_name="redtail", standalone_mode=False)
+        except typer.Abort:
+            code = EXIT_FAILED
+        except Exception as error:
+            if not (hasattr(error, "show") and hasattr(error, "exit_code")):
+                raise
+            # A mistake on the command line. Typer would write UTF-8, whatever the encoding is.
+            error.show(sys.stderr)
+            code = error.exit_code
         finally:
             sys.stdout.flush()
+        sys.exit(code)
     except OSError as error:
         if error.filename is not None:
             complain(f"{error.filename}: {error.strerror}")

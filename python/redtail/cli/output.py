@@ -7,6 +7,7 @@ import contextlib
 import io
 import os
 import re
+import shutil
 import sys
 import warnings
 from collections.abc import Iterator
@@ -48,6 +49,12 @@ def prepare_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=_ESCAPED)
+
+
+def encodable(text: str) -> str:
+    """Return a text with escapes for what standard output has no character for."""
+    encoding, errors = sys.stdout.encoding, sys.stdout.errors
+    return text.encode(encoding, errors).decode(encoding) if encoding and errors else text
 
 
 def _as_escapes(error: UnicodeError) -> tuple[str, int]:
@@ -137,7 +144,6 @@ def width() -> int:
     wanted = os.environ.get("COLUMNS", "")
     if wanted.isdecimal() and int(wanted) > 0:
         return int(wanted)
-    from rich.console import Console
-
-    console = Console()
-    return console.width if console.is_terminal else _WIDTH_WITHOUT_TERMINAL
+    if not sys.stdout.isatty():
+        return _WIDTH_WITHOUT_TERMINAL
+    return shutil.get_terminal_size().columns

@@ -17,7 +17,6 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
-import importlib.metadata
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -367,11 +366,13 @@ def is_installed(found: Found) -> bool:
 @functools.cache
 def version(name: str) -> tuple[str, str]:
     """Return the installed package that a module is of, and its version."""
+    from importlib import metadata
+
     try:
-        return name, importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
+        return name, metadata.version(name)
+    except metadata.PackageNotFoundError:
         pass
     # Slow, so only where the names differ: `yaml` is of PyYAML.
-    for package in importlib.metadata.packages_distributions().get(name, []):
-        return package, importlib.metadata.version(package)
+    for package in metadata.packages_distributions().get(name, []):
+        return package, metadata.version(package)
     return name, "unknown"
