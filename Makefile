@@ -297,7 +297,7 @@ attack: dev ## damaged files and recordings, random experiments, killed commands
 
 # --- Measuring ------------------------------------------------------------------------------
 
-bench: setup $(VENV)/.dev ## time and memory per packet, on this machine
+bench: setup $(VENV)/.dev ## time and memory per packet, starts, and what is installed, on this machine
 	$(PY) benches/bench.py
 
 bench-profile: profile $(VENV)/.dev ## the same of a build with a profile, as wheels have it
