@@ -48,25 +48,33 @@ $(VENV)/.created:
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.runtime: requirements.lock | $(VENV)/.created
-	@echo "Installing what redtail needs, at locked versions"
-	@$(PY) -m pip install --quiet --require-hashes --no-deps -r requirements.lock
+# uv installs in a tenth of the time of pip, which brings it.
+LOCKED := --quiet --require-hashes --no-deps -r
+$(VENV)/.uv: requirements-uv.lock | $(VENV)/.created
+	@$(PY) -m pip install $(LOCKED) $<
 	@touch $@
+
+define INSTALL
+	@$(BIN)/uv pip install --system-certs $(LOCKED) $<
+	@touch $@
+endef
+
+$(VENV)/.runtime: requirements.lock | $(VENV)/.uv
+	@echo "Installing what redtail needs, at locked versions"
+	$(INSTALL)
 
 $(VENV)/.dev: requirements-dev.lock | $(VENV)/.runtime
 	@echo "Installing what the tests need, at locked versions"
-	@$(PY) -m pip install --quiet --require-hashes --no-deps -r requirements-dev.lock
-	@touch $@
+	$(INSTALL)
 
 $(VENV)/.docs: requirements-docs.lock | $(VENV)/.runtime
 	@echo "Installing what the documentation site needs, at locked versions"
-	@$(PY) -m pip install --quiet --require-hashes --no-deps -r requirements-docs.lock
-	@touch $@
+	$(INSTALL)
 
 # Two stamps: .native says that the module is built from the present sources, .release besides
 # that it is the build for users, which benchmarks and figures of speed need.
 define BUILD_NATIVE
-	@PIP_QUIET=1 $(BIN)/maturin develop --profile $(1) --locked --quiet > $(VENV)/build.log 2>&1 || \
+	@PIP_QUIET=1 $(BIN)/maturin develop --uv --profile $(1) --locked --quiet > $(VENV)/build.log 2>&1 || \
 		{ cat $(VENV)/build.log; exit 1; }
 	$(if $(filter Linux-x86_64,$(HOST)),$(call BUILD_GUEST,build,$(1),$(1)))
 endef
@@ -219,10 +227,10 @@ EXTRAS := $(patsubst %,--extra %,cluster notebook objects pandas polars recordin
 # first, because with --resolution=lowest-direct the tools of the tests would be as old as they can be.
 define TEST_VERSIONS
 	@mkdir -p target/$@
-	uv pip compile pyproject.toml $(EXTRAS) --quiet --upgrade --resolution $(1) --python $(PYTHON) \
+	$(BIN)/uv pip compile pyproject.toml $(EXTRAS) --quiet --upgrade --resolution $(1) --python $(PYTHON) \
 		--no-annotate --no-header --no-emit-index-url -o target/$@/versions.txt
 	$(PYTHON) -m venv --clear target/$@/venv
-	uv pip install --quiet --python target/$@/venv/$(SCRIPTS)/python -c target/$@/versions.txt \
+	$(BIN)/uv pip install --quiet --python target/$@/venv/$(SCRIPTS)/python -c target/$@/versions.txt \
 		-r pyproject.toml $(EXTRAS) --extra build --extra dev
 	VIRTUAL_ENV=$(abspath target/$@/venv) $(BIN)/maturin develop --profile quick --locked --quiet
 	target/$@/venv/$(SCRIPTS)/python -m pytest -q -n $(PYTEST_WORKERS) $(2) \
@@ -230,10 +238,10 @@ define TEST_VERSIONS
 endef
 
 # Old libraries use what has been deprecated since in the libraries that they need.
-test-lowest: dev ## Python tests with the lowest versions that pyproject.toml allows (needs uv)
+test-lowest: dev ## Python tests with the lowest versions that pyproject.toml allows
 	$(call TEST_VERSIONS,lowest-direct,-W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning)
 
-test-newest: dev ## Python tests with the newest versions that pyproject.toml allows (needs uv)
+test-newest: dev ## Python tests with the newest versions that pyproject.toml allows
 	$(call TEST_VERSIONS,highest,)
 
 # Without the tests that take longest or need a kernel. TESTS=FILE measures with a part of the rest.
@@ -332,8 +340,7 @@ ZIG_LINKER := CARGO_TARGET_$(shell echo $(ZIG_TARGET) | tr a-z- A-Z_)_LINKER
 
 $(VENV)/.wheel: requirements-wheel.lock | $(VENV)/.runtime
 	@echo "Installing what wheels for Linux are built with, at locked versions"
-	@$(PY) -m pip install --quiet --require-hashes --no-deps -r requirements-wheel.lock
-	@touch $@
+	$(INSTALL)
 
 wheel: build-wheel ## a wheel of the build for users in dist, and runs with it in an empty environment
 	$(MAKE) test-wheel
@@ -381,19 +388,17 @@ format: dev ## format all code
 	$(BIN)/ruff format python tests benches docs
 	$(BIN)/ruff check --fix python tests benches docs
 
-lock: ## renew the lock files (needs uv); versions move only within pyproject.toml's bounds
-	uv pip compile pyproject.toml --extra build --universal --python-version 3.11 \
-		--generate-hashes --no-annotate --no-header --no-emit-index-url --quiet \
+LOCK := --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --quiet
+lock: $(VENV)/.uv ## renew the lock files; versions move only within pyproject.toml's bounds
+	echo uv | $(BIN)/uv pip compile - $(LOCK) -o requirements-uv.lock
+	$(BIN)/uv pip compile pyproject.toml --extra build $(LOCK) \
 		-o requirements.lock
-	uv pip compile pyproject.toml $(EXTRAS) --extra build --extra dev -c requirements.lock --universal \
-		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-		--quiet -o requirements-dev.lock
-	uv pip compile pyproject.toml --extra docs -c requirements-dev.lock --universal \
-		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-		--quiet -o requirements-docs.lock
-	uv pip compile pyproject.toml --extra wheel -c requirements-dev.lock --universal \
-		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
-		--quiet -o requirements-wheel.lock
+	$(BIN)/uv pip compile pyproject.toml $(EXTRAS) --extra build --extra dev -c requirements.lock $(LOCK) \
+		-o requirements-dev.lock
+	$(BIN)/uv pip compile pyproject.toml --extra docs -c requirements-dev.lock $(LOCK) \
+		-o requirements-docs.lock
+	$(BIN)/uv pip compile pyproject.toml --extra wheel -c requirements-dev.lock $(LOCK) \
+		-o requirements-wheel.lock
 
 clean: ## remove everything that was built; results in runs/ stay
 	rm -rf $(VENV) target dist
