@@ -25,7 +25,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup profile dev demo test check check-rust check-minimum deny test-rust test-queue check-python check-types \
-	check-fresh test-python test-linux test-determinism test-portable test-lowest test-newest \
+	check-fresh test-python test-live test-linux test-weekly test-determinism test-portable test-lowest test-newest \
 	check-workflows check-release coverage coverage-rust validate fuzz fuzz-corpus attack docs \
 	wheel build-wheel test-wheel sdist test-sdist container bench bench-profile bench-peers check-instructions compare-ns3 \
 	generate lock format clean
@@ -134,19 +134,20 @@ demo: setup ## compare tail drop, RED and gentle RED: a table, figures, and a pa
 
 # --- Testing --------------------------------------------------------------------------------
 
+# What compiles Rust uses all cores by itself. What has one process is made beside others, and what needs the time of
+# the computer alone.
 test: dev ## everything that CI runs
 	$(MAKE) check-rust
-	$(MAKE) check-minimum
-	$(MAKE) check-python
 	$(MAKE) test-rust
-	$(MAKE) check-types
-	$(MAKE) check-fresh
-	$(MAKE) check-instructions
-	$(MAKE) docs
+	$(MAKE) -j2 check-types check-python check-fresh check-instructions docs target/debug-python/.built
 	$(MAKE) test-python
+	$(MAKE) test-live
 	$(MAKE) test-linux
 	$(MAKE) test-determinism
 	@echo "all tests passed"
+
+test-weekly: check-minimum ## what the weekly workflow runs besides: the oldest Rust version, the benchmark of queues
+	cargo test --locked --quiet -p redtail-qdisc --bench queue_cost
 
 check: $(VENV)/.dev ## only what a change is likely to break (BASE=COMMIT compares with that commit)
 	$(PY) tests/check.py $(BASE)
@@ -198,6 +199,8 @@ TEST_PYTHON := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath target/pyc
 
 test-python: dev ## Python tests, doctests, and every example
 	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "not live and not linux"
+
+test-live: dev ## tests in real time, which need a computer without other work
 	$(TEST_PYTHON) -m live tests
 
 # Without a kernel the tests are skipped, and say why.
