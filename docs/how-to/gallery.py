@@ -5,6 +5,7 @@ The results are kept in a folder for temporary files, so the second time takes s
 
 from __future__ import annotations
 
+import io
 import sys
 import tempfile
 from pathlib import Path
@@ -163,6 +164,38 @@ tcp = "linux"
 ]
 """
 
+# The README's picture.
+MOVING = """
+name = "Three queues"
+duration = "20 s"
+warmup = "5 s"
+replications = 1
+
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+queue = { kind = "tail-drop", limit = "100 packets" }
+
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+flows = 16
+tcp = "sack"
+start = "uniform 0..2 s"
+
+[series]
+interval = "50 ms"
+
+[factors]
+"bottleneck.queue" = [
+  { kind = "tail-drop", limit = "100 packets", label = "tail drop" },
+  { kind = "red", limit = "100 packets", min_th = "15 packets", max_th = "65 packets", label = "RED" },
+  { kind = "codel", label = "CoDel" },
+]
+"""  # noqa: E501
+FRAMES = 40
+FRAME_MS = 150
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "taildrop-vs-red.toml"
 
 
@@ -190,9 +223,38 @@ def figures(
     }
 
 
+def moving(results: Results) -> list[Image.Image]:
+    """Return the pictures of a queue that grows with time, one line for each queue."""
+    lines = []
+    for number, case in enumerate(results.cases):
+        series = results.series("queues", case=number)
+        lines.append((case.title, series["time_s"].to_numpy(), series["packets"].to_numpy()))
+    pictures = []
+    end_s = max(time_s[-1] for _, time_s, _ in lines)
+    for frame in range(1, FRAMES + 1):
+        figure = Figure(figsize=(7.2, 2.7), dpi=100, layout="constrained")
+        axes = figure.add_subplot(xlim=(0, end_s), ylim=(0, 125), xlabel="Time (s)")
+        axes.set_ylabel("Queue (packets)")
+        for (title, time_s, packets), colour in zip(lines, style.COLOURS, strict=False):
+            shown = time_s <= end_s * frame / FRAMES
+            axes.plot(time_s[shown], packets[shown], color=colour, linewidth=1.2, label=title)
+        axes.legend(loc="upper right", ncols=3, frameon=False)
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="png")
+        with Image.open(drawn) as image:
+            pictures.append(image.convert("RGB").quantize(16))
+    return pictures
+
+
 def main() -> None:
     """Run the experiments and write the figures."""
     out = Path(tempfile.gettempdir()) / "redtail-gallery"
+    first, *others = moving(redtail.run(redtail.Toml(MOVING), out=out))
+    # The last picture stays for some seconds before the first one comes again.
+    times = [FRAME_MS] * len(others) + [4000]
+    first.save(
+        FOLDER.parent / "queues.gif", save_all=True, append_images=others, duration=times, loop=0
+    )
     found = (
         redtail.run(source, out=out)
         for source in (EXAMPLE, *map(redtail.Toml, (QUEUES, ACCESS, STEPS, GRID)))
