@@ -65,7 +65,7 @@ def site_name(path: str) -> str:
     Pages of docs/ keep their names and those above docs/ go beside them, as other pages of the
     repository do. Every other file becomes a page that shows it.
     """
-    if path.startswith("docs/") and Path(path).suffix in {".md", ".png", ".svg"}:
+    if path.startswith("docs/") and Path(path).suffix in {".gif", ".md", ".png", ".svg"}:
         return path.removeprefix("docs/")
     if path.endswith(".md"):
         return path

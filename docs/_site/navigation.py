@@ -10,13 +10,14 @@ from typing import Any
 
 _LINK = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<target>[^)\s#]+)(?:#[^)\s]*)?\)")
 _SECTION = re.compile(r"^\*\*(?P<title>[^*]+)\*\*$", re.MULTILINE)
-_GROUP = re.compile(r"(?P<title>[A-Z][a-z]+): ")
+_GROUP = re.compile(r"(?P<title>[A-Z][a-z ]+): ")
 
 Nav = list[dict[str, Any]]
 
 # The first section, and entries for pages that the build makes.
 START: Nav = [
     {"redtail": "README.md"},
+    {"Install": "how-to/install.md"},
     {"Tutorial": "tutorial.md"},
     {"All pages": "index.md"},
     {"Changes": "CHANGELOG.md"},
@@ -36,7 +37,8 @@ def navigation(index: str, start: Nav, more: dict[str, Nav]) -> Nav:
     Args:
         index: The text. A line in bold begins a section; each link of its list becomes an entry.
             The entries of an item that begins with a word and a colon ("Queues: ...") have a group
-            of their own. A link to a page above docs/ stands for the page of that name on the site.
+            of their own. Links to what is no page are left out. A link to a page above docs/ stands
+            for the page of that name on the site.
         start: Entries of the first section.
         more: Entries to put at the beginning of sections, by the section's title.
 
@@ -57,7 +59,11 @@ def navigation(index: str, start: Nav, more: dict[str, Nav]) -> Nav:
 def _entries(text: str) -> Nav:
     entries: Nav = []
     for item in re.split(r"^- ", text, flags=re.MULTILINE)[1:]:
-        links: Nav = [_entry(link) for link in _LINK.finditer(item) if "://" not in link["target"]]
+        links: Nav = [
+            _entry(link)
+            for link in _LINK.finditer(item)
+            if re.fullmatch(r"[^:]+\.md", link["target"])
+        ]
         if group := _GROUP.match(item):
             entries.append({group["title"]: links})
         else:
