@@ -352,6 +352,7 @@ wheel: build-wheel ## a wheel of the build for users in dist, and runs with it i
 ifneq ($(ZIG),)
 build-wheel: export PATH := $(abspath $(BIN)):$(PATH)
 endif
+# Numbers of lines, three quarters of a native module, stay out of what users install.
 build-wheel: $(VENV)/.runtime $(if $(ZIG),$(VENV)/.wheel) ## the wheel alone
 	@rm -f dist/redtail-*.whl
 	$(if $(PROFILE),$(call TRAIN,$(PROFILES)/wheel.profdata,$(if \
@@ -359,7 +360,8 @@ build-wheel: $(VENV)/.runtime $(if $(ZIG),$(VENV)/.wheel) ## the wheel alone
 	$(if $(filter Linux-x86_64,$(HOST)),$(if $(ZIG),$(call BUILD_GUEST,zigbuild --target \
 		$(ZIG_TARGET).$(subst _,.,$(MANYLINUX:manylinux_%=%)),release,$(ZIG_TARGET)/release),$(call \
 		BUILD_GUEST,build,release,release)))
-	$(if $(PROFILE),CARGO_BUILD_RUSTFLAGS="-Cprofile-use=$(PROFILES)/wheel.profdata") \
+	CARGO_PROFILE_RELEASE_STRIP=debuginfo \
+		$(if $(PROFILE),CARGO_BUILD_RUSTFLAGS="-Cprofile-use=$(PROFILES)/wheel.profdata") \
 		$(BIN)/maturin build --release --locked --out dist $(if $(ZIG),--zig --compatibility $(MANYLINUX)) $(WHEEL_FLAGS)
 
 test-wheel: ## install the wheel of dist into an empty environment without Rust, and use it there
