@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from redtail.store import segments
-from redtail.store.folders import RUN_NAME, checksums, run_key, sealed
+from redtail.store import format
+from redtail.store.format import RUN_NAME, run_key
+from redtail.store.sealing import checksums, sealed
 
 
 def entries_of(archive: Path) -> dict[str, bytes]:
@@ -149,7 +150,7 @@ def of_segments(
     found = dict(entries)
     for name in [each for each in found if each.startswith("results/segments/")]:
         data = encoded(change(pq.read_table(io.BytesIO(found.pop(name)))), compression="zstd")
-        found[f"results/segments/{segments.name_of(data)}.parquet"] = data
+        found[f"results/segments/{format.segment_name(data)}.parquet"] = data
     return sealed_again(found)
 
 

@@ -24,8 +24,8 @@ import redtail
 from redtail import _engine
 from redtail.errors import RunError
 from redtail.outcomes import Outcomes
-from redtail.store import folders
-from redtail.store.folders import RUN_NAME, run_key
+from redtail.store import writing
+from redtail.store.format import RUN_NAME, run_key
 
 EXPERIMENT = """
 name = "Killed"
@@ -73,7 +73,7 @@ def count_changes(at: Callable[[int], bool]) -> None:
         count += 1
         return at(count)
 
-    write_new, mkdir, unlink = folders.write_new, Path.mkdir, Path.unlink
+    write_new, mkdir, unlink = writing.write_new, Path.mkdir, Path.unlink
     rename, replace = os.rename, os.replace
 
     def half_written(path: Path, data: bytes) -> None:
@@ -102,7 +102,7 @@ def count_changes(at: Callable[[int], bool]) -> None:
             die()
         replace(source, target)
 
-    folders.write_new = half_written
+    writing.write_new = half_written
     Path.mkdir = made  # type: ignore[method-assign, assignment]
     Path.unlink = removed  # type: ignore[method-assign, assignment]
     os.rename, os.replace = renamed, replaced  # type: ignore[assignment]

@@ -17,6 +17,7 @@ from attack.inputs import QUEUES, copy_data, files
 from redtail import _engine
 from redtail.catalog import Catalog
 from redtail.errors import SpecError
+from redtail.outcomes import Outcome
 from redtail.recordings import Direction, Estimated, Found, estimate
 
 
@@ -155,7 +156,7 @@ def test_it_sees_what_it_looks_for(
     assert identities.wrong(queue, text) == []
     run_one = _engine.run_one
 
-    def altered(scenario: str) -> _engine.Outcome:
+    def altered(scenario: str) -> Outcome:
         outcome = run_one(scenario)
         outcome.metrics["queue_length_mean"] *= 0.999
         outcome.metrics["loss"] = -0.1
@@ -213,7 +214,7 @@ def test_it_sees_experiments_that_disagree(monkeypatch: pytest.MonkeyPatch) -> N
     }
 
     def altered(name: str, by: float) -> None:
-        def run(*rest: object, **more: object) -> _engine.Outcome:
+        def run(*rest: object, **more: object) -> Outcome:
             outcome = run_one(*rest, **more)  # type: ignore[arg-type]
             if name in outcome.metrics:
                 outcome.metrics[name] *= by

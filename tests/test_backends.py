@@ -19,7 +19,8 @@ from redtail.backends import Refusal
 from redtail.backends.sim import Sim
 from redtail.cli import app
 from redtail.errors import InvalidRun, RedtailWarning, RunError, SpecError
-from redtail.store.folders import run_key
+from redtail.outcomes import Outcome
+from redtail.store.format import run_key
 
 from fake_native import FakeNative
 
@@ -53,7 +54,7 @@ class Other:
 
     def run(
         self, scenario: str, cancel: Any = None, queues: Any = None, traces: Any = None
-    ) -> _engine.Outcome:
+    ) -> Outcome:
         with self.lock:
             number, self.ran = self.ran, self.ran + 1
             self.together += 1

@@ -14,7 +14,7 @@ import pytest
 
 from redtail.cli import progress
 from redtail.running import watching
-from redtail.store import folders, runs
+from redtail.store import format, runs, writing
 from test_kills import SCRIPT, contents, finish, start
 
 from conftest import ROOT
@@ -98,7 +98,7 @@ def test_the_forecast_of_a_watched_campaign_does_not_follow_the_clock(
 def test_impossible_numbers_of_progress_are_not_shown(
     tmp_path: Path, wrong: dict[str, object]
 ) -> None:
-    path = tmp_path / folders.PROGRESS
+    path = tmp_path / format.PROGRESS
     right = {"total": 9, "done": 3, "elapsed": 2.0, **NUMBERS}
     path.write_text(json.dumps(right))
     assert watching.read(tmp_path) is not None
@@ -113,8 +113,8 @@ def test_what_another_machine_writes_is_no_leftover_when_the_clock_here_is_set(
     busy.mkdir()
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + YEAR)
-    assert folders.leftovers(tmp_path) == []
+    assert writing.leftovers(tmp_path) == []
     os.utime(busy, (now - 3 * 86400, now - 3 * 86400))
     monkeypatch.setattr(time, "time", lambda: now - YEAR)
-    assert folders.leftovers(tmp_path) == [busy]
+    assert writing.leftovers(tmp_path) == [busy]
     assert sorted(path.name for path in tmp_path.iterdir()) == [busy.name]

@@ -329,7 +329,7 @@ def test_a_typed_experiment_has_them(tmp_path: Path) -> None:
 )
 def test_results_with_a_wrong_formula_are_refused(tmp_path: Path, wrong: object) -> None:
     results = _results(tmp_path, {"x": [{"a.goodput": 1.0, "goodput": 2.0}]}, SHARE)
-    from redtail.store.folders import sealed
+    from redtail.store.sealing import sealed
 
     index = {
         "format": 1,

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import redtail
 from redtail.cli import app
-from redtail.store.folders import RUN_NAME
+from redtail.store.format import RUN_NAME
 
 EXPERIMENT = """
 name = "Ουρά, 5 µs ± 1 😀"

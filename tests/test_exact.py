@@ -15,7 +15,8 @@ from redtail.analysis import exact as module
 from redtail.analysis.exact import exact
 from redtail.analysis.results import CaseResult, Results
 from redtail.cli import app
-from redtail.store.folders import StoredRun, parquet_bytes
+from redtail.store.folders import StoredRun
+from redtail.store.parquet import parquet_bytes
 
 EXAMPLE = "examples/quickstart.toml"
 

@@ -18,6 +18,7 @@ from redtail import _engine
 from redtail.backends import live
 from redtail.backends.agent import Request
 from redtail.errors import QueueError, RunError, SpecError
+from redtail.outcomes import Outcome
 
 TEXT = """
 name = "exchange"
@@ -69,7 +70,7 @@ def reply(
     return number(0) + result + bytes(2)
 
 
-def received(data: bytes) -> tuple[_engine.Outcome, str | None, int | None]:
+def received(data: bytes) -> tuple[Outcome, str | None, int | None]:
     return live.Live().measured(data, scenario(), time.perf_counter())
 
 

@@ -23,7 +23,7 @@ from redtail.display import series
 from redtail.errors import Cancelled, RedtailError, RedtailWarning, StoreError
 from redtail.running import pool, runner
 from redtail.running.runner import Progress
-from redtail.store import segments
+from redtail.store import format, segments
 
 MIXED = """
 name = "Mixed"
@@ -209,7 +209,7 @@ def test_a_segment_whose_tables_were_altered_is_noticed(
     table = table.replace_schema_metadata({b"redtail": json.dumps(about).encode()})
     data = segments._parquet(table)
     path.unlink()
-    (path.parent / f"{segments.name_of(data)}.parquet").write_bytes(data)
+    (path.parent / f"{format.segment_name(data)}.parquet").write_bytes(data)
     with (
         pytest.warns(RedtailWarning, match="the segment is damaged"),
         pytest.raises(StoreError, match="no run has a distribution of queueing delay"),

@@ -218,7 +218,7 @@ def test_what_is_known_by_the_manifest_alone_is_refused(entries: Entries, tmp_pa
 
 
 def archives_checksums(data: bytes) -> dict[str, Any]:
-    from redtail.store.folders import checksums
+    from redtail.store.sealing import checksums
 
     return checksums(data)
 

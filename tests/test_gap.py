@@ -19,6 +19,7 @@ from redtail.analysis.tolerances import Tolerances, of_options, parse, read
 from redtail.cli import app
 from redtail.display.gaps import gap_figure
 from redtail.errors import InvalidRun, RedtailWarning, SpecError
+from redtail.outcomes import Outcome
 from redtail.store.folders import StoredRun
 from redtail.validation import report, study
 
@@ -329,7 +330,7 @@ class Kernel:
 
     def run(
         self, scenario: str, cancel: Any = None, queues: Any = None, traces: Any = None
-    ) -> _engine.Outcome:
+    ) -> Outcome:
         self.ran += 1
         if self.invalid:
             raise InvalidRun("late")
@@ -639,7 +640,7 @@ class Uneven(Kernel):
 
     def run(
         self, scenario: str, cancel: Any = None, queues: Any = None, traces: Any = None
-    ) -> _engine.Outcome:
+    ) -> Outcome:
         outcome = super().run(scenario, cancel, queues, traces)
         found = json.loads(scenario)
         if found["traffic"][0]["flows"] == 1:

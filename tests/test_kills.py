@@ -7,6 +7,7 @@ import errno
 import itertools
 import json
 import os
+import platform
 import random
 import shutil
 import signal
@@ -24,7 +25,7 @@ import pytest
 import redtail
 from redtail.errors import RedtailWarning, StoreError
 from redtail.store import folders as store
-from redtail.store import runs
+from redtail.store import runs, writing
 
 from conftest import ROOT
 from fake_native import FakeNative
@@ -217,7 +218,7 @@ def test_a_disk_that_is_full_at_any_write_leaves_whole_runs_only(
     def full(path: object) -> OSError:
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    write_new, mkdir, rename, replace = store.write_new, Path.mkdir, os.rename, os.replace
+    write_new, mkdir, rename, replace = writing.write_new, Path.mkdir, os.rename, os.replace
 
     def written(path: Path, data: bytes) -> None:
         if take_place(path):
@@ -244,7 +245,7 @@ def test_a_disk_that_is_full_at_any_write_leaves_whole_runs_only(
         root = tmp_path / "runs"
         count = 0
         with monkeypatch.context() as patch:
-            patch.setattr(store, "write_new", written)
+            patch.setattr(writing, "write_new", written)
             patch.setattr(Path, "mkdir", made)
             patch.setattr(os, "rename", renamed)
             patch.setattr(os, "replace", replaced)
@@ -277,7 +278,7 @@ def test_a_failing_run_on_a_full_disk_still_says_why_it_failed(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
     fake.before_run = fail
-    monkeypatch.setattr(store, "write_new", full)
+    monkeypatch.setattr(writing, "write_new", full)
     with pytest.raises(redtail.RunError, match="no luck"):
         redtail.run(fake_file, out=tmp_path)
     assert not list(tmp_path.rglob("*.log"))
@@ -366,7 +367,7 @@ def test_a_clock_that_is_wrong_does_not_matter(
     root = tmp_path / "runs"
     redtail.run(fake_file, out=root)
     folder = root / "fake-experiment"
-    busy = folder / f".tmp-redtail-0123456789abcdef-{store.platform.node()}-{os.getppid()}-17"
+    busy = folder / f".tmp-redtail-0123456789abcdef-{platform.node()}-{os.getppid()}-17"
     elsewhere = folder / ".tmp-redtail-0123456789abcdef-another.machine-1-17"
     busy.mkdir()
     elsewhere.mkdir()

@@ -26,11 +26,12 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import _engine, backends, experiment
+from redtail import backends, experiment
 from redtail.backends import doctor, linux, real, virtual
 from redtail.backends.virtual import kernels, machine, snapshots
 from redtail.cli import app
 from redtail.errors import InvalidRun, RedtailWarning, RunError, SpecError
+from redtail.outcomes import Outcome
 from test_live import AGREEMENT, BULK, EVERY_KIND, agreeing, link, mean
 
 
@@ -58,7 +59,7 @@ def scenario(text: str, replication: int = 0) -> str:
     return experiment.prepare(redtail.Toml(text)).scenario(0, replication)
 
 
-def everything_of(outcome: _engine.Outcome) -> dict[str, Any]:
+def everything_of(outcome: Outcome) -> dict[str, Any]:
     """All that a run has measured, without how long it took."""
     return {
         "metrics": outcome.metrics,

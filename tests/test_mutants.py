@@ -18,7 +18,7 @@ from redtail.analysis import moved
 from redtail.display import tables
 from redtail.errors import RedtailError
 from redtail.store import runs
-from redtail.store.folders import sealed
+from redtail.store.sealing import sealed
 
 from forging import entries_of, write_archive
 from mutants import mutant

@@ -20,7 +20,7 @@ from redtail.cli import app
 from redtail.errors import RedtailWarning, StoreError
 from redtail.running import runner
 from redtail.store import objects, runs
-from redtail.store.folders import RUN_NAME
+from redtail.store.format import RUN_NAME
 
 from conftest import ROOT
 from fake_native import FakeNative

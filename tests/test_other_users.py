@@ -14,7 +14,7 @@ from redtail.backends.virtual import snapshots
 from redtail.display import style
 from redtail.errors import StoreError
 from redtail.running import watching
-from redtail.store import folders, objects, runs
+from redtail.store import folders, format, objects, runs, writing
 from test_kills import as_nobody, contents, shared, two_users
 
 from fake_native import FakeNative
@@ -127,7 +127,7 @@ def test_figures_take_the_place_of_planted_links(shared: Path, precious: Path) -
 def test_a_file_aside_is_made_anew(shared: Path) -> None:
     planted(shared / "aside", shared / "target")
     with pytest.raises(FileExistsError):
-        folders.write_new(shared / "aside", b"x")
+        writing.write_new(shared / "aside", b"x")
     assert not (shared / "target").exists()
 
 
@@ -149,7 +149,7 @@ def test_only_what_this_user_left_and_redtail_named_is_removed(
         os.utime(path, (0, 0))
     for path in (theirs, old):
         os.chown(path, NOBODY, NOBODY)
-    assert folders.leftovers(folder) == [ours]
+    assert writing.leftovers(folder) == [ours]
     assert [each.path for each in runs.clean(folder).removals] == [ours]
     redtail.run(fake_file, out=root, replications=1)
     assert not ours.exists()
@@ -199,7 +199,7 @@ def test_snapshots_of_machines_are_this_users_alone(
 
 
 def test_the_progress_of_others_is_a_plain_small_file(shared: Path) -> None:
-    path = shared / folders.PROGRESS
+    path = shared / format.PROGRESS
     os.mkfifo(path)
     assert watching.read(shared) is None  # and does not wait for somebody who writes
     path.unlink()

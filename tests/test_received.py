@@ -21,7 +21,7 @@ from redtail.cli import app
 from redtail.errors import RedtailError, SpecError, StoreError
 from redtail.running import runner
 from redtail.store import runs
-from redtail.store.folders import sealed
+from redtail.store.sealing import sealed
 
 from forging import encoded, folder_of, runs_of, sealed_again, write_folder
 from test_packing import EXPERIMENT

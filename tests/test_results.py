@@ -16,7 +16,8 @@ from redtail.analysis.results import CaseResult, Results
 from redtail.analysis.stats import estimate, paired_difference
 from redtail.display.tables import summary_table
 from redtail.errors import RedtailError, StoreError
-from redtail.store.folders import StoredRun, parquet_bytes
+from redtail.store.folders import StoredRun
+from redtail.store.parquet import parquet_bytes
 
 from fake_native import FakeNative
 

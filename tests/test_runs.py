@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import platform
 import re
 import shutil
 import subprocess
@@ -19,8 +20,8 @@ from redtail.cli import app, progress
 from redtail.display.tables import experiment_table
 from redtail.errors import StoreError
 from redtail.store import folders as store
-from redtail.store import runs
-from redtail.store.folders import FAILED
+from redtail.store import format, runs, sealing
+from redtail.store.format import FAILED
 
 from conftest import FAKE_EXPERIMENT
 from fake_native import FakeNative
@@ -59,7 +60,7 @@ def unfinished(folder: Path) -> Path:
     """What a process leaves that dies while it writes."""
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    path = folder / f".tmp-redtail-0123456789abcdef-{store.platform.node()}-{dead.pid}-17"
+    path = folder / f".tmp-redtail-0123456789abcdef-{platform.node()}-{dead.pid}-17"
     path.mkdir()
     (path / "summary.parquet").write_bytes(b"half")
     return path
@@ -159,7 +160,7 @@ def test_verify_has_a_line_for_each_thing_that_is_wrong_and_what_to_do(root: Pat
     missing.rename(renamed)
     manifest = json.loads((format_ / "manifest.json").read_text())
     del manifest["checksum"]
-    (format_ / "manifest.json").write_bytes(store.sealed({**manifest, "format": 3}))
+    (format_ / "manifest.json").write_bytes(sealing.sealed({**manifest, "format": 3}))
     (folder / other / "notes.txt").write_text("mine")
     (folder / "thesis.tex").write_text("mine")
     left = unfinished(folder)
@@ -503,7 +504,7 @@ def test_a_manifest_of_wrong_types_with_a_valid_seal_is_damaged(root: Path) -> N
     tried = 0
     for what, changed in wrong_types(needed):
         rest = {name: value for name, value in manifest.items() if name not in needed}
-        path.write_bytes(store.sealed({**rest, **changed}))
+        path.write_bytes(sealing.sealed({**rest, **changed}))
         found = list(runs.verify_run(path.parent))
         # A file that the manifest does not name was not written by redtail.
         kinds = {"foreign"} if what.startswith("files: without") else {"damaged"}
@@ -517,8 +518,8 @@ def test_a_manifest_of_wrong_types_with_a_valid_seal_is_damaged(root: Path) -> N
         all_readers(root, key)
     scenario = path.parent / "scenario.json"
     scenario.write_bytes(b"\xff")
-    files = {**manifest["files"], "scenario.json": store.checksums(b"\xff")}
-    path.write_bytes(store.sealed({**manifest, "files": files}))
+    files = {**manifest["files"], "scenario.json": sealing.checksums(b"\xff")}
+    path.write_bytes(sealing.sealed({**manifest, "files": files}))
     assert {each.kind for each in runs.verify_run(path.parent)} == {"damaged"}
 
 
@@ -530,12 +531,12 @@ def test_a_results_json_of_wrong_types_with_a_valid_seal_is_damaged(root: Path) 
     del index["checksum"]
     refused = 0
     for _, changed in wrong_types(index):
-        path.write_bytes(store.sealed(changed))
+        path.write_bytes(sealing.sealed(changed))
         refused += runs.referred_to(folder) is None
         all_readers(root, keys(root)[0])
     assert refused > 40  # some are of right types all the same, such as another factor's value
     for key in ("format", "experiment", "description", "factors", "cases", "files"):
-        path.write_bytes(store.sealed({**index, key: 1.5}))
+        path.write_bytes(sealing.sealed({**index, key: 1.5}))
         told = [each for each in runs.verify(folder) if each.path == path]
         assert [each.kind for each in told] == ["damaged"], key
         assert f"cannot be read: {key} is 1.5; give the experiment's" in str(told[0])
@@ -544,7 +545,7 @@ def test_a_results_json_of_wrong_types_with_a_valid_seal_is_damaged(root: Path) 
         assert "damaged" in {each.kind for each in runs.verify(folder)}
         all_readers(root, keys(root)[0])
     path.write_bytes(
-        store.sealed({**index, "cases": [{**index["cases"][0], "runs": {"0": "../x"}}]})
+        sealing.sealed({**index, "cases": [{**index["cases"][0], "runs": {"0": "../x"}}]})
     )
     with pytest.raises(StoreError, match=r"'\.\./x' is no run; give the experiment's command"):
         redtail.load(folder)
@@ -602,7 +603,7 @@ def test_links_that_lead_in_a_circle_are_foreign(root: Path, fake_file: Path) ->
     (run / "manifest.json").symlink_to("manifest.json")
     assert {"damaged", "missing"} & {each.kind for each in runs.verify(folder)}
     all_readers(root, run.name)
-    for name in (store.SEGMENTS, FAILED):
+    for name in (format.SEGMENTS, FAILED):
         (folder / name).symlink_to(name)
     all_readers(root, run.name)
     with pytest.raises(StoreError, match="Too many levels of symbolic links"):

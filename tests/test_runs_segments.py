@@ -19,8 +19,8 @@ from redtail.analysis import results as results_module
 from redtail.cli import app
 from redtail.errors import StoreError
 from redtail.running import runner
-from redtail.store import runs, segments
-from redtail.store.folders import FAILED
+from redtail.store import format, runs, segments
+from redtail.store.format import FAILED
 
 TEXT = """
 name = "many"
@@ -176,7 +176,7 @@ def test_gc_removes_damaged_segments_and_leaves_those_of_another_format(mixed: P
     table = segments.read_segment(other)
     about = {**segments.about(table), "format": 99}
     data = segments._parquet(table.replace_schema_metadata({"redtail": json.dumps(about)}))
-    newer = other.with_name(f"{segments.name_of(data)}.parquet")
+    newer = other.with_name(f"{format.segment_name(data)}.parquet")
     newer.write_bytes(data)
     other.unlink()
     (refused,) = [each for each in runs.verify(mixed) if each.kind == "refused"]
@@ -256,7 +256,7 @@ def test_a_segment_of_wrong_types_under_the_name_of_its_bytes_is_damaged(
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "segments").mkdir(parents=True)
         data = segments._parquet(wrong)
-        new = folder / "segments" / f"{segments.name_of(data)}.parquet"
+        new = folder / "segments" / f"{format.segment_name(data)}.parquet"
         new.write_bytes(data)
         readers = [
             lambda: list(runs.verify(folder)),

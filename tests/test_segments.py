@@ -22,7 +22,7 @@ from redtail.analysis import results as results_module
 from redtail.errors import RedtailWarning, StoreError
 from redtail.outcomes import Rows
 from redtail.running import runner
-from redtail.store import folders, segments
+from redtail.store import segments, writing
 
 from conftest import ROOT
 from fake_native import FakeNative, RunResult
@@ -144,7 +144,7 @@ def test_reading_starts_no_thread(tmp_path: Path) -> None:
     script = f"""
 import os, pathlib, sys
 import pyarrow as pa
-from redtail.store.folders import open_parquet, parquet_bytes, read_parquet
+from redtail.store.parquet import open_parquet, parquet_bytes, read_parquet
 data = parquet_bytes(pa.table({{"a": range(100_000)}}))
 path = pathlib.Path({str(tmp_path / "table.parquet")!r})
 path.write_bytes(data)
@@ -248,16 +248,16 @@ def test_an_interrupt_does_not_stop_half_way_through_putting_a_run_away(
 def test_a_full_disk_leaves_whole_segments_only(
     plain: FakeNative, fake_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_new = folders.write_new
+    write_new = writing.write_new
 
     def fill(path: Path, data: bytes) -> None:
         write_new(path, data[: len(data) // 2])
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    monkeypatch.setattr(folders, "write_new", fill)
+    monkeypatch.setattr(writing, "write_new", fill)
     with pytest.raises(StoreError, match=r"No space left on device.*goes on from there"):
         redtail.run(fake_file, out=tmp_path / "runs", jobs=1)
-    monkeypatch.setattr(folders, "write_new", write_new)
+    monkeypatch.setattr(writing, "write_new", write_new)
     left = [path for path in (tmp_path / "runs").rglob("*") if path.is_file()]
     assert {path.name for path in left} <= {".lock"}
     assert redtail.run(fake_file, out=tmp_path / "runs").run_count == 12

@@ -11,7 +11,7 @@ import pytest
 
 from redtail.backends.virtual import kernels, snapshots
 from redtail.errors import RedtailWarning, RunError, StoreError
-from redtail.store import folders
+from redtail.store import writing
 
 A, B, C, D = (letter * 64 for letter in "abcd")
 
@@ -176,6 +176,6 @@ def test_leftovers_are_of_this_user_and_have_a_name_of_redtail(
     for path in [*old, left]:
         path.write_text("")
         os.utime(path, (1, 1))
-    assert folders.leftovers(tmp_path) == [left]
+    assert writing.leftovers(tmp_path) == [left]
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    assert folders.leftovers(tmp_path) == []
+    assert writing.leftovers(tmp_path) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -18,9 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import redtail
-from redtail import _engine
 from redtail.errors import RedtailWarning, StoreError
+from redtail.outcomes import Outcome
 from redtail.store import folders as store
+from redtail.store import format, parquet, sealing, writing
 
 from conftest import FAKE_EXPERIMENT, ROOT
 from fake_native import FakeNative
@@ -47,16 +49,16 @@ def test_a_run_is_stored_with_units_and_provenance(
     assert delay.metadata[b"unit"] == b"s"
     assert summary.schema.field("ftp.goodput_bit_per_s").metadata[b"metric"] == b"ftp.goodput"
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert manifest["format"] == store.FORMAT
+    assert manifest["format"] == format.FORMAT
     assert manifest["run"] == folder.name
     assert manifest["code_version"] == "fake-1"
     assert manifest["backend"] == "sim"
     assert manifest["bottleneck_packets"] == 1000
 
 
-def outcome(**changes: Any) -> _engine.Outcome:
+def outcome(**changes: Any) -> Outcome:
     """What a run of two queues measured, the second without losses."""
-    whole = _engine.Outcome(
+    whole = Outcome(
         metrics={"loss": 0.25, "return.loss": 0.0, "mark": 1e-300},
         consecutive_losses={"bottleneck": [3, 0, 1, 0, 0], "return": [0, 0]},
         series={},
@@ -68,10 +70,10 @@ def outcome(**changes: Any) -> _engine.Outcome:
     return replace(whole, **changes)
 
 
-def saved(folder: Path, scenario: str, measured: _engine.Outcome) -> store.StoredRun:
+def saved(folder: Path, scenario: str, measured: Outcome) -> store.StoredRun:
     with store.ExperimentStore(folder, "one") as one:
         return one.save(
-            store.run_key(scenario, "code"),
+            format.run_key(scenario, "code"),
             scenario,
             measured,
             code_version="code",
@@ -91,7 +93,7 @@ def saved(folder: Path, scenario: str, measured: _engine.Outcome) -> store.Store
     ],
 )
 def test_what_storing_a_run_returns_is_what_reading_it_returns(
-    tmp_path: Path, measured: _engine.Outcome
+    tmp_path: Path, measured: Outcome
 ) -> None:
     stored = saved(tmp_path, '{"seed": 3}', measured)
     read = store.read_run(tmp_path / "one" / stored.key)
@@ -122,12 +124,12 @@ def test_a_table_is_read_back_as_it_was_whatever_its_length(rows: int) -> None:
     names = pa.DictionaryArray.from_arrays(
         pa.array([1] * rows, pa.int32()), pa.array(["never there", "bulk"])
     )
-    about = store.metric_field("loss")
+    about = parquet.metric_field("loss")
     kinds = [pa.field("group", names.type), about, pa.field("text", pa.string())]
     known = [None, *[0.1] * (rows - 1)][:rows]
     columns = [names, pa.array(known, pa.float64()), pa.array(["a b"] * rows, pa.string())]
     table = pa.Table.from_arrays(columns, schema=pa.schema(kinds, metadata={"links": "[]"}))
-    with store.open_parquet(store.parquet_bytes(table)) as file:
+    with parquet.open_parquet(parquet.parquet_bytes(table)) as file:
         read = file.read()
     assert read.schema.equals(table.schema, check_metadata=True)
     assert read.equals(table)
@@ -181,7 +183,7 @@ def rewritten(folder: Path, **changes: object) -> None:
     path = folder / "manifest.json"
     manifest = {**json.loads(path.read_text()), **changes}
     del manifest["checksum"]
-    path.write_bytes(store.sealed(manifest))
+    path.write_bytes(sealing.sealed(manifest))
 
 
 @pytest.mark.parametrize(("number", "newer"), [(99, "a newer"), (0, "an older")])
@@ -229,7 +231,7 @@ def test_a_full_disk_leaves_whole_runs_only(
     fake: FakeNative, fake_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = 0
-    write_new = store.write_new
+    write_new = writing.write_new
 
     def fill(path: Path, data: bytes) -> None:
         nonlocal written
@@ -239,7 +241,7 @@ def test_a_full_disk_leaves_whole_runs_only(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         write_new(path, data)
 
-    monkeypatch.setattr(store, "write_new", fill)
+    monkeypatch.setattr(writing, "write_new", fill)
     with pytest.raises(StoreError, match=r"No space left on device.*goes on from there"):
         redtail.run(fake_file, out=tmp_path / "runs", jobs=1)
     monkeypatch.undo()
@@ -311,7 +313,7 @@ def test_leftovers_of_dead_processes_are_removed_and_those_of_live_ones_kept(
     dead.wait()
     folder = tmp_path / "runs" / "fake-experiment"
     folder.mkdir(parents=True)
-    node = store.platform.node()
+    node = platform.node()
     gone = folder / f".tmp-redtail-0123456789abcdef-{node}-{dead.pid}-17"
     gone.mkdir()
     (gone / "summary.parquet").write_bytes(b"half")
@@ -357,7 +359,7 @@ def test_names_that_differ_do_not_share_a_folder(fake: FakeNative, tmp_path: Pat
     long = [redtail.run(experiment("x" * 5000 + end), out=tmp_path).folder for end in "ab"]
     assert long[0] != long[1] and max(len(folder.name) for folder in long) < 255
     # Names without further letters keep the folder that they have always had.
-    assert store.slug("Tail drop, 64 flows") == "tail-drop-64-flows"
+    assert format.slug("Tail drop, 64 flows") == "tail-drop-64-flows"
     for other in ("ZURICH", "zurich!"):
         told = (
             rf"{tmp_path}/zurich: has the results of the experiment 'Zurich', and '{other}' would"

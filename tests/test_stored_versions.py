@@ -19,7 +19,7 @@ from redtail import _engine, experiment, packing
 from redtail.analysis.results import JSON_FORMAT
 from redtail.cli import app
 from redtail.papers import report
-from redtail.store import folders, index, segments
+from redtail.store import format, index, segments
 
 from conftest import ROOT
 
@@ -154,7 +154,7 @@ def test_the_page_of_formats_has_the_numbers_that_are_written() -> None:
         "experiment file": str(experiment.FORMAT),
         "index of results, `results.json`": str(index.FORMAT),
         "tables `cases.parquet`, `replications.parquet`": str(index.FORMAT),
-        "folder of a run, `manifest.json`": str(folders.FORMAT),
+        "folder of a run, `manifest.json`": str(format.FORMAT),
         "segment, `segments/HASH.parquet`": str(segments.FORMAT),
         "archive of `redtail pack`, `pack.json`": str(packing.FORMAT),
         "output of `--json`": f"{JSON_FORMAT}; of `redtail reproduce` {report.JSON_FORMAT}",

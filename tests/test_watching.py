@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 
 from redtail.cli import app
 from redtail.running import watching
-from redtail.store.folders import PROGRESS, ExperimentStore, in_use
+from redtail.store.folders import ExperimentStore
+from redtail.store.format import PROGRESS
+from redtail.store.locks import in_use
 
 NUMBERS = {"reused": 1, "failed": 0, "packets": 5, "calibrating": False}
 

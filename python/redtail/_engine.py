@@ -24,7 +24,7 @@ from redtail.inputs import queues as own
 from redtail.inputs import traces as tables
 from redtail.inputs.code import Allowed, Code, Rule
 from redtail.metrics import case_title
-from redtail.outcomes import TABLES, Joined, Outcomes, Rows
+from redtail.outcomes import TABLES, Joined, Outcome, Outcomes, Rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -256,32 +256,6 @@ class Plan:
         """Return a run of a group alone with so many users, where nothing limits its rate."""
         with _translated():
             return str(self._native_plan.unconstrained(case, replication, group, users))
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one run measured; plain data, so that it can be sent to another process.
-
-    Attributes:
-        metrics: SI numbers by name; a metric that is undefined in this run is absent.
-        consecutive_losses: per queue, the number of loss events of size 1, 2, 3, ….
-        series: per table ("queues", "flows", "transfers", "response_times"), the columns as
-            (element type, little-endian bytes).
-        names: per kind ("links", "groups", "distributions"), what the codes in tables stand for.
-        bottleneck_packets: packets the first bottleneck sent, for progress and benchmarks.
-        events: events the scheduler handled.
-        wall_time_s: seconds the run took.
-        tables: "flows" and "histograms", as far as there are any, like `series`.
-    """
-
-    metrics: dict[str, float]
-    consecutive_losses: dict[str, list[int]]
-    series: dict[str, dict[str, tuple[str, bytes]]]
-    names: dict[str, list[str]]
-    bottleneck_packets: int
-    events: int
-    wall_time_s: float
-    tables: dict[str, dict[str, tuple[str, bytes]]] = field(default_factory=dict)
 
 
 def _has_plugin(part: Any) -> bool:

@@ -20,7 +20,8 @@ from typing import Any
 
 from redtail import escape
 from redtail.errors import StoreError
-from redtail.store.folders import MALFORMED, decoded, expect
+from redtail.store.format import MALFORMED
+from redtail.store.sealing import decoded, expect
 
 FORMAT = 1
 """Version of the archive's layout."""

@@ -10,12 +10,9 @@ import json
 import struct
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol
-
-if TYPE_CHECKING:
-    from redtail._engine import Outcome
+from typing import NamedTuple, Protocol
 
 TABLES = ("flows", "histograms")
 """The names of the tables that rows have."""
@@ -39,6 +36,32 @@ class Joined(NamedTuple):
     columns: Columns
     lengths: bytes
     names: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run measured; plain data, so that it can be sent to another process.
+
+    Attributes:
+        metrics: SI numbers by name; a metric that is undefined in this run is absent.
+        consecutive_losses: per queue, the number of loss events of size 1, 2, 3, ….
+        series: per table ("queues", "flows", "transfers", "response_times"), the columns as
+            (element type, little-endian bytes).
+        names: per kind ("links", "groups", "distributions"), what the codes in tables stand for.
+        bottleneck_packets: packets the first bottleneck sent, for progress and benchmarks.
+        events: events the scheduler handled.
+        wall_time_s: seconds the run took.
+        tables: "flows" and "histograms", as far as there are any, like `series`.
+    """
+
+    metrics: dict[str, float]
+    consecutive_losses: dict[str, list[int]]
+    series: dict[str, dict[str, tuple[str, bytes]]]
+    names: dict[str, list[str]]
+    bottleneck_packets: int
+    events: int
+    wall_time_s: float
+    tables: dict[str, dict[str, tuple[str, bytes]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -45,18 +45,11 @@ from redtail.options import ExecuteOptions
 from redtail.repetition import Verified, compare
 from redtail.running import runner
 from redtail.store import runs
-from redtail.store.folders import (
-    EXPERIMENT_FILES,
-    REPORT,
-    SEGMENTS,
-    checksums,
-    explain_write_errors,
-    in_use,
-    machine,
-    run_key,
-    temporary_path,
-)
+from redtail.store.format import EXPERIMENT_FILES, REPORT, SEGMENTS, run_key
+from redtail.store.locks import in_use
+from redtail.store.sealing import checksums
 from redtail.store.segments import keys_of
+from redtail.store.writing import explain_write_errors, machine, temporary_path
 
 __all__ = ["FORMAT", "Verified", "is_archive", "pack", "packages", "unpack", "verify"]
 

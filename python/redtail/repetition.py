@@ -21,18 +21,10 @@ from redtail.analysis.exact import first_difference
 from redtail.errors import StoreError
 from redtail.metrics import case_title, counted
 from redtail.outcomes import TABLES
-from redtail.store.folders import (
-    EXPERIMENT_FILES,
-    MALFORMED,
-    SEGMENTS,
-    StoredRun,
-    brief,
-    inside,
-    open_parquet,
-    read_parquet,
-    read_run,
-)
+from redtail.store.folders import StoredRun, read_run
+from redtail.store.format import EXPERIMENT_FILES, MALFORMED, SEGMENTS, brief, inside
 from redtail.store.index import read_index
+from redtail.store.parquet import open_parquet, read_parquet
 from redtail.store.segments import RunTable, in_segments, names_in, tables_of
 
 if TYPE_CHECKING:

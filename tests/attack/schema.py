@@ -29,6 +29,7 @@ from redtail import _engine
 from redtail._module import native
 from redtail.errors import Cancelled, RedtailError, RedtailWarning, SpecError
 from redtail.metrics import DEFINITIONS, base
+from redtail.outcomes import Outcome
 from test_kills import contents
 
 Table: TypeAlias = dict[str, Any]
@@ -629,7 +630,7 @@ def read_back(text: str) -> Table:
     return tomllib.loads(text)
 
 
-def _telling(outcome: _engine.Outcome) -> tuple[Any, ...]:
+def _telling(outcome: Outcome) -> tuple[Any, ...]:
     """All of an outcome but the number of events and the time that it took."""
     series = {name: repr(table) for name, table in outcome.series.items()}
     return (
@@ -642,7 +643,7 @@ def _telling(outcome: _engine.Outcome) -> tuple[Any, ...]:
     )
 
 
-def _first_difference(one: _engine.Outcome, other: _engine.Outcome) -> str:
+def _first_difference(one: Outcome, other: Outcome) -> str:
     for name in sorted({*one.metrics, *other.metrics}):
         if one.metrics.get(name) != other.metrics.get(name):
             return f"{name} = {one.metrics.get(name)}, without {other.metrics.get(name)}"
@@ -666,7 +667,7 @@ def _ranges(found: dict[str, float]) -> Iterator[str]:
                     yield f"{name} = {found[name]}, and the {high} is {above}"
 
 
-def _sums(outcome: _engine.Outcome) -> Iterator[str]:
+def _sums(outcome: Outcome) -> Iterator[str]:
     """What is not the sum over groups that it should be."""
     found = outcome.metrics
     groups = outcome.names["groups"]
@@ -706,7 +707,7 @@ class _Packets:
         return self.numbers[here], self.at[here]
 
 
-def _links(root: Table, outcome: _engine.Outcome, packets: _Packets) -> Iterator[str]:
+def _links(root: Table, outcome: Outcome, packets: _Packets) -> Iterator[str]:
     """Conservation of packets and Little's law at each link, by the packets that were captured."""
     if packets.damage:
         yield f"the capture cannot be read: {packets.damage}"

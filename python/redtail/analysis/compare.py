@@ -170,7 +170,7 @@ class Comparisons(Rows[Comparison]):
         """Return a row per comparison, differences in SI units."""
         import pyarrow as pa
 
-        from redtail.store.folders import field
+        from redtail.store.parquet import field
 
         found = [(row, row.difference, row.relative) for row in self.rows]
         fields = [

@@ -18,7 +18,7 @@ from redtail.errors import RedtailError, StoreError
 from redtail.measured import nearest
 from redtail.metrics import BINS_PER_DECADE, base, prefix
 from redtail.store.columns import table as table_of
-from redtail.store.folders import field
+from redtail.store.parquet import field
 
 if TYPE_CHECKING:
     import numpy as np

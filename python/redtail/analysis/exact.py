@@ -20,7 +20,7 @@ from redtail import metrics as names
 from redtail.analysis.flows import tables_by_run
 from redtail.analysis.moved import identity
 from redtail.outcomes import TABLES
-from redtail.store.folders import read_table_of
+from redtail.store.parquet import read_table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

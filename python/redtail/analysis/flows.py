@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from redtail.errors import RedtailError, RedtailWarning, StoreError
 from redtail.metrics import counted
 from redtail.store.columns import column
-from redtail.store.folders import field
+from redtail.store.parquet import field
 from redtail.store.segments import LARGE, keys_of, tables_of
 
 if TYPE_CHECKING:

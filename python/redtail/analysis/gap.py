@@ -196,7 +196,7 @@ class Gaps(Rows[Gap]):
         """Return a row per difference, in SI units."""
         import pyarrow as pa
 
-        from redtail.store.folders import field
+        from redtail.store.parquet import field
 
         of = "half-width of its 95 % interval"
         columns: list[tuple[pa.Field, list[Any]]] = [
@@ -323,7 +323,7 @@ class Gaps(Rows[Gap]):
         """
         from redtail.display import plots  # loads Matplotlib
         from redtail.files import path_of
-        from redtail.store.folders import figures_of
+        from redtail.store.format import figures_of
 
         name = f"compare-{'-'.join(self.backends)}"
         into = figures_of(self.results[0].folder, name) if folder is None else path_of(folder)

@@ -22,7 +22,7 @@ from redtail import metrics as names
 from redtail.analysis.stats import clusters
 from redtail.files import plain_bytes
 from redtail.scenario import links, rate_or_size
-from redtail.store.folders import MALFORMED
+from redtail.store.format import MALFORMED
 from redtail.store.segments import CaseRuns
 
 if TYPE_CHECKING:

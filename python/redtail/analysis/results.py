@@ -46,27 +46,20 @@ from redtail.files import path_of, plain_bytes
 from redtail.scenario import series_key
 from redtail.store.columns import numbers
 from redtail.store.columns import table as table_of
-from redtail.store.folders import (
+from redtail.store.folders import ExperimentStore, StoredRun, read_run, read_series
+from redtail.store.format import (
     EXPERIMENT_FILES,
     FAILED,
     MALFORMED,
     SEGMENTS,
-    ExperimentStore,
-    StoredRun,
-    checksums,
-    field,
     figures_of,
     inside,
-    metric_field,
-    open_parquet,
-    parquet_bytes,
     parts_of,
-    read_run,
-    read_series,
-    sealed,
 )
 from redtail.store.index import FORMAT, read_index
 from redtail.store.objects import is_url
+from redtail.store.parquet import field, metric_field, open_parquet, parquet_bytes
+from redtail.store.sealing import checksums, sealed
 from redtail.store.segments import (
     LARGE,
     CaseRuns,

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from redtail.errors import RunError, SpecError
 
 if TYPE_CHECKING:
-    from redtail._engine import Outcome, Plan
+    from redtail._engine import Plan
     from redtail.inputs import queues, traces
-    from redtail.outcomes import Outcomes
+    from redtail.outcomes import Outcome, Outcomes
 
 DEFAULT = "sim"
 """The backend that is used when none is named."""

@@ -22,10 +22,11 @@ from redtail.errors import InvalidRun, SpecError
 from redtail.scenario import seconds
 
 if TYPE_CHECKING:
-    from redtail._engine import Outcome, Plan
+    from redtail._engine import Plan
     from redtail.backends.virtual.kernels import Kernel
     from redtail.backends.virtual.machine import Guest
     from redtail.inputs import queues, traces
+    from redtail.outcomes import Outcome
 
 
 class Linux(RealTcp):

@@ -25,8 +25,8 @@ from redtail.backends.real import KERNEL, RealTcp, Stop
 from redtail.errors import Cancelled, InvalidRun, RedtailWarning, RunError, SpecError
 
 if TYPE_CHECKING:
-    from redtail._engine import Outcome
     from redtail.inputs import queues, traces
+    from redtail.outcomes import Outcome
 
 
 LARGEST_REPLY = 1 << 30

@@ -13,7 +13,8 @@ from redtail.errors import RunError
 from redtail.metrics import DEFINITIONS
 
 if TYPE_CHECKING:
-    from redtail._engine import Outcome, Plan
+    from redtail._engine import Plan
+    from redtail.outcomes import Outcome
 
 ABSENT = frozenset(
     {"duplicate_acks", "ecn_reductions", "spurious_fast_retransmits", "stalls", "ack_wait_max"}

@@ -22,12 +22,13 @@ from redtail.backends.real import Stop
 from redtail.errors import RunError, SpecError
 from redtail.experiment import Toml
 from redtail.files import path_of
-from redtail.store import folders, objects
+from redtail.store import format, objects
 
 if TYPE_CHECKING:
-    from redtail._engine import Outcome, Plan, Programs
+    from redtail._engine import Plan, Programs
     from redtail.analysis.results import Results
     from redtail.inputs import queues, traces
+    from redtail.outcomes import Outcome
 
 GROUP = "shell"
 """What results call the traffic of the programs."""
@@ -136,13 +137,13 @@ def connection(choice: str) -> str | None:
 def logs_folder(plan: Plan, out: str) -> Path:
     """Return the folder for what the servers print: that of the results on this computer."""
     root = objects.copy_of(out) if objects.is_url(out) else path_of(out)
-    return (root / folders.folder_name(plan.name, Shell.name)).absolute()
+    return (root / format.folder_name(plan.name, Shell.name)).absolute()
 
 
 def logs(folder: str | os.PathLike[str] | None) -> list[Path]:
     """Return what the servers have printed: a file for each, in their order."""
     found = Path(folder).glob("server-*.log") if folder is not None else ()
-    ours = [path for path in found if folders.SERVER_LOG.fullmatch(path.name)]
+    ours = [path for path in found if format.SERVER_LOG.fullmatch(path.name)]
     return sorted(ours, key=lambda path: (len(path.name), path.name))
 
 

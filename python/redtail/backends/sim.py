@@ -10,9 +10,9 @@ from redtail.backends import Cancel, Refusal
 from redtail.errors import RunError
 
 if TYPE_CHECKING:
-    from redtail._engine import Outcome, Plan
+    from redtail._engine import Plan
     from redtail.inputs import queues, traces
-    from redtail.outcomes import Outcomes
+    from redtail.outcomes import Outcome, Outcomes
 
 
 class Sim:

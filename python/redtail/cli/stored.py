@@ -129,7 +129,7 @@ def _at_work(experiment: str | None, out: str) -> Path | None:
         StoreError: there is no such experiment.
     """
     from redtail.files import path_of
-    from redtail.store import folders, objects, runs
+    from redtail.store import locks, objects, runs
 
     if objects.is_url(out):
         raise SpecError(
@@ -139,8 +139,8 @@ def _at_work(experiment: str | None, out: str) -> Path | None:
     root = path_of(out)
     if experiment is not None:
         folder = runs.find(root, experiment)
-        return folder if folders.in_use(folder) else None
-    working = [folder for folder in runs.folders(root) if folders.in_use(folder)]
+        return folder if locks.in_use(folder) else None
+    working = [folder for folder in runs.folders(root) if locks.in_use(folder)]
     # Runs that find users for a load are made for an experiment that is at work too.
     working = [each for each in working if each.name != runs.CALIBRATIONS] or working
     if len(working) > 1:

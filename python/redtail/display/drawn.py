@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redtail.files import is_file_name, is_plain, plain_bytes
-from redtail.store import folders
+from redtail.store import format, sealing, writing
 
 if TYPE_CHECKING:
     from redtail.analysis.results import Results
@@ -84,7 +84,7 @@ class Record:
             "files": self.files,
         }
         text = json.dumps(about, indent=1) + "\n"
-        folders.replace_file(self.folder / RECORD, text.encode())
+        writing.replace_file(self.folder / RECORD, text.encode())
 
 
 def _identity(results: Results) -> str | None:
@@ -121,16 +121,16 @@ def _read(path: Path) -> dict[str, Any] | None:
         about: dict[str, Any] = json.loads(plain_bytes(path, _LARGEST))
         if about["format"] != _FORMAT:
             return None
-        folders.expect(about["of"], str, "of")
-        for name, digest in folders.expect(about["files"], dict, "files").items():
-            folders.expect(digest, str, name)
+        sealing.expect(about["of"], str, "of")
+        for name, digest in sealing.expect(about["files"], dict, "files").items():
+            sealing.expect(digest, str, name)
             if not is_file_name(name):
                 return None
-        for names in folders.expect(about["choices"], dict, "choices").values():
-            for name in folders.expect(names, list, "a choice"):
-                if not is_file_name(folders.expect(name, str, "a name")):
+        for names in sealing.expect(about["choices"], dict, "choices").values():
+            for name in sealing.expect(names, list, "a choice"):
+                if not is_file_name(sealing.expect(name, str, "a name")):
                     return None
-    except folders.MALFORMED:
+    except format.MALFORMED:
         return None
     return about
 

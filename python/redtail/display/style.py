@@ -36,7 +36,7 @@ from redtail.analysis.stats import interval_in_words
 from redtail.display import drawn
 from redtail.errors import RedtailError, SpecError, StoreError
 from redtail.files import is_file_name
-from redtail.store.folders import refuse_planted, replace_file
+from redtail.store.writing import refuse_planted, replace_file
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis

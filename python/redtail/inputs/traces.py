@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from redtail._module import native
 from redtail.errors import RedtailWarning, SpecError, StoreError
 from redtail.files import OUTSIDE, is_within, path_of
-from redtail.store.folders import read_parquet
+from redtail.store.parquet import read_parquet
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,7 +16,8 @@ from redtail.analysis.stats import interval_in_words
 from redtail.errors import RedtailError
 from redtail.files import path_of
 from redtail.page import model
-from redtail.store.folders import REPORT, explain_write_errors, replace_file
+from redtail.store.format import REPORT
+from redtail.store.writing import explain_write_errors, replace_file
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -38,12 +38,9 @@ from redtail.papers.definition import (
 from redtail.papers.grid import Grid, in_si, quantity, replace_cases
 from redtail.running import runner
 from redtail.running.runner import Progress
-from redtail.store.folders import (
-    ExperimentStore,
-    explain_write_errors,
-    parquet_bytes,
-    replace_file,
-)
+from redtail.store.folders import ExperimentStore
+from redtail.store.parquet import parquet_bytes
+from redtail.store.writing import explain_write_errors, replace_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

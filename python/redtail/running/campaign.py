@@ -15,7 +15,7 @@ from redtail.experiment import Source
 from redtail.extras import extra
 from redtail.options import PlanOptions, RunOptions, split
 from redtail.running import runner
-from redtail.store.folders import slug
+from redtail.store.format import slug
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from redtail import _engine, backends, experiment
-from redtail._engine import Case, Outcome, Plan
+from redtail._engine import Case, Plan
 from redtail.backends import Capturing
 from redtail.errors import SpecError, StoreError
 from redtail.experiment import Source
 from redtail.files import path_of
 from redtail.inputs.code import Allowed
 from redtail.options import Overrides
+from redtail.outcomes import Outcome
 from redtail.running import calibration
 from redtail.running.interrupts import Interrupts
 from redtail.running.pool import TICK_S, available_cores

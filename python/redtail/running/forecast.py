@@ -14,7 +14,8 @@ from redtail import _engine, backends
 from redtail._engine import Plan
 from redtail.files import path_of
 from redtail.metrics import counted
-from redtail.store.folders import ExperimentStore, folder_name, run_key
+from redtail.store.folders import ExperimentStore
+from redtail.store.format import folder_name, run_key
 from redtail.store.objects import is_url
 from redtail.store.segments import in_segments
 

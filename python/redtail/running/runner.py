@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Unpack
 
 from redtail import _engine, backends, experiment
-from redtail._engine import Outcome, Plan
+from redtail._engine import Plan
 from redtail.analysis import copies
 from redtail.analysis.loads import Calibrated
 from redtail.analysis.provenance import Provenance
@@ -35,11 +35,12 @@ from redtail.errors import Cancelled, InvalidRun, RedtailWarning, RunError, Spec
 from redtail.experiment import Source, toml_value
 from redtail.measured import nearest
 from redtail.options import ExecuteOptions, RunOptions, split
-from redtail.outcomes import Outcomes
+from redtail.outcomes import Outcome, Outcomes
 from redtail.running import calibration
 from redtail.running.pool import Inside, Needs, Pool, available_cores
 from redtail.running.watching import Board
-from redtail.store.folders import ExperimentStore, StoredRun, folder_name, run_keys
+from redtail.store.folders import ExperimentStore, StoredRun
+from redtail.store.format import folder_name, run_keys
 from redtail.store.segments import LARGE, CampaignRuns
 
 # The share of a run from which on the time that is left can be told.

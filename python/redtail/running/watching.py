@@ -16,13 +16,10 @@ from pathlib import Path
 from types import TracebackType
 
 from redtail.files import plain_bytes
-from redtail.store.folders import (
-    MALFORMED,
-    PROGRESS,
-    expect,
-    in_use,
-    put_in_place,
-)
+from redtail.store.format import MALFORMED, PROGRESS
+from redtail.store.locks import in_use
+from redtail.store.sealing import expect
+from redtail.store.writing import put_in_place
 
 _SECONDS_BETWEEN = 1.0
 

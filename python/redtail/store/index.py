@@ -9,18 +9,16 @@ from typing import Any
 
 from redtail.errors import StoreError
 from redtail.files import plain_bytes
-from redtail.store.folders import (
+from redtail.store.format import (
     EXPERIMENT_FILES,
     MALFORMED,
     RUN_FILES,
     RUN_NAME,
     UnreadableError,
     brief,
-    decoded,
-    expect,
-    is_sealed,
-    owner,
 )
+from redtail.store.sealing import decoded, expect, is_sealed
+from redtail.store.writing import owner
 
 FORMAT = 1
 """Version of results.json."""

@@ -19,7 +19,7 @@ import hashlib
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,6 +27,8 @@ from typing import Any
 from redtail.errors import RedtailError, RedtailWarning, SpecError, StoreError
 from redtail.extras import extra
 from redtail.files import caches, path_of
+from redtail.store.format import SEGMENTS, segment_name
+from redtail.store.writing import make_inside, make_own, put_in_place
 
 _MANIFEST = "manifest.json"
 
@@ -59,8 +61,6 @@ def own_copy_of(url: str) -> Path:
     Raises:
         StoreError: it is another user's, all users can write in it, or it cannot be made.
     """
-    from redtail.store.folders import make_own
-
     folder = copy_of(url)
     make_own(folder, f"is to hold a copy of {url}", "REDTAIL_CACHE=DIR")
     return folder
@@ -185,14 +185,8 @@ class Remote:
         """Forget a run that was found damaged, so that it is put again."""
         self.runs.discard(key)
 
-    def fetch_segments(self, name_of: Callable[[bytes], str]) -> None:
-        """Fetch the segments that are not here, and put those that are not there.
-
-        Args:
-            name_of: returns what a segment of some bytes is called.
-        """
-        from redtail.store.folders import SEGMENTS, make_inside, put_in_place
-
+    def fetch_segments(self) -> None:
+        """Fetch the segments that are not here, and put those that are not there."""
         here = self.folder / SEGMENTS
         there = [Path(name) for name in self.objects.there if Path(name).parent == Path(SEGMENTS)]
         for name in there:
@@ -202,7 +196,7 @@ class Remote:
                 data = self.objects.read(name.as_posix())
             except FileNotFoundError:  # another process has removed it
                 continue
-            if name_of(data) != name.stem:
+            if segment_name(data) != name.stem:
                 warnings.warn(
                     f"{self.objects.url}/{name}: the segment is damaged: it was altered; its runs "
                     "are run again",
@@ -213,21 +207,19 @@ class Remote:
             make_inside(here)
             put_in_place(self.folder / name, data, self.folder)
         for path in sorted(here.glob("*.parquet")):
-            self.put_segment(path, name_of)
+            self.put_segment(path)
 
-    def put_segment(self, path: Path, name_of: Callable[[bytes], str]) -> None:
+    def put_segment(self, path: Path) -> None:
         """Put a segment of the copy into the object store, unless it is there or damaged."""
         if not self.puts:
             return
         name = path.relative_to(self.folder).as_posix()
         data = path.read_bytes() if self.objects.there.get(name) != path.stat().st_size else b""
-        if data and name_of(data) == path.stem:
+        if data and segment_name(data) == path.stem:
             self.objects.put(name, data)
 
     def fetch(self, names: Iterable[str]) -> None:
         """Fetch files of the experiment itself, in place of those here."""
-        from redtail.store.folders import put_in_place
-
         for name in names:
             if name in self.objects.there:
                 with contextlib.suppress(FileNotFoundError):  # another process has removed it

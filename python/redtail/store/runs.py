@@ -30,8 +30,8 @@ from redtail import metrics as names
 from redtail.errors import StoreError
 from redtail.files import is_plain, plain_bytes
 from redtail.store import folders as store
-from redtail.store import objects, segments
-from redtail.store.folders import (
+from redtail.store import format, locks, objects, sealing, segments, writing
+from redtail.store.format import (
     FAILED,
     MALFORMED,
     OWN_FILES,
@@ -199,8 +199,8 @@ def summary_of(root: Path, folder: Path) -> Experiment:
         size=size_of(folder, nested=False),
         newest=newest,
         versions=versions,
-        failed=len(store.inside(folder, FAILED, "*.log")),
-        in_use=store.in_use(folder),
+        failed=len(format.inside(folder, FAILED, "*.log")),
+        in_use=locks.in_use(folder),
     )
 
 
@@ -220,7 +220,7 @@ def find(root: Path, text: str) -> Path:
     known = folders(root)
     wanted = text.rstrip("/")
     for folder in known:
-        if wanted in (_name(root, folder), str(folder)) or store.slug(wanted) == folder.name:
+        if wanted in (_name(root, folder), str(folder)) or format.slug(wanted) == folder.name:
             return folder
     within, _, key = wanted.rpartition("/")
     found = []
@@ -263,7 +263,7 @@ def find_there(url: str, text: str) -> str:
     )
     wanted = text.rstrip("/")
     for name in known:
-        if wanted == name or store.slug(wanted) == name.rpartition("/")[2]:
+        if wanted == name or format.slug(wanted) == name.rpartition("/")[2]:
             return name
     listed = ", ".join(known) or "none"
     raise StoreError(
@@ -274,7 +274,7 @@ def find_there(url: str, text: str) -> str:
 def is_run(folder: Path) -> bool:
     """Return whether a folder, as `find` returns it, is that of a run."""
     if folder.is_dir():
-        return store.is_run(folder)
+        return format.is_run(folder)
     return RUN_NAME.fullmatch(folder.name) is not None  # in a segment
 
 
@@ -292,7 +292,7 @@ def show(root: Path, folder: Path) -> dict[str, Any]:
             "results": referred,
             "others": [key for key in all_names(folder) if key not in referred],
             "failures": {
-                log.stem: _first_line(log) for log in store.inside(folder, FAILED, "*.log")
+                log.stem: _first_line(log) for log in format.inside(folder, FAILED, "*.log")
             },
         }
     segment = _segment_of(folder)
@@ -317,7 +317,7 @@ def _first_line(log: Path) -> str:
     try:
         return plain_bytes(log).decode(errors="replace").partition("\n")[0]
     except (OSError, ValueError) as error:
-        return f"cannot be read: {store.brief(error)}"
+        return f"cannot be read: {format.brief(error)}"
 
 
 def text(shown: dict[str, Any]) -> str:
@@ -373,11 +373,11 @@ def verify(folder: Path) -> Iterator[Finding]:
     """
     with _refused(folder):
         entries = sorted(folder.iterdir())
-        left = set(store.leftovers(folder, time.time()))
-        used = store.in_use(folder)
+        left = set(writing.leftovers(folder, time.time()))
+        used = locks.in_use(folder)
         keys = set(run_names(folder))
         for path in entries:
-            if path.name.startswith(store.LEFTOVER) and store.is_temporary(path.name):
+            if path.name.startswith(writing.LEFTOVER) and writing.is_temporary(path.name):
                 if path in left and not used:
                     what = "left by a process that died while it wrote"
                     yield Finding(path, "unfinished", what, _REMOVE)
@@ -385,7 +385,7 @@ def verify(folder: Path) -> Iterator[Finding]:
                 yield from verify_run(path)
             elif not _belongs(path):
                 yield _foreign(path)
-        for path in store.inside(folder, SEGMENTS):
+        for path in format.inside(folder, SEGMENTS):
             if not _SEGMENT_NAME.fullmatch(path.name) or not is_plain(path):
                 yield _foreign(path)
             elif path.suffix == ".damaged":
@@ -399,7 +399,7 @@ def verify(folder: Path) -> Iterator[Finding]:
                     yield _foreign(path)
         if not used:
             yield from _verify_results(folder, keys)
-        for log in store.inside(folder, FAILED):
+        for log in format.inside(folder, FAILED):
             if not (log.suffix == ".log" and RUN_NAME.fullmatch(log.stem) and is_plain(log)):
                 yield _foreign(log)
 
@@ -494,25 +494,25 @@ def clean(
     if not yes:
         with _refused(folder):
             now = time.time()  # nothing is written there
-            found = _rubbish(folder, code_version, unreferenced, store.leftovers(folder, now))
-        if store.in_use(folder):
+            found = _rubbish(folder, code_version, unreferenced, writing.leftovers(folder, now))
+        if locks.in_use(folder):
             found.kept.append(f"{folder}: a campaign is at work here, nothing would be removed now")
         return found
-    with store.cleaning(folder) as free:
+    with locks.cleaning(folder) as free:
         if not free:
             return Cleaning(kept=[f"{folder}: a campaign is at work here, nothing is removed"])
         with _refused(folder):
-            found = _rubbish(folder, code_version, unreferenced, store.leftovers(folder))
+            found = _rubbish(folder, code_version, unreferenced, writing.leftovers(folder))
         for each in found.removals:
             try:
                 if each.runs is None:
-                    store.remove(each.path)
+                    writing.remove(each.path)
                 else:
                     segments.take_out(each.path, each.runs)
             except OSError as error:
                 raise StoreError(
                     f"{each.path}: cannot be removed: {error.strerror or error}"
-                    f"{store.owner(each.path.parent)}"
+                    f"{writing.owner(each.path.parent)}"
                 ) from error
         found.removed = True
         return found
@@ -559,7 +559,7 @@ def _rubbish(
                 remove(path, f"of other code ({version}), not in the results")
             elif unreferenced:
                 remove(path, "not in the results")
-    for path in store.inside(folder, SEGMENTS, "*.damaged"):
+    for path in format.inside(folder, SEGMENTS, "*.damaged"):
         if _SEGMENT_NAME.fullmatch(path.name):
             remove(path, "damaged")
     made: set[str] = set()
@@ -589,7 +589,7 @@ def _rubbish(
             why = f"{len(rest)} of {len(scenarios)} runs {why}"
             share = size_of(path) * len(rest) // len(scenarios)
             found.removals.append(Removal(path, why, share, rest))
-    for log in store.inside(folder, FAILED, "*.log"):
+    for log in format.inside(folder, FAILED, "*.log"):
         if not RUN_NAME.fullmatch(log.stem):
             continue
         if log.stem in made or (folder / log.stem).is_dir():
@@ -621,7 +621,7 @@ def run_names(folder: Path) -> list[str]:
     return sorted(
         entry.name
         for entry in os.scandir(folder)
-        if RUN_NAME.fullmatch(entry.name) and store.is_run(Path(entry.path))
+        if RUN_NAME.fullmatch(entry.name) and format.is_run(Path(entry.path))
     )
 
 
@@ -643,7 +643,7 @@ def all_names(folder: Path, unread: list[Path] | None = None) -> list[str]:
 
 
 def _segments(folder: Path) -> list[Path]:
-    found = store.inside(folder, SEGMENTS, "*.parquet")
+    found = format.inside(folder, SEGMENTS, "*.parquet")
     return [path for path in found if _SEGMENT_NAME.fullmatch(path.name)]
 
 
@@ -732,7 +732,7 @@ def _wrong(path: Path, expected: dict[str, Any]) -> str | None:
         return f"cannot be read: {error.strerror}"
     except ValueError:
         return "it is no file"
-    found = store.checksums(data)
+    found = sealing.checksums(data)
     if found["bytes"] != expected.get("bytes", found["bytes"]):
         return f"it has {found['bytes']} bytes and was written with {expected['bytes']}"
     if found["sha256"] != expected["sha256"]:
@@ -761,7 +761,7 @@ def _walk(folder: Path) -> Iterator[Path]:
     for entry in entries:
         if not entry.is_dir(follow_symlinks=False):
             here = here or entry.name == "results.json"
-        elif RUN_NAME.fullmatch(entry.name) and store.is_run(Path(entry.path)):
+        elif RUN_NAME.fullmatch(entry.name) and format.is_run(Path(entry.path)):
             here = True
         elif entry.name in OWN_FOLDERS and not (Path(entry.path) / "results.json").exists():
             here = here or entry.name == FAILED
@@ -790,5 +790,5 @@ def _refused(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise StoreError(
             f"{error.filename or folder}: cannot be read: {error.strerror or error}"
-            f"{store.owner(folder) if isinstance(error, PermissionError) else ''}"
+            f"{writing.owner(folder) if isinstance(error, PermissionError) else ''}"
         ) from error

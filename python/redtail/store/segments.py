@@ -14,7 +14,6 @@ so damage shows; the run's key is that of the folder it would have had.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import math
 import time
@@ -32,28 +31,15 @@ from redtail.errors import RedtailWarning, StoreError
 from redtail.files import plain_bytes
 from redtail.metrics import column as column_of
 from redtail.outcomes import TABLES, Outcomes, Rows
-from redtail.store import folders
+from redtail.store import writing
 from redtail.store.columns import column, numbers
 from redtail.store.columns import table as table_of
-from redtail.store.folders import (
-    MALFORMED,
-    RUN_NAME,
-    SEGMENTS,
-    ExperimentStore,
-    StoredRun,
-    brief,
-    expect,
-    explain_write_errors,
-    field,
-    inside,
-    machine,
-    make_inside,
-    metric_field,
-    open_parquet,
-    read_run,
-    run_key,
-)
+from redtail.store.folders import ExperimentStore, StoredRun, read_run
+from redtail.store.format import MALFORMED, RUN_NAME, SEGMENTS, brief, inside, run_key, segment_name
+from redtail.store.parquet import field, metric_field, open_parquet
+from redtail.store.sealing import expect
 from redtail.store.tables import Nested, read_table, unnested
+from redtail.store.writing import explain_write_errors, machine, make_inside
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,7 +61,6 @@ _SHARE = 0.01
 # Bounds what waits in memory.
 _MOST_RUNS = 2000
 
-_HASH_DIGITS = 16
 
 # Is in the scenario of a run exactly if its experiment says how many flows are kept.
 _ASKED_FOR_FLOWS = '"keep_flows":'
@@ -450,7 +435,7 @@ class CampaignRuns:
             path = _write(self.store.folder, self._segment.data(self.run_table, self.code_version))
             self._segment = _Segment()
             if self.store.remote is not None:
-                self.store.remote.put_segment(path, name_of)
+                self.store.remote.put_segment(path)
         self._written = time.monotonic()
 
     def runs(self, keys: Mapping[int, str]) -> Mapping[int, StoredRun]:
@@ -587,17 +572,12 @@ def _metric_field(name: str) -> pa.Field:
     return metric_field(name)
 
 
-def name_of(data: bytes) -> str:
-    """Return the name of a segment with this content."""
-    return hashlib.sha256(data).hexdigest()[:_HASH_DIGITS]
-
-
 def _write(folder: Path, data: bytes) -> Path:
-    name = name_of(data)
+    name = segment_name(data)
     path = folder / FOLDER / f"{name}.parquet"
     with explain_write_errors(path):
         make_inside(path.parent)
-        folders.put_in_place(path, data, folder)
+        writing.put_in_place(path, data, folder)
     return path
 
 
@@ -619,7 +599,7 @@ def read_segment(
 
     try:
         data = plain_bytes(path)
-        if name_of(data) != path.stem:
+        if segment_name(data) != path.stem:
             raise DamagedError(f"{path}: the segment is damaged: it was altered")
         file = open_parquet(data)
         if not scenarios and columns is None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from redtail.outcomes import CODES, Joined
 from redtail.store.columns import column
-from redtail.store.folders import field, read_table_of, unit_of
+from redtail.store.parquet import field, read_table_of, unit_of
 
 if TYPE_CHECKING:
     import numpy as np

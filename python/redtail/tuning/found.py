@@ -15,7 +15,7 @@ from redtail.analysis.stats import Estimate
 from redtail.errors import StoreError
 from redtail.experiment import Source
 from redtail.files import path_of
-from redtail.store.folders import figures_of
+from redtail.store.format import figures_of
 from redtail.tuning.aims import Aim, Over
 from redtail.tuning.bench import Queue
 from redtail.tuning.space import Axis, Range

@@ -13,7 +13,7 @@ from redtail.analysis.gap import head_of, row_texts
 from redtail.errors import StoreError
 from redtail.files import path_of
 from redtail.metrics import counted
-from redtail.store.folders import replace_file
+from redtail.store.writing import replace_file
 
 if TYPE_CHECKING:
     from rich.table import Table

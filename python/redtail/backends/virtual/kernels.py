@@ -34,7 +34,7 @@ from redtail.backends.virtual import images, packages, suites
 from redtail.backends.virtual import programs as of_guest
 from redtail.errors import Cancelled, SpecError, StoreError
 from redtail.files import caches, is_file_name, path_of, plain_bytes
-from redtail.store import folders
+from redtail.store import format, sealing, writing
 
 _ABOUT = "kernel.json"
 _IMAGE = "image"
@@ -269,12 +269,12 @@ def _described(folder: Path) -> dict[str, Any]:
         about: dict[str, Any] = json.loads(plain_bytes(file, _LARGEST_ABOUT))
         if about["of"] != _OF or about["name"] != folder.name:
             raise ValueError(f"it is not of the {_OF} {folder.name}")
-        folders.expect(about["added"], int, "added")
+        sealing.expect(about["added"], int, "added")
         for key in ("release", "origin", "identity", "iproute2"):
-            folders.expect(about[key], str, key)
-    except folders.MALFORMED as error:
+            sealing.expect(about[key], str, key)
+    except format.MALFORMED as error:
         raise StoreError(
-            f"{file}: is damaged, or not of redtail: {folders.brief(error)}; so nothing tells that "
+            f"{file}: is damaged, or not of redtail: {format.brief(error)}; so nothing tells that "
             f"{folder} is redtail's: move or remove it yourself"
         ) from None
     return about
@@ -524,7 +524,7 @@ def _take_away(folder: Path) -> None:
         if path.is_symlink() or not (path.is_dir() or _OURS.fullmatch(name)):
             raise StoreError(f"{path}: is not of redtail, so the kernel stays; move this file away")
     with _writing(folder):
-        folders.remove(folder)
+        writing.remove(folder)
 
 
 def _about(kernel: Kernel) -> str:
@@ -542,7 +542,7 @@ def _made_default(kernel: Kernel) -> Kernel:
     kernel = replace(kernel, added=_later_than_all())
     folder = kernel.image.parent
     with _writing(folder):
-        folders.replace_file(folder / _ABOUT, _about(kernel).encode())
+        writing.replace_file(folder / _ABOUT, _about(kernel).encode())
     return kernel
 
 
@@ -553,7 +553,7 @@ def _aside(name: str) -> Iterator[Path]:
     with _writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         _sweep()
-    path = folders.temporary_path(folder, name)
+    path = writing.temporary_path(folder, name)
     try:
         yield path
     finally:
@@ -562,9 +562,9 @@ def _aside(name: str) -> Iterator[Path]:
 
 def _sweep() -> None:
     """Remove what killed commands left; what is in use is left for the next time."""
-    for path in folders.leftovers(store()):
+    for path in writing.leftovers(store()):
         with contextlib.suppress(OSError):
-            folders.remove(path)
+            writing.remove(path)
 
 
 @contextlib.contextmanager
@@ -585,7 +585,7 @@ def _writing(folder: Path) -> Iterator[None]:
         todo = "REDTAIL_KERNELS=DIR chooses another folder"
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             todo = f"make room, or {todo}"
-        whose = folders.owner(folder) if isinstance(error, PermissionError) else ""
+        whose = writing.owner(folder) if isinstance(error, PermissionError) else ""
         raise StoreError(
             f"{store()}: the kernel cannot be written: {reason}{whose}; {todo}"
         ) from error

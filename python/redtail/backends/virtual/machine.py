@@ -33,7 +33,7 @@ from redtail.backends.real import Stop
 from redtail.backends.virtual import initramfs, snapshots
 from redtail.backends.virtual.kernels import Kernel
 from redtail.errors import Cancelled, RunError
-from redtail.store import folders
+from redtail.store import writing
 
 PROGRAM = "qemu-system-x86_64"
 
@@ -421,10 +421,10 @@ def _folder(guest: Guest, files: dict[str, bytes], place: Path | None = None) ->
     """
     setting = "TMPDIR" if place is None else "XDG_CACHE_HOME"
     place = Path(tempfile.gettempdir()) if place is None else place
-    for left in folders.leftovers(place):
-        if left.name.startswith(f"{folders.LEFTOVER}{_NAME}-"):
+    for left in writing.leftovers(place):
+        if left.name.startswith(f"{writing.LEFTOVER}{_NAME}-"):
             shutil.rmtree(left, ignore_errors=True)
-    folder = folders.temporary_path(place, _NAME)
+    folder = writing.temporary_path(place, _NAME)
     try:
         try:
             folder.mkdir(mode=0o700)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from redtail.errors import RedtailWarning, StoreError
 from redtail.files import caches, is_plain, plain_bytes
-from redtail.store import folders
+from redtail.store import format, sealing, writing
 
 KEPT = 3
 """Snapshots that are kept; others go when a new one is made. They take 100 MB each."""
@@ -54,7 +54,7 @@ def get(identity: str, make: Callable[[Path], None]) -> Path:
     room = folder()
     state, seal = room / f"snapshot-{identity}.state", room / f"snapshot-{identity}.json"
     # QEMU reads them. Anybody can make a seal, so they have to be this user's.
-    folders.make_own(room, "is to hold snapshots of virtual machines", "XDG_CACHE_HOME=DIR")
+    writing.make_own(room, "is to hold snapshots of virtual machines", "XDG_CACHE_HOME=DIR")
     with _MAKING:
         if not _wrong(state, seal, identity):
             return state
@@ -66,12 +66,12 @@ def get(identity: str, make: Callable[[Path], None]) -> Path:
             if reason != _MISSING:
                 text = f"the snapshot {state} is damaged ({reason}) and is made again"
                 warnings.warn(text, RedtailWarning, stacklevel=2)
-            aside = folders.temporary_path(room, state.name)
+            aside = writing.temporary_path(room, state.name)
             try:
                 make(aside)
-                with folders.explain_write_errors(state):
+                with writing.explain_write_errors(state):
                     # The seal first: a state that has none is not redtail's.
-                    folders.replace_file(seal, folders.sealed(_about(identity, aside)))
+                    writing.replace_file(seal, sealing.sealed(_about(identity, aside)))
                     os.replace(aside, state)
             finally:
                 aside.unlink(missing_ok=True)
@@ -85,7 +85,7 @@ def _alone(room: Path) -> Iterator[None]:
     """Wait until no other command makes a snapshot."""
     import fcntl
 
-    with folders.explain_write_errors(room):
+    with writing.explain_write_errors(room):
         lock = os.open(room / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -133,8 +133,8 @@ def _sealed(path: Path) -> dict[str, object] | None:
             return None
         data = plain_bytes(path, _LARGEST_SEAL)
         about = json.loads(data)
-        whole = folders.is_sealed(data, about) and about["format"] == _FORMAT
-    except (*folders.MALFORMED, OSError):
+        whole = sealing.is_sealed(data, about) and about["format"] == _FORMAT
+    except (*format.MALFORMED, OSError):
         return None
     return about if whole else None
 
