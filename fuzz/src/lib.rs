@@ -1,12 +1,13 @@
 //! What a fuzzer drives: a TCP sender and its receiver, with every choice of the
-//! network between them taken from bytes.
+//! network between them taken from bytes. It must not know the engine.
 //!
 //! The first bytes choose the parameters, the others one event each: a segment is
 //! delivered, lost, duplicated, overtaken or marked, one from long ago or a
 //! senseless one arrives, or another window; time passes, a timer runs out, the
 //! application writes or closes. After every event hold the invariants of
 //! `crates/transport/tests/it/channel.rs`. When the bytes are used up the network
-//! delivers everything, and the transfer has to complete.
+//! delivers everything, and the transfer has to complete. The inputs that a fuzzer found are in
+//! `corpus`, and `make test-rust` replays them.
 
 use redtail_core::{Bytes, Ecn, Rate, Span, Time};
 use redtail_transport::cc::slow_start::SlowStartKind;

@@ -1,7 +1,19 @@
 //! The types that every part of redtail shares: exact units, identifiers, a queue's view of a
 //! packet, named random streams, and the errors by which parameters are refused.
 //!
-//! Nothing in this crate reads a clock: time is always an argument.
+//! It must not know queues, protocols or files. Nothing in this crate reads a clock: time is always an
+//! argument.
+//!
+//! - `units`: times, rates and sizes as types, each a whole number of a base unit
+//! - `packet`, `dscp`: what a queue sees of a packet
+//! - `random`: a stream of random numbers for each component, found by the component's name
+//! - `params`: the keys of a table of the experiment file, declared once; `kinded`: tables that choose an
+//!   implementation by `kind`; `one_or_list`: a value or a list of values
+//! - `param`: errors and warnings about parameters; `metric`: the definition of a metric
+//! - `ring`: a first-in first-out store of small values
+//! - `prefetch`, `large_pages`: hints to cache and kernel about memory. `LargePages` is the allocator of the
+//!   native module. Besides `crates/live` and `crates/turns`, which call the system, these hints alone have
+//!   `unsafe`.
 
 pub mod dscp;
 pub mod kinded;

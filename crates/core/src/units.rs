@@ -5,6 +5,8 @@
 //! unit, such as `"10 Mbit/s"`. A text that cannot be held exactly is refused, and a printed
 //! quantity is read back as the same value.
 //!
+//! A transmission time is rounded once, to the picosecond (`Rate::tx_time`).
+//!
 //! ```
 //! use redtail_core::units::{Bytes, Rate, Span};
 //!

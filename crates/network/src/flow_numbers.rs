@@ -1,4 +1,8 @@
 //! The numbers of flows that come and go.
+//!
+//! Queues know a connection by its flow number: the user's own, or, while that is in use or for a server on another
+//! host, a number from a free list. So there are as many numbers as flows are open at a time (`FlowTable::open` in
+//! `crates/qdisc`).
 
 use std::collections::VecDeque;
 

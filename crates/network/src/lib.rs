@@ -1,9 +1,21 @@
 //! The network between endpoints: queues, links, routes and delays, in the order of events, and what
 //! is measured there.
 //!
-//! It does not know what packets carry, and not who reads the clock. The simulator puts its own TCP
-//! at the ends and runs as fast as it can; the live engine puts the kernel's TCP there and follows
-//! real time.
+//! It must not know what packets carry, TCP, who reads the clock, the experiment file (it is given a checked
+//! `Scenario`), or what a dumbbell is (`network` alone compiles templates). The simulator puts its own TCP at the
+//! ends and runs as fast as it can; the engine in real time (`crates/live`) puts the kernel's TCP there and
+//! follows real time.
+//!
+//! - `links`: all links at work, with their schedule; `link`: one of them; `transmitter` and `capacity`: its
+//!   rate, constant or not
+//! - `paths`: routes, delay lines and hosts' own links; `network`: these and the links, compiled from a scenario
+//! - `scheduler`: the schedule of events; `lookahead`: how soon a host can notice an event
+//! - `packet`: the packet that is moved; `capture`: files of captured packets; `flow_numbers`: numbers of flows
+//!   that come and go
+//! - `statistics`, `histogram`, `congestion`, `answers`: what is measured during a run. Nothing that moves packets
+//!   reads it.
+//! - `metrics`: the definitions; `report` and `group_report`: the metrics of links and of groups; `histograms` and
+//!   `flow_rows`: tables of distributions and flows; `result`: the result of a run, and `columns` of many
 
 pub mod answers;
 pub mod capacity;

@@ -1,4 +1,10 @@
 //! A link: a transmitter with a queue in front, its random losses, its counters, and its work.
+//!
+//! Only links cost events: one when a packet arrives at its next stop, and sometimes one when a transmission
+//! ends. An event looks its link up once. The link's functions get as arguments what is between links
+//! (`Paths`), the schedule, and the ends. When the rate of a link changes in steps (`capacity`), the end of a
+//! transmission is known when it begins; with a trace the link's event is its next opportunity, while packets
+//! wait.
 
 use redtail_core::{Span, Stream, Time};
 use redtail_qdisc::{AnyQueue, DropReason, Outlook, QueueDiscipline, Sink, TcpHeader};

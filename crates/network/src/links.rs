@@ -1,4 +1,24 @@
 //! All links of a network at work, with its schedule.
+//!
+//! # Late links
+//!
+//! Nobody notices what a link does before a packet that it sent has crossed the shortest way to its next stop.
+//! So packets reach the queue of a link late, but by no more than that way takes: one event lets the link hear
+//! of all that have arrived by then, each with its own time, in the order of times and lines, and carry out the
+//! ends of transmissions between them (`Links::hear`). `Links::allow_late_links` switches this on.
+//!
+//! - Where more than 16 lines lead to a link, or one of them without any delay, packets arrive in time, and only
+//!   ends are late.
+//! - A queue that ever asks to be woken says so (`asks_to_be_woken`), and its link does everything in time. So do
+//!   all links in runs of 13 days or more.
+//! - Losses are known late too. What depends on them is which connections are gone when a user opens the next:
+//!   links catch up before that, if a connection is over and has packets in the network
+//!   (`Links::catch_up_before`).
+//! - Before samples, phases and the end of a run all links catch up.
+//! - In real time, with a trace and with a capture there is an event for each arrival and each end.
+//!
+//! The results are the same (`crates/sim/tests/it/late_ends.rs` compares them); only the number of events is
+//! smaller. `paths.rs` says the same of hosts.
 
 use redtail_core::{Ecn, Span, Time};
 use redtail_qdisc::QueueDiscipline;

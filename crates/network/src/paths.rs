@@ -4,8 +4,27 @@
 //! each in the order of the events that send them there. The time at which a packet leaves an
 //! access link is therefore known when it enters: it needs a number (`busy_until`) and no
 //! event. Packets in flight are in delay lines, in the order of their arrivals, of which only the head
-//! is scheduled. They enter most lines in this order. Random times of hosts are added when packets enter
-//! the line behind the host's link, where they may overtake those of other flows.
+//! is scheduled. They enter most lines in this order. Random times of hosts (`host_jitter`) are added when packets
+//! enter the line behind the host's link, where they may overtake those of other flows: a packet takes its place
+//! there by its time, without an event (`Paths::enter_at_random`). Each flow draws from a stream of its own.
+//!
+//! Packets that enter at non-decreasing times and share a delay leave in order. So legs with the same plain delay
+//! share a line if they begin at the same link, or all at hosts. The return path of a TCP host, where it is
+//! only a delay, has a line of its own.
+//!
+//! # Late hosts
+//!
+//! The end of a UDP flow only counts what arrives. Nobody but its host notices that a packet reaches a TCP endpoint
+//! before what the endpoint sends because of it has crossed the first leg of its way. So the packets of a line
+//! that leads to endpoints arrive late, several in one event, each with its own time
+//! (`Paths::allow_late_arrivals`).
+//!
+//! This is allowed where only the endpoints at the end of the line send into that leg (a host's link, or the delay
+//! of the return path, is a line of its own), and where no timer can expire so soon after it is set
+//! (`TcpParams::shortest_timer`): not with pacing, loss detection by time, or the adaptive acknowledgements of
+//! `linux`. Before a timer of a host, the start or stop of a flow, a sample, a phase and the end of a run, the
+//! packets that have arrived by then are heard. In real time and with a capture packets arrive in time. The
+//! results are the same (`crates/sim/tests/it/late_ends.rs`).
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,10 @@
-//! `redtail._native`: the Rust core for Python. Translation only, no logic.
+//! `redtail._native`: the Rust core for Python. Translation only: it must not decide anything.
+//!
+//! - this file: checking, running and describing experiments; `batch`: many runs in one call that holds no GIL
+//! - `live`: the backend in real time, for the process that it runs in
+//! - `queue`: queues that are classes in Python; `trace`: tables of connections; `recordings`: captures
+//!
+//! `build.rs` makes the hash of the Rust sources that is part of the key of a stored run.
 
 mod batch;
 #[cfg(target_os = "linux")]

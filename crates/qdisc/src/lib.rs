@@ -1,12 +1,24 @@
 //! Queue disciplines.
 //!
-//! A discipline gets the arriving packets and is asked for the departing ones. It never reads a clock,
-//! never does I/O, and does not know whether it is simulated or live. Control laws (`laws`) decide from the
-//! state of a queue whether a packet passes, is marked or is dropped; queues (`queues`) hold packets and
-//! use a law.
+//! A discipline gets the arriving packets and is asked for the departing ones. It must not know clocks (time
+//! is an argument), links, TCP, or who measures. It does no I/O, and cannot tell a simulation from real traffic.
 //!
-//! Adding a discipline: one file in `queues` with an example, its `pub mod` in `queues.rs`, one line in the
-//! `disciplines!` list below, and one page in `docs/queues`.
+//! - `laws`: control laws. They decide from the state of a queue whether a packet passes, is marked or is
+//!   dropped, and know no packets.
+//! - `queues`: the disciplines, a file each. They hold packets and use a law.
+//! - `fq`: what queues by flow share; `class` and `classify`: what queues of classes share; `signal`: marking or
+//!   dropping, and periodic updates; `fifo`: stores of packets; `gauge`: backlog in packets or bytes
+//! - `limit` and `refuse`: limits of queues, and checks of parameters
+//! - `facts`: what a discipline can know about its link and the flows that cross it; `header`: what it finds in
+//!   TCP headers, for which it asks the `sink`
+//! - `figures`: how a queue reports its own metrics
+//! - `plugin`: queues of users; `advise`: parameters for a queue on a link
+//!
+//! A link calls `AnyQueue::arrive` and `AnyQueue::depart`, which dispatch once for each packet, by enum and not
+//! by boxed objects. Queues of users (`kind = "plugin"`) alone are boxed. The trait `QueueDiscipline` has no
+//! methods for speed alone.
+//!
+//! CONTRIBUTING.md says how to add a discipline: a file in `queues`, two lines, and a page.
 
 pub mod advise;
 pub mod class;

@@ -11,6 +11,8 @@
 //! A plug-in that fails, or breaks its contract, ends the run at once, because later results would have no
 //! meaning. [`QueueDiscipline`](crate::QueueDiscipline) has no errors, so that other queues need not test
 //! for them; the failure is an unwinding that [`catching`] ends.
+//!
+//! The hash of the source of a Python class, and of all that it imports, is part of the scenario.
 
 mod adapter;
 mod value;

@@ -1,8 +1,11 @@
 //! Reads captures of packets: pcap and pcapng files, of whatever program.
 //!
-//! A capture becomes columns with a row for each IP packet, and a table of conversations. What
-//! they say of the line is worked out in Python (`redtail.recordings`). The formats are read by
-//! `pcap-parser`, the headers above the link by `etherparse`.
+//! It must not know what captures say of a line (that is worked out in Python, by `redtail.recordings`), the
+//! engine, or the experiment file.
+//!
+//! - `read`: from the blocks of a file to rows, by `pcap-parser`
+//! - `link`: where the IP header begins; `decode`: what the headers above the link say, by `etherparse`
+//! - `packets`: what a capture becomes: columns with a row for each IP packet, and a table of conversations
 
 mod decode;
 mod link;

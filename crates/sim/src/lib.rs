@@ -1,9 +1,17 @@
-//! The simulator: links, routes, endpoints and the loop that moves packets
-//! between them.
+//! The simulator: endpoints at the ends of a network, and the loop that moves packets between them.
 //!
-//! A run is a function of its [`Scenario`](redtail_spec::Scenario) only: it does not depend on a
-//! clock, on threads or on the order of a hash map. The engine knows links and routes; `network`
-//! compiles topologies such as a dumbbell into these.
+//! It must not know the experiment file, factors or replications: it gets one [`Scenario`](redtail_spec::Scenario).
+//! A run is a function of it only: it does not depend on a clock, on threads or on the order of a hash map.
+//! Links, delay lines, scheduler and statistics are in `crates/network`, which compiles topologies such as a
+//! dumbbell into links and routes, and which the engine in real time (`crates/live`) uses with other endpoints.
+//!
+//! - `engine`: the loop of events. Its parts: `run` (options and errors of a run), `ends` (the endpoints and
+//!   contents of packets, as links know them: the trait `Ends`), `endpoints` (TCP, UDP and calls), `users`,
+//!   `measurement`, `report` and `flow_rows`
+//! - `flows`: the endpoints of a run; `connections`: those that users open and close; `packet`: what packets
+//!   carry; `header`: the TCP header of a packet, for queues that read it
+//! - `series`: time series; `capture`: packets that pass chosen points, as files
+//! - `conservation`: at the end of every run no packet is missing, in release builds too
 
 pub mod capture;
 mod connections;

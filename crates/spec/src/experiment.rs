@@ -1,4 +1,14 @@
 //! The typed forms: the experiment as in its file, and the scenario of one run.
+//!
+//! Names of types, here and in other crates: a type that mirrors a table of the experiment file ends in
+//! `Params`, and what is made from it for a run has the name without the ending: `RedParams` and `Red`,
+//! `QueueParams` (any kind of queue) and `AnyQueue`. Most of these types are defined by `params!`, `groups!`,
+//! `kinded!` and `tcp_params!`. `Experiment` is the whole file. A value that the file can write as a text, a
+//! number or a list (`Rate`, `Limit`, `Dist`) has a name without the ending. `GivenTcpParams` are the keys that
+//! a `tcp` table gives, `TcpParams` are all parameters of a connection, and `ResolvedTcpParams` holds both.
+//!
+//! The JSON schema is used outside of this repository, so its definitions keep the names that they had
+//! first (`#[schemars(rename = "LinkSpec")]`).
 
 use redtail_core::{Rate, Span, params};
 use redtail_qdisc::QueueParams;

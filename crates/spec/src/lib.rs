@@ -1,6 +1,27 @@
 //! The experiment file: a text becomes a tree that knows its lines, the tree becomes cases, and
 //! each case becomes typed, checked values.
 //!
+//! It must not know the engine, files, clocks, the environment or Python. All that it reads is given to it.
+//!
+//! ```text
+//! text ------------------- node.rs ------> a tree with a line for each value
+//!   --set KEY=VALUE ------ expand.rs ----> overrides, factors, every combination: the cases
+//!     each case ---------- rates.rs -----> what traces of rates hold, in the place of their names
+//!     each case ---------- de.rs --------> typed values (experiment.rs)
+//!     each case ---------- validate.rs --> errors and warnings
+//!   plan.rs: cases x replications -------> Scenario, as canonical JSON
+//! ```
+//!
+//! - `mistakes` finds all that does not fit, not the first alone; `words`: words of other programs; `shapes`:
+//!   `[traffic]` for `[[traffic]]`; `error`, `origin` and `paths`: messages, places of values, and dotted keys
+//! - `replications`: how many runs a case has; `load`: groups that are asked for by their load; `derived`:
+//!   metrics by formulas; `facts`: what queues may know; `outline`: the summary of `redtail check`
+//! - `format`: the number of the file's format; `schema`: the JSON schema; `texts`: canonical texts of many runs
+//!
+//! The canonical JSON has every default filled in and is all that the engine sees. Names of experiments and
+//! labels of cases are not in it. Nor is what can be large: a table of connections stands beside the scenario,
+//! which names it by a hash of its content (`RunOptions::traces` in `crates/sim`, `traces` in Python).
+//!
 //! ```
 //! use redtail_spec::{Plan, PlanOptions};
 //!
@@ -33,8 +54,6 @@
 //! );
 //! # Ok::<(), redtail_spec::SpecError>(())
 //! ```
-//!
-//! Nothing here touches files, clocks or the environment.
 
 mod de;
 mod derived;

@@ -1,4 +1,5 @@
-//! Canonical texts of many runs: scenarios that differ in their replication alone are written and read once.
+//! Canonical texts of many runs: scenarios that differ in their replication alone are written and read once
+//! for each batch.
 //!
 //! The canonical text begins with plain values, one of which is the replication:
 //! `{"version":1,"duration":"1 s","warmup":"0 s","seed":1,"replication":0,"bottleneck":{...`.

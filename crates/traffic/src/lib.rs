@@ -1,8 +1,20 @@
-//! Workload models: who sends, how much, from when.
+//! Workload models: who sends, how much, from when, and by which access link.
 //!
-//! A model draws from named streams and knows no engine. It says when a flow
-//! starts and, for sources that pace themselves, when the next packet is due;
-//! TCP does the rest. Users run an [`Application`], which opens connections and asks.
+//! A model must not know the engine. It draws from named streams. It says when a flow starts and, for sources
+//! that pace themselves, when the next packet is due; TCP does the rest. Users run an [`Application`], which
+//! opens connections and asks.
+//!
+//! - `kind`: what a kind of traffic says of itself; `group`: the list of the kinds; `keys`: the keys that every
+//!   group has; `access`: how a group reaches the bottleneck
+//! - TCP flows: `bulk`, `transfer`
+//! - UDP sources: `cbr`, `on_off`, `voip` (with `e_model`), `game`
+//! - users: `web`, `transactions`, `video`, `arrivals`, `trace` (a table of connections: `table`)
+//! - `call`: calls that adapt, with a state machine at each end
+//! - `application`: the interface of users to the network; `exchanges`: the exchanges of one connection
+//! - `dist`: random quantities; `dealt`: quantities dealt out to flows; `start`: when flows start; `load`: how
+//!   much a group offers; `bounds`: what a group may contain at most
+//!
+//! CONTRIBUTING.md says how to add a kind of traffic.
 
 pub mod access;
 pub mod application;

@@ -1,9 +1,20 @@
 //! TCP as sans-I/O state machines.
 //!
-//! An endpoint is given segments and the time, and is asked for segments to send. It never reads a
-//! clock and owns no socket. A sender is composed of small strategies, a file each: growth of the
-//! window (`cc`), loss recovery (`tcp::recovery`), response to ECN (`tcp::ecn`), and, at the
-//! receiver, the policy of acknowledging (`tcp::ack_policy`).
+//! An endpoint is given segments and the time, and is asked for segments to send. It must not know clocks,
+//! timers, packets on links, or queues. It owns no socket, and cannot tell a simulation from real traffic.
+//!
+//! A sender is composed of small strategies, a file each:
+//!
+//! - `cc`: growth of the window, slow start, and models of the path
+//! - `tcp::recovery`: loss recovery
+//! - `tcp::ecn`: response to ECN
+//! - `tcp::ack_policy`: the policy of acknowledging, at the receiver
+//!
+//! `tcp` has the endpoints (`sender`, `receiver`, and `endpoint`, which is both for one side of a connection) and
+//! their parts. `segment` is what they exchange, `params` are the parameters of a connection, `choices` its
+//! rules as keys of the `tcp` table, and `presets` named sets of parameters.
+//!
+//! CONTRIBUTING.md says how to add a growth law, a model and a recovery.
 
 pub mod cc;
 pub mod choices;

@@ -1,5 +1,8 @@
 //! A library that is loaded before QEMU's own (`LD_PRELOAD`, ld.so(8)), and makes its runs repeatable.
 //!
+//! It must know nothing of redtail, only functions of QEMU and of C. docs/decisions/0012-virtual-machines.md
+//! has the reasons for it.
+//!
 //! With `-icount sleep=off` the processor's thread counts instructions, and when the guest idles the
 //! main thread moves the clock on to the next timer (`icount_start_warp_timer`, softmmu/icount.c). The
 //! guest idles for the main thread from the moment its processor halts; the instructions that it had

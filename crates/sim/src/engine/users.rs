@@ -1,4 +1,8 @@
 //! The users' programs and their connections in the engine.
+//!
+//! The programs are those of `crates/traffic`, which know a `Network` and nothing else: they open connections,
+//! ask, and hear of answers. The users of a group share what their kind of traffic says (`make_users`).
+//! `Answers` (`crates/network`) keeps what users waited as histograms.
 
 use redtail_core::{Ecn, FlowId, Span, Time};
 use redtail_qdisc::FlowTable;

@@ -4,7 +4,8 @@
 //! The sender owns the phases (open, recovery, loss after a timeout) and the recovery point. A
 //! strategy here states its fixed properties (`RecoveryTraits`) and hears of events: it decides
 //! when a loss is detected, how many bytes are in flight during recovery, and what to retransmit
-//! next.
+//! next. Recovery `linux` has states of its own beside the sender's phases (`tcp/sender/linux.rs`), with
+//! its undo in `undo.rs` and its PRR in `prr.rs`; its strategy is that of `rack-tlp`.
 //!
 //! Adding a strategy: one file here, its `pub mod`, and its lines in the list of `list.rs`.
 
