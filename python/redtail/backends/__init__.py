@@ -1,7 +1,18 @@
 """What makes runs: the interface of a backend, and the list of those that exist.
 
 The runner, the pool and the store know this interface and no engine. A backend is handed out by
-its name, so that a worker in another process finds the same one.
+its name, so that a worker in another process finds the same one (docs/decisions/0010-backends.md).
+
+A backend must not know cases, factors, replications or what is made of results: it is given
+scenarios and gives outcomes. `shell` alone runs and stores an experiment, through `running`.
+
+    sim      the engine
+    live     real time, with redtail's queues or the kernel's (docs/decisions/0011-real-time.md);
+             `agent`: the process that makes such a run
+    linux    a kernel in virtual time (docs/decisions/0012-virtual-machines.md), with `virtual`
+    real     what the backends with a real kernel's TCP have in common
+    shell    a run in real time with programs of the user
+    doctor   what this computer has for each
 """
 
 from __future__ import annotations

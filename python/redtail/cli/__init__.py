@@ -3,6 +3,16 @@
 Exit codes: 0 done, 1 a run failed or its results could not be kept, 2 the input is not valid,
 130 interrupted. Standard output carries results alone; progress, warnings and errors go to
 standard error.
+
+It must not know how a run is made or a number is computed, and no other package may know it. Heavy
+libraries are loaded only when a command needs them, and a command only when it is called.
+
+    deferred    commands that are not loaded yet
+    options     options that several commands have
+    completion  names that a shell completes
+    output      what commands print; `progress`: how far a campaign is; `exits`: how a command ends
+
+Every other module is a command, a group of commands, or the options of one.
 """
 
 from __future__ import annotations

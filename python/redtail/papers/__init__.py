@@ -7,8 +7,15 @@ A paper is a folder here, without code of its own:
     NAME/expected.toml    the verdicts at quick scale, which CI compares with runs
     NAME/*.toml           ordinary experiment files, which `redtail run` takes as well
 
-`definition` reads such a folder, `reproduction` runs it, `grid` arranges the results by queue and
-load, `checks` has the tests that findings name, `report` writes the report.
+`congestion-controls` is one with statements of many papers. Nothing here may know one paper: what
+a paper needs stands in its folder.
+
+    definition    reads such a folder
+    agreement     whether the queues, loads and metrics that it names are there
+    reproduction  runs it
+    grid          lays its results out by queue and load
+    checks        the tests that findings name
+    report        what comes out
 
     >>> from redtail import papers
     >>> "iscc2001" in papers.names()

@@ -11,6 +11,17 @@
 
 The mapping is `redtail.routers.table`, and for the options of `tc` the table of the native module;
 docs/reference/router-commands.md is made from both.
+
+It must not know how a queue was chosen: it is given what is advised for each direction
+(`advice.line`). It writes commands and runs none.
+
+    table      the mapping as data, and the devices
+    units      what devices accept, and how values are rounded
+    tc         a queue that Linux can have, with the options of `crates/live`
+    linux, openwrt, dummynet, ios, junos
+               the commands of a device (dummynet: FreeBSD and OPNsense)
+    rates      shapers that cannot be told a line's overhead
+    model      the result
 """
 
 from __future__ import annotations

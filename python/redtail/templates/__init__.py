@@ -1,7 +1,8 @@
 """Experiments to start from: commented files that a user copies and changes.
 
 A template is a file `NAME.toml` here. Its first line says in one sentence what it is about; the
-files that it names stand beside it.
+files that it names (traces) stand beside it (docs/how-to/start.md). There are no other modules, and
+it must not know what an experiment file means.
 
     >>> from redtail import templates
     >>> "access-line" in templates.names()

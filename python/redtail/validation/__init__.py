@@ -1,5 +1,9 @@
 """The simulator against a real kernel: a committed matrix of experiments, run under both.
 
+The code must not know a queue, or the reason of a gap: experiments and explanations are data
+(`matrix`, `explanations.toml`). `study` runs the matrix under several backends, `report` writes
+what comes out (docs/how-to/compare-with-a-kernel.md).
+
 `matrix` has experiment files, each of which `redtail run` and `redtail compare` take as well. They
 are not the full product of queues, loads, rates, workloads and congestion controls. Each of these
 is varied where it matters, from one common case (endless downloads of CUBIC at 10 Mbit/s):

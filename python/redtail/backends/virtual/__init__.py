@@ -1,7 +1,18 @@
 """The backend `linux`: a Linux kernel in a QEMU virtual machine whose clock counts instructions.
 
-`kernels` keeps the kernels (`images` reads their files, `packages` gets a distribution's), and
-`initramfs` makes what the guest starts with.
+`redtail.backends.linux` asks `machine` for each run. This starts QEMU from a snapshot, which it
+makes once for each kernel and archive, with `TURNS` loaded before QEMU's own libraries. The first
+process in the guest is `AGENT`: it reads the request, makes the run in virtual time and sends the
+reply; or it runs programs and sends what they printed (`machine.run_programs`).
+
+It must not know what a run measures: a request goes in, and a reply comes out.
+
+    kernels    keeps the kernels; `images` reads their files
+    packages   gets kernels from apt, also of another suite (`suites`), with its iproute2
+               (`programs`)
+    initramfs  the archive that a guest starts with
+    snapshots  machines that wait for a request, kept between commands
+    machine    the process of QEMU
 """
 
 from __future__ import annotations
