@@ -1,4 +1,7 @@
-"""What MkDocs does not find in docs/: navigation, pages made from the program, source files."""
+"""What MkDocs does not find in docs/: navigation, pages made from the program, source files.
+
+`navigation`, `links`, `commands` and `python_api` find them; this module gives them to MkDocs.
+"""
 
 from __future__ import annotations
 

@@ -10,6 +10,8 @@
 //! - `tcp::ecn`: response to ECN
 //! - `tcp::ack_policy`: the policy of acknowledging, at the receiver
 //!
+//! Dispatch over growth laws, models and recoveries is by enum, not by boxed objects.
+//!
 //! `tcp` has the endpoints (`sender`, `receiver`, and `endpoint`, which is both for one side of a connection) and
 //! their parts. `segment` is what they exchange, `params` are the parameters of a connection, `choices` its
 //! rules as keys of the `tcp` table, and `presets` named sets of parameters.

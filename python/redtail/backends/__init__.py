@@ -4,7 +4,8 @@ The runner, the pool and the store know this interface and no engine. A backend 
 its name, so that a worker in another process finds the same one (docs/decisions/0010-backends.md).
 
 A backend must not know cases, factors, replications or what is made of results: it is given
-scenarios and gives outcomes. `shell` alone runs and stores an experiment, through `running`.
+scenarios and gives outcomes (`refuse` alone sees the plan). `shell` is not handed out by a name: it
+runs and stores an experiment, through `running`.
 
     sim      the engine
     live     real time, with redtail's queues or the kernel's (docs/decisions/0011-real-time.md);
