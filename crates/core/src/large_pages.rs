@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 
 /// The allocator of the system. On Linux it also asks the kernel to back large allocations with large pages: a run with
 /// many flows reads its endpoints in a random order, and each page of 4 KiB that it comes to costs the processor a walk
-/// through page tables (measured in docs/performance.md). It affects only the speed.
+/// through page tables (measured in docs/performance-log.md). It affects only the speed.
 ///
 /// The kernel grants this unless `/sys/kernel/mm/transparent_hugepage/enabled` says `never`; with `always` it needs no
 /// request ("Transparent Hugepage Support" in the kernel's documentation).

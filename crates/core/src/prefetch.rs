@@ -4,7 +4,7 @@
 /// on processors without such a hint.
 ///
 /// The engine knows which packets arrive next. With thousands of flows their endpoints are not in
-/// the cache, and prefetching them hides the latency of memory (measured in docs/performance.md).
+/// the cache, and prefetching them hides the latency of memory (measured in docs/performance-log.md).
 #[inline]
 pub fn prefetch<T>(value: &T) {
     prefetch_start(value, size_of::<T>());

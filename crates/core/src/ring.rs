@@ -6,7 +6,7 @@ use std::ops::{Index, IndexMut};
 /// index needs a mask and no comparison; it grows, and shrinks only where it is told to.
 ///
 /// As `VecDeque`, for values that can be copied, with fewer instructions where packets pass
-/// (docs/performance.md).
+/// (docs/performance-log.md).
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     /// None, or a power of two of them. Those not in use have arbitrary values.

@@ -2,8 +2,8 @@
 //!
 //! The steps are those of HdrHistogram (G. Tene, <http://hdrhistogram.org>): values below 2^(`BITS` + 1) are steps of
 //! their own, and from there on each factor of two is divided into 2^`BITS` steps. A time is recorded for each packet
-//! at each queue, and takes a third of the instructions that the crate `hdrhistogram` needs (docs/performance.md). The
-//! tests compare the two.
+//! at each queue, and takes a third of the instructions that the crate `hdrhistogram` needs (docs/performance-log.md).
+//! The tests compare the two.
 
 use std::ops::Range;
 

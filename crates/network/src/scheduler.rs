@@ -6,14 +6,11 @@
 //! does not depend on when an event was scheduled, so it survives refactoring.
 //!
 //! Links and lines, which make nearly all events, have at most one event each
-//! and stand in a winner tree: a change costs a fixed number of comparisons on the way
-//! to the root, without a branch to mispredict. A node is one number, the time and 6 bits for the component; in
-//! runs of more than 3 days it has fewer, and the tree is deeper. A second tree holds the releases of paced
-//! senders, at most one each: nearly every packet of theirs sets one.
-//!
-//! Everything else is in a calendar, which the hot path only peeks at: an unsorted list for each day of 8.6 ms,
-//! which is sorted when the day begins. Timers are re-armed lazily: one that fires too early is put off to its
-//! deadline. All were chosen by measurement (docs/performance.md).
+//! and stand in a tournament tree: a change costs a fixed number of comparisons
+//! without a branch to mispredict. A second tree holds the releases of paced
+//! senders, at most one each: nearly every packet of theirs sets one. Everything
+//! else is in a calendar, which the hot path only peeks at. All were chosen by
+//! measurement (docs/performance-log.md).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,8 +1,7 @@
 //! What packets carry. It is not moved until the packet is delivered or dropped.
 //!
 //! Queues and delay lines move 32 bytes; a segment with its SACK blocks is written once and read
-//! once (measured in docs/performance.md). Freed places are reused, the latest first, so a steady state
-//! allocates nothing and stays in the cache.
+//! once (measured in docs/performance-log.md).
 
 use redtail_core::{Ecn, Time, prefetch};
 use redtail_network::{Address, ContentId, Links};

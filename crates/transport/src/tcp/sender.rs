@@ -75,7 +75,7 @@ enum Phase {
 ///
 /// The fields are in the order in which they are stored: first what an ordinary acknowledgement or segment uses, and
 /// at the end what is counted rarely. With thousands of flows a packet costs by the cache lines that it touches
-/// (docs/performance.md).
+/// (docs/performance-log.md).
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Sender {
