@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from redtail.backends import doctor, live, virtual
+from redtail.backends import host as programs
+from redtail.backends import live, virtual
 from redtail.backends.virtual import kernels
 from redtail.cli import app
 from redtail.errors import StoreError
@@ -39,13 +40,13 @@ def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]
         kept = [kernels.Kernel(kernel, "6.1.0", tmp_path, tmp_path, "", "")] if kernel else []
         (tmp_path / "agent").write_bytes(b"")
         monkeypatch.setattr("platform.machine", lambda: "x86_64")
-        monkeypatch.setattr(doctor, "qemu", lambda: qemu)
+        monkeypatch.setattr(programs, "qemu", lambda: qemu)
         monkeypatch.setattr(kernels, "known", lambda: kept)
         monkeypatch.setattr(virtual, "AGENT", tmp_path / ("agent" if agent else "none"))
         monkeypatch.setattr(virtual, "TURNS", tmp_path / ("agent" if agent else "none"))
         monkeypatch.setattr("sys.platform", "linux")
         monkeypatch.setattr(live, "survey", lambda: {**WHOLE, **found})
-        monkeypatch.setattr(live, "iproute2", lambda program="ip": version)
+        monkeypatch.setattr(programs, "iproute2", lambda program="ip": version)
 
     return make
 
@@ -125,9 +126,9 @@ def test_kinds_are_told_apart_by_why_they_are_missing(monkeypatch: pytest.Monkey
         error = errors.get(words[8], "") if words[2] == "add" else ""
         return subprocess.CompletedProcess(words, int(bool(error)), "", error)
 
-    monkeypatch.setattr(doctor.subprocess, "run", run)
-    monkeypatch.setattr(live, "iproute2", lambda: "iproute2-6.1.0")
-    tried = doctor.try_queues("x")
+    monkeypatch.setattr(programs.subprocess, "run", run)
+    monkeypatch.setattr(programs, "iproute2", lambda: "iproute2-6.1.0")
+    tried = programs.try_queues("x")
     assert tried["pfifo"] == ""
     assert "no module sch_NAME" in tried["codel"]
     assert tried["dualpi2"] == "iproute2-6.1.0 does not know it"
@@ -194,6 +195,6 @@ def test_the_version_of_qemu_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     program.write_text('#!/bin/sh\necho "QEMU emulator version 8.2.2 (Debian 1:8.2.2)"\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    assert doctor.qemu() == "8.2.2"
+    assert programs.qemu() == "8.2.2"
     monkeypatch.setenv("PATH", str(tmp_path / "none"))
-    assert doctor.qemu() == ""
+    assert programs.qemu() == ""

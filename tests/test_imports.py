@@ -57,12 +57,15 @@ def reached(start: str, graph: dict[str, set[str]]) -> set[str]:
     return found
 
 
-def package(name: str) -> str:
-    """Return the part of redtail that a module belongs to: `store`, `analysis`, or itself."""
-    return name.split(".")[1]
+#: Results that print or draw themselves load within a function what does so, and are its input.
+FACES = {
+    ("redtail.advice.answer", "redtail.advice.report"),
+    ("redtail.papers.report", "redtail.papers.reproduction"),
+    ("redtail.tuning.figures", "redtail.tuning.found"),
+}
 
 
-def test_no_circle_of_imports_goes_through_two_packages() -> None:
+def test_imports_have_no_circles() -> None:
     graph = modules()
     assert "redtail.display.plots" in graph["redtail.analysis.results"]  # also within functions
     behind = {name: reached(name, graph) for name in graph}
@@ -70,9 +73,9 @@ def test_no_circle_of_imports_goes_through_two_packages() -> None:
         (name, other)
         for name in graph
         for other in behind[name]
-        if name in behind[other] and package(name) < package(other)
+        if name in behind[other] and name < other
     }
-    assert not circles
+    assert circles == FACES
 
 
 #: Libraries that take a tenth of a second or more to load, some of them a second.

@@ -27,7 +27,7 @@ from typer.testing import CliRunner
 
 import redtail
 from redtail import backends, experiment
-from redtail.backends import doctor, linux, real, virtual
+from redtail.backends import host, linux, real, virtual
 from redtail.backends.virtual import kernels, machine, snapshots
 from redtail.cli import app
 from redtail.errors import InvalidRun, RedtailWarning, RunError, SpecError
@@ -394,7 +394,7 @@ def alive(pid: int) -> bool:
 def test_an_image_that_does_not_start_is_told_with_its_console(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = machine.Guest.of(kernels.find(), doctor.qemu())
+    whole = machine.Guest.of(kernels.find(), host.qemu())
     broken = machine.Guest(whole.kernel, b"no archive", whole.qemu)  # the kernel finds no agent
     monkeypatch.setattr(snapshots, "folder", lambda: tmp_path / "snapshots")
     with pytest.raises(RunError, match=r"(?s)does not start .*Kernel panic"):
@@ -414,7 +414,7 @@ def test_a_guest_that_is_too_busy_is_not_valid(tmp_path: Path) -> None:
 
 
 def test_without_qemu_the_message_has_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "qemu", lambda: "")
+    monkeypatch.setattr(host, "qemu", lambda: "")
     monkeypatch.setattr(linux.platform, "machine", lambda: "x86_64")
     with pytest.raises(SpecError, match=r"qemu-system-x86_64 is not installed.*qemu-system-x86 "):
         linux.require_host()
@@ -428,7 +428,7 @@ def test_another_processor_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_part_that_was_not_built_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(virtual, "AGENT", tmp_path / "agent")
-    monkeypatch.setattr(doctor, "qemu", lambda: "7.2.0")
+    monkeypatch.setattr(host, "qemu", lambda: "7.2.0")
     with pytest.raises(SpecError, match=r"agent is not there; `make dev` builds it"):
         linux.require_host()
 

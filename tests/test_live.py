@@ -32,7 +32,7 @@ from typer.testing import CliRunner
 import redtail
 from redtail import _engine, backends
 from redtail.analysis.results import Results
-from redtail.backends import agent, live
+from redtail.backends import agent, host, live
 from redtail.backends import shell as programs
 from redtail.backends.real import ABSENT
 from redtail.cli import app
@@ -136,7 +136,7 @@ def test_video_calls_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_host_without_ip_is_told_which_package_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "iproute2", str)
+    monkeypatch.setattr(host, "iproute2", str)
     monkeypatch.setattr(sys, "platform", "linux")
     with pytest.raises(SpecError, match=r"`ip` is not installed; .* package iproute2 \(Debian"):
         live.require_host()
@@ -558,7 +558,7 @@ def test_results_say_what_made_them(everything: tuple[Results, Results]) -> None
     assert (real.backend, simulated.backend) == ("live", "sim")
     for results in (real, redtail.load(real.folder)):
         assert f"Linux {os.uname().release}" in results.made_by
-        assert live.iproute2() in results.made_by and live.iproute2()
+        assert host.iproute2() in results.made_by and host.iproute2()
         assert results.as_json()["made_by"] == results.made_by
     assert _engine.code_version() in simulated.made_by
     assert _engine.code_version() not in real.made_by

@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 import redtail
 from redtail import SpecError, _engine
 from redtail.cli import app
-from redtail.inputs.traces import COLUMNS, REQUEST_BYTES, Located
+from redtail.inputs.connections import COLUMNS
+from redtail.inputs.traces import REQUEST_BYTES, Located
 
 from conftest import ROOT
 

@@ -53,8 +53,9 @@ if TYPE_CHECKING:
         StoreError,
     )
     from redtail.experiment import Toml, check
+    from redtail.inputs.connections import TraceTable
     from redtail.inputs.queues import Queue
-    from redtail.inputs.traces import TraceTable, read_trace
+    from redtail.inputs.traces import read_trace
     from redtail.model import *  # noqa: F403 (every typed object, by its `__all__`)
     from redtail.running.campaign import Campaign, CampaignResults
     from redtail.running.captures import Captured, capture
@@ -95,7 +96,7 @@ _MODULES = {
     "SpecError": "errors",
     "StoreError": "errors",
     "Toml": "experiment",
-    "TraceTable": "inputs.traces",
+    "TraceTable": "inputs.connections",
     "Tuned": "tuning.found",
     "advise": "advice.advise",
     "advise_on": "advice.advise",

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from redtail import _engine
+from redtail.backends import host
 from redtail.errors import QueueError, RunError, SpecError
 
 if TYPE_CHECKING:
@@ -170,8 +171,6 @@ def probe() -> int:
 
 def survey() -> int:
     """Print as JSON what this host has for runs in real time."""
-    from redtail.backends import doctor
-
     found: dict[str, object] = {"namespaces": namespaces(), "tun": tun()}
     if not found["namespaces"]:
         controls = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -183,7 +182,7 @@ def survey() -> int:
         )
         ok = made.returncode == 0
         found["offload"] = "TUN devices, which take none" if ok else ""
-        found["queues"] = doctor.try_queues(device) if ok else {}
+        found["queues"] = host.try_queues(device) if ok else {}
     print(json.dumps(found))
     return 0
 

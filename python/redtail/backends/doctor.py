@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-import os
 import platform
-import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from redtail import _engine
-from redtail.backends import live
+from redtail.backends import host, live
 from redtail.errors import RedtailError
 
 DISTRIBUTIONS = ("Debian, Ubuntu", "Fedora", "Arch")
@@ -75,29 +71,6 @@ OUTSIDE = {
     "slirp4netns": packages("slirp4netns", "slirp4netns", "slirp4netns"),
 }
 
-# How each kind of queue is tried: the words that it cannot do without.
-QUEUES = {
-    "pfifo": "",
-    "pfifo_head_drop": "",
-    "bfifo": "",
-    "red": "limit 300000 min 15000 max 45000 avpkt 1500 bandwidth 10mbit",
-    "gred": "setup DPs 2 default 0",
-    "choke": "limit 200 min 10 max 30 avpkt 1500 bandwidth 10mbit",
-    "sfq": "",
-    "sfb": "",
-    "codel": "",
-    "fq_codel": "",
-    "pie": "",
-    "fq_pie": "",
-    "cake": "",
-    "dualpi2": "",
-    "htb": "",
-    "tbf": "rate 10mbit burst 3000 limit 30000",
-    "prio": "",
-    "drr": "",
-    "netem": "",
-}
-
 
 def needs() -> list[Need]:
     """Return what each backend needs, in the order of the backends."""
@@ -120,7 +93,7 @@ def _of_live(found: dict[str, Any]) -> Iterator[Need]:
         return
     reason = live.old_kernel(platform.release())
     yield Need("live", "Linux", found="" if reason else platform.release(), lacking=reason)
-    version = live.iproute2()
+    version = host.iproute2()
     yield Need(
         "live",
         "the program ip",
@@ -162,7 +135,7 @@ def _of_live_tc(found: dict[str, Any]) -> Iterator[Need]:
     if found.get("namespaces", "no Linux"):
         yield Need("live-tc", "what backend live needs", lacking="see above")
         return
-    version = live.iproute2("tc")
+    version = host.iproute2("tc")
     yield Need(
         "live-tc",
         "the program tc",
@@ -199,7 +172,7 @@ def _of_linux() -> Iterator[Need]:
     )
     if not here:
         return
-    version = qemu()
+    version = host.qemu()
     yield Need(
         "linux",
         "the program qemu-system-x86_64",
@@ -208,7 +181,7 @@ def _of_linux() -> Iterator[Need]:
         packages=QEMU,
     )
     for program in kernels.PROGRAMS:
-        version = live.iproute2(initramfs.where(program) or program)
+        version = host.iproute2(initramfs.where(program) or program)
         yield Need(
             "linux",
             f"the program {program}",
@@ -234,46 +207,3 @@ def _of_linux() -> Iterator[Need]:
             found=str(path) if there else "",
             lacking="" if there else f"{path} is not there; `make dev` builds it",
         )
-
-
-def qemu() -> str:
-    """Return the version of QEMU for x86-64, such as "7.2.22"; empty without the program."""
-    path = shutil.which("qemu-system-x86_64")
-    return "" if path is None else _version(path, os.stat(path).st_mtime_ns)
-
-
-@functools.cache
-def _version(path: str, _changed_ns: int) -> str:
-    """Return the version of a QEMU, which is asked once for each state of its file."""
-    try:
-        found = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
-    except OSError:
-        return ""
-    version = re.search(r"version (\S+)", found.stdout)
-    return version[1] if version else ""
-
-
-def try_queues(device: str) -> dict[str, str]:
-    """Return for each kind of queue why the kernel, or `tc`, has not got it; empty if it has."""
-    reasons = {}
-    for kind, words in QUEUES.items():
-        try:
-            ran = subprocess.run(
-                ["tc", "qdisc", "add", "dev", device, "root", "handle", "1:", kind, *words.split()],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-        except OSError as error:
-            return dict.fromkeys(QUEUES, f"the program tc cannot be started ({error.strerror})")
-        said = ran.stderr.strip()
-        if ran.returncode == 0:
-            subprocess.run(["tc", "qdisc", "del", "dev", device, "root"], check=False)
-            reasons[kind] = ""
-        elif "qdisc kind is unknown" in said or "No such file or directory" in said:
-            reasons[kind] = "the kernel has no module sch_NAME for these queues, or may not load it"
-        elif "Unknown qdisc" in said:
-            reasons[kind] = f"{live.iproute2() or 'iproute2'} does not know it"
-        else:
-            reasons[kind] = said.splitlines()[-1] if said else "refused"
-    return reasons

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from redtail import _engine
-from redtail.backends import Refusal, virtual
-from redtail.backends.live import iproute2, old_kernel
+from redtail.backends import host, virtual
+from redtail.backends.interface import Refusal
+from redtail.backends.live import old_kernel
 from redtail.backends.real import RealTcp, Stop
 from redtail.errors import InvalidRun, SpecError
 from redtail.scenario import seconds
@@ -54,7 +55,7 @@ class Linux(RealTcp):
         """Return the hash of the code, the kernel's release, and the versions of what runs it."""
         guest = _guest(self.kernel)
         own = guest.kernel.iproute2
-        programs = f"iproute2-{own}" if own else iproute2()
+        programs = f"iproute2-{own}" if own else host.iproute2()
         return (
             f"{_engine.live_version()} Linux {guest.kernel.release} "
             f"({guest.identity[:12]}) {programs} QEMU {guest.qemu}"
@@ -121,10 +122,9 @@ def _kept(kernel: Kernel, qemu: str) -> Guest:
 
 def _guest(kernel: str | None) -> Guest:
     """Return what machines with a kernel have in common."""
-    from redtail.backends import doctor
     from redtail.backends.virtual import kernels
 
-    return _kept(kernels.find(kernel), doctor.qemu())
+    return _kept(kernels.find(kernel), host.qemu())
 
 
 def require_host() -> None:
@@ -142,12 +142,10 @@ def require_host() -> None:
 
 def missing() -> list[str]:
     """Return what this computer lacks for virtual machines, each with what brings it."""
-    from redtail.backends import doctor
-
     if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
         return [f"it needs Linux on x86-64, and this is {sys.platform} on {platform.machine()}"]
     found = []
-    if not doctor.qemu():
+    if not host.qemu():
         found.append(
             "the program qemu-system-x86_64 is not installed; it is in the package "
             "qemu-system-x86 (Debian, Ubuntu, Arch) or qemu-system-x86-core (Fedora)"

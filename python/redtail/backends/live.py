@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 from redtail import _engine
+from redtail.backends import host
 from redtail.backends.agent import Request
 from redtail.backends.real import KERNEL, RealTcp, Stop
 from redtail.errors import Cancelled, InvalidRun, RedtailWarning, RunError, SpecError
@@ -41,7 +42,7 @@ class Live(RealTcp):
 
     def identity(self) -> str:
         """Return the hash of the code, the kernel's release and the version of iproute2."""
-        return f"{_engine.live_version()} Linux {platform.release()} {iproute2()}"
+        return f"{_engine.live_version()} Linux {platform.release()} {host.iproute2()}"
 
     def require_host(self) -> None:
         """Refuse a host on which no run can be made."""
@@ -190,24 +191,6 @@ def survey() -> dict[str, Any]:
     return found
 
 
-def iproute2(program: str = "ip") -> str:
-    """Return the version of iproute2, such as "iproute2-6.1.0"; empty without the program."""
-    try:
-        found = subprocess.run([program, "-Version"], capture_output=True, text=True, check=False)
-    except OSError:
-        return ""
-    words = found.stdout.replace(",", " ").split()
-    return next((word for word in words if word.startswith("iproute2-")), "")
-
-
-def not_installed(program: str, fedora: str) -> str:
-    """Return that a program of iproute2 is missing, and which package brings it."""
-    return (
-        f"the program `{program}` is not installed; it is in the package iproute2 (Debian, "
-        f"Ubuntu, Arch) or {fedora} (Fedora)"
-    )
-
-
 def require_host() -> None:
     """Refuse a host on which no run can be made.
 
@@ -233,8 +216,8 @@ def missing() -> list[str]:
     if not sys.platform.startswith("linux"):
         return [f"it needs Linux, and this is {platform.system()}"]
     found = [reason for reason in (old_kernel(platform.release()),) if reason]
-    if not iproute2():
-        found.append(not_installed("ip", "iproute"))
+    if not host.iproute2():
+        found.append(host.not_installed("ip", "iproute"))
     probe = _told("--probe")
     found += [line for line in probe.stdout.splitlines() if line]
     if probe.returncode and not found:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from redtail import _engine, escape
-from redtail.backends import Cancel, Refusal
+from redtail.backends.interface import Cancel, Refusal
 from redtail.errors import RunError
 from redtail.metrics import DEFINITIONS
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from redtail import _engine
-from redtail.backends import Cancel, Refusal
+from redtail.backends.interface import Cancel, Refusal
 from redtail.errors import RunError
 
 if TYPE_CHECKING:

@@ -7,5 +7,5 @@ is executed only in `queues`, when it lies in the experiment's folder or is allo
     imports  what they import, found by reading
     modules  loads them apart from other modules
     queues   executes them
-    traces   tables of connections; `vectors`: those of tmix
+    traces   tables of connections, which `connections` has as plain data; `vectors`: those of tmix
 """

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from redtail.errors import SpecError
-from redtail.inputs.traces import LARGEST, LATEST_S, LONGEST_RTT_S, UNKNOWN, TraceTable
+from redtail.inputs.connections import LARGEST, LATEST_S, LONGEST_RTT_S, UNKNOWN, TraceTable
 
 _HEADS = {"S": "sequential", "SEQ": "sequential", "C": "concurrent", "CONC": "concurrent"}
 

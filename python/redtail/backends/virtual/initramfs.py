@@ -20,7 +20,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from redtail.backends import live
+from redtail.backends import host
 from redtail.backends.virtual import images
 from redtail.backends.virtual import programs as of_guest
 from redtail.backends.virtual.kernels import PROGRAMS, Kernel
@@ -75,7 +75,7 @@ def _programs(kernel: Kernel) -> dict[str, tuple[int, bytes]]:
         found = where(program)
         if found is None:
             raise SpecError(
-                f"backend linux cannot run on this host: {live.not_installed(program, package)}",
+                f"backend linux cannot run on this host: {host.not_installed(program, package)}",
                 key="backend",
             )
         files[f"bin/{program}"] = (0o755, Path(found).read_bytes())

@@ -29,7 +29,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from redtail.backends.doctor import QUEUES
+from redtail.backends.host import QUEUES
 from redtail.backends.virtual import images, packages, suites
 from redtail.backends.virtual import programs as of_guest
 from redtail.errors import Cancelled, SpecError, StoreError
@@ -122,7 +122,7 @@ class Kernel:
     def to_load(self) -> list[Path]:
         """Return the modules that the guest loads, each after those that it needs.
 
-        They are `tun`, the queues of `redtail.backends.doctor.QUEUES` with what `tc` needs to put
+        They are `tun`, the queues of `redtail.backends.host.QUEUES` with what `tc` needs to put
         packets into them and their classes, and all congestion controls.
 
         Raises:
