@@ -30,7 +30,6 @@ def imported(code: ast.AST) -> Iterator[str]:
         if isinstance(part, ast.If) and ast.unparse(part.test) == "TYPE_CHECKING":
             continue
         if isinstance(part, ast.ImportFrom) and part.module is not None:
-            yield part.module
             yield from (f"{part.module}.{each.name}" for each in part.names)
         elif isinstance(part, ast.Import):
             yield from (each.name for each in part.names)
@@ -43,7 +42,12 @@ def modules() -> dict[str, set[str]]:
     paths = {name_of(path): path for path in FOLDER.rglob("*.py")}
     del paths["redtail"]  # gives the functions of all others to users
     code = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in paths.items()}
-    return {name: {*imported(parsed)} & paths.keys() - {name} for name, parsed in code.items()}
+    # What is no module is a name of the module before the last dot.
+    found = {
+        name: {each if each in paths else each.rpartition(".")[0] for each in imported(parsed)}
+        for name, parsed in code.items()
+    }
+    return {name: of & paths.keys() - {name} for name, of in found.items()}
 
 
 def reached(start: str, graph: dict[str, set[str]]) -> set[str]:
