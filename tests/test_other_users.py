@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from redtail.backends.virtual import snapshots
 from redtail.display import style
 from redtail.errors import StoreError
 from redtail.running import watching
-from redtail.store import folders, format, objects, runs, writing
+from redtail.store import format, objects, runs, writing
 from test_kills import as_nobody, contents, shared, two_users
 
 from fake_native import FakeNative
@@ -138,7 +139,7 @@ def test_only_what_this_user_left_and_redtail_named_is_removed(
     root = shared / "runs"
     redtail.run(fake_file, out=root, replications=1)
     folder = root / "fake-experiment"
-    dead = f"-{folders.platform.node()}-999999999-17"
+    dead = f"-{platform.node()}-999999999-17"
     ours = folder / f".tmp-redtail-0123456789abcdef{dead}"
     theirs = folder / f".tmp-redtail-fedcba9876543210{dead}"
     named = folder / ".tmp-redtail-notes"

@@ -66,7 +66,8 @@ def test_the_command_watches_another_process(tmp_path: Path) -> None:
     state = json.dumps({"total": 4, "done": 4, "elapsed": 0, **NUMBERS})
     # Another process that holds the folder as a campaign does, and says once how far it is.
     code = (
-        "import sys; from redtail.store.folders import ExperimentStore, PROGRESS\n"
+        "import sys; from redtail.store.folders import ExperimentStore\n"
+        "from redtail.store.format import PROGRESS\n"
         f"store = ExperimentStore({str(tmp_path)!r}, 'Campaign')\n"
         f"(store.folder / PROGRESS).write_text({state!r})\n"
         "(store.folder / 'results.json').write_text('{}')\n"
