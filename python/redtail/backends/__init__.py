@@ -8,13 +8,14 @@ scenarios and gives outcomes (`refuse` alone sees the plan). `shell` is not hand
 runs and stores an experiment, through `running`.
 
     interface  what a backend is asked for
-    sim      the engine
-    live     real time, with redtail's queues or the kernel's (docs/decisions/0011-real-time.md);
-             `agent`: the process that makes such a run
-    linux    a kernel in virtual time (docs/decisions/0012-virtual-machines.md), with `virtual`
-    real     what the backends with a real kernel's TCP have in common
-    shell    a run in real time with programs of the user
-    doctor   what this computer has for each, with `host`
+    sim        the engine
+    live       real time, with redtail's queues or the kernel's (docs/decisions/0011-real-time.md);
+               `agent`: the process that makes such a run
+    linux      a kernel in virtual time (docs/decisions/0012-virtual-machines.md), with `virtual`
+    real       what the backends with a real kernel's TCP have in common
+    shell      a run in real time with programs of the user
+    host       what this computer has of programs and queues
+    doctor     what this computer has for each backend
 """
 
 from __future__ import annotations

@@ -9,10 +9,13 @@ The key of a run is a hash of its canonical JSON, of the backend, and of the Rus
 (`crates/py/build.rs`). So a result that is present is the result of exactly this run by exactly
 this code.
 
-    folders   a folder for each experiment and backend, and in it one for each run; how files are
-              written in folders that others share (`write_new`, `replace_file`, `refuse_planted`,
-              `make_own`); what is read into memory is bounded by the size of its file
-              (`files.plain_bytes`, `decoded`, `open_parquet`)
+    folders   a folder for each experiment and backend, and in it one for each run
+    format    names of folders and files, keys of runs
+    writing   how files are written in folders that others share (`write_new`, `replace_file`,
+              `refuse_planted`, `make_own`)
+    locks     what campaigns share and cleaning has alone
+    sealing   JSON with its own checksum, and JSON from somebody else (`decoded`)
+    parquet   Parquet files with units, read within bounds (`open_parquet`)
     segments  runs of large campaigns, many to a file, from the columns of a batch
     tables    flows and histograms, in either
     columns   Arrow's tables without pandas, which takes as long to load as a thousand short runs
