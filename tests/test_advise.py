@@ -13,16 +13,16 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail.advice import objectives
-from redtail.advice.access import ACCESS, carried, own_port, shaper, wire_bytes
-from redtail.advice.candidates import KINDS, candidate
-from redtail.advice.line import Line, Recorded
-from redtail.advice.loads import USES, loads
-from redtail.advice.objectives import LOST_AT_MOST, chosen
-from redtail.advice.simulated import AS_IT_IS, EFFORTS, HALF, experiment_text, simulated
 from redtail.analysis.results import CaseResult
 from redtail.cli import app
 from redtail.experiment import FORMAT
+from redtail.lines.advice import objectives
+from redtail.lines.advice.access import ACCESS, carried, own_port, shaper, wire_bytes
+from redtail.lines.advice.candidates import QUEUES, candidate
+from redtail.lines.advice.loads import USES, loads
+from redtail.lines.advice.objectives import LOST_AT_MOST, chosen
+from redtail.lines.advice.simulated import AS_IT_IS, EFFORTS, HALF, experiment_text, simulated
+from redtail.lines.line import Line, Recorded
 from redtail.scenario import quantity
 from redtail.store.folders import StoredRun
 
@@ -220,7 +220,7 @@ def test_an_interrupted_advice_keeps_its_runs(tmp_path: Path) -> None:
     assert seen[-1].reused == caught.value.kept >= 4
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", QUEUES)
 @pytest.mark.parametrize("direction", ["down", "up"])
 def test_every_queue_has_a_source_for_each_parameter_and_is_accepted(
     kind: str, direction: str

@@ -17,8 +17,9 @@ from attack.inputs import QUEUES, copy_data, files
 from redtail import _engine
 from redtail.catalog import Catalog
 from redtail.errors import SpecError
+from redtail.lines import Estimated, Found, estimate
+from redtail.lines.recordings.found import Direction
 from redtail.outcomes import Outcome
-from redtail.recordings import Direction, Estimated, Found, estimate
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def reached(start: str, graph: dict[str, set[str]]) -> set[str]:
 
 #: Results that print or draw themselves load within a function what does so, and are its input.
 FACES = {
-    ("redtail.advice.answer", "redtail.advice.report"),
+    ("redtail.lines.advice.answer", "redtail.lines.advice.report"),
     ("redtail.papers.report", "redtail.papers.reproduction"),
     ("redtail.tuning.figures", "redtail.tuning.found"),
 }
@@ -80,6 +80,56 @@ def test_imports_have_no_circles() -> None:
         if name in behind[other] and name < other
     }
     assert circles == FACES
+
+
+PUBLIC = {"redtail.lines", "redtail.lines.routers"}
+ABOVE = {"cli", "papers", "page", "templates", "tuning", "validation"}
+
+
+def within(name: str, package: str) -> bool:
+    return f"{name}.".startswith(f"redtail.{package}.")
+
+
+def test_lines_are_used_by_their_door_and_by_the_command_line_alone() -> None:
+    graph = modules()
+    using = {
+        name: lines
+        for name, of in graph.items()
+        if not within(name, "lines") and (lines := {each for each in of if within(each, "lines")})
+    }
+    assert "redtail.cli.advise" in using
+    assert {name for name in using if not within(name, "cli")} == {"redtail._generate"}
+    inner = {"redtail.lines.routers.openwrt"}  # of which a page has a table
+    assert set().union(*using.values()) - PUBLIC == inner
+    assert inner <= using["redtail._generate"]
+
+
+def test_lines_know_nothing_that_is_above_or_beside_them() -> None:
+    known = {each for name, of in modules().items() if within(name, "lines") for each in of}
+    assert "redtail.running.runner" in known
+    assert not {each for each in known for package in ABOVE if within(each, package)}
+
+
+def test_recordings_routers_and_advice_know_nothing_of_each_other() -> None:
+    graph = modules()
+    rooms = ("lines.recordings", "lines.routers", "lines.advice")
+    for room in rooms:
+        known = {each for name, of in graph.items() if within(name, room) for each in of}
+        assert "redtail.lines.line" in known
+        others = {other for other in rooms if other != room}
+        assert not {each for each in known for other in others if within(each, other)}
+
+
+def test_the_door_of_lines_gives_each_of_its_names_and_loads_none_before() -> None:
+    from redtail import lines
+
+    assert sorted(lines.__all__) == sorted(lines._MODULES)
+    for name in lines.__all__:
+        assert getattr(lines, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = lines.nothing  # type: ignore[attr-defined]
+    new = loaded("import redtail.lines") - loaded("import redtail")
+    assert {name for name in new if within(name, "lines")} == {"redtail.lines"}
 
 
 #: Libraries that take a tenth of a second or more to load, some of them a second.

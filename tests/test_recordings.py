@@ -22,13 +22,13 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import recordings
+from redtail import lines
 from redtail.cli import app
 from redtail.errors import RedtailWarning, SpecError
 from redtail.experiment import FORMAT
-from redtail.recordings import line, packets, rates
-from redtail.recordings.found import Direction, Found
-from redtail.recordings.values import Estimated
+from redtail.lines.recordings import line, packets, rates
+from redtail.lines.recordings.found import Direction, Found
+from redtail.lines.recordings.values import Estimated
 from test_live import on_this_host
 
 RATE, RTT, BUFFER = 0.05, 0.10, 0.15
@@ -164,7 +164,7 @@ def captured(name: str, points: tuple[str, ...]) -> Path:
 @cache
 def found(name: str, points: tuple[str, ...]) -> Found:
     """What a capture of a truth tells."""
-    return recordings.estimate(captured(name, points))
+    return lines.estimate(captured(name, points))
 
 
 def known(value: Estimated) -> float:
@@ -263,7 +263,7 @@ def test_a_link_that_follows_a_trace_varies(points: tuple[str, ...], tmp_path: P
         )
     )
     redtail.capture(file, dict.fromkeys(points, capture))
-    estimates = recordings.estimate(capture)
+    estimates = lines.estimate(capture)
     mean = 12_000 * len(walk()) / walk()[-1] * 1e3
     assert known(estimates.down.rate) == pytest.approx(mean, rel=RATE)
     assert estimates.down.rate.low is not None and estimates.down.rate.low < 0.8 * mean
@@ -340,15 +340,15 @@ def test_a_capture_of_one_direction_tells_the_rate_and_no_round_trip() -> None:
 
 def test_the_direction_can_be_told() -> None:
     file = captured("one linux", SENDER)
-    turned = recordings.estimate(file, direction="up")
+    turned = lines.estimate(file, direction="up")
     assert turned.main == "up"
     assert known(turned.up.rate) == pytest.approx(10e6, rel=RATE)
-    named = recordings.estimate(file, local=["10.0.0.0/16"])
+    named = lines.estimate(file, local=["10.0.0.0/16"])
     assert named.main == "up", "the sender of the data is the one at the line"
     with pytest.raises(SpecError, match=r"--local 192\.0\.2\.1/32: no packet .* it has: 10\.0"):
-        recordings.estimate(file, local=["192.0.2.1"])
+        lines.estimate(file, local=["192.0.2.1"])
     with pytest.raises(SpecError, match="--local nowhere: is no address"):
-        recordings.estimate(file, local=["nowhere"])
+        lines.estimate(file, local=["nowhere"])
 
 
 def as_pcap(file: Path, out: Path, *, order: str = "<", fraction: int = 6) -> None:
@@ -387,7 +387,7 @@ def test_pcap_tells_the_same_as_pcapng(order: str, fraction: int, tmp_path: Path
         out.write(file.read_bytes())
     same = found("one linux", SENDER)
     for each in (file, packed):
-        estimates = recordings.estimate(each)
+        estimates = lines.estimate(each)
         assert known(estimates.down.rate) == pytest.approx(known(same.down.rate), rel=1e-3)
         assert known(estimates.rtt) == pytest.approx(known(same.rtt), abs=2e-6)
         assert known(estimates.down.buffer) == pytest.approx(known(same.down.buffer), rel=1e-2)
@@ -396,7 +396,7 @@ def test_pcap_tells_the_same_as_pcapng(order: str, fraction: int, tmp_path: Path
 def test_captures_of_ipv6_tell_the_line(tmp_path: Path) -> None:
     file = tmp_path / "six.pcapng"
     redtail.capture(redtail.Toml(experiment("one linux")), dict.fromkeys(SENDER, file), ip=6)
-    estimates = recordings.estimate(file)
+    estimates = lines.estimate(file)
     # IPv6 packets are shown 20 bytes larger than they are on the link.
     assert known(estimates.down.rate) == pytest.approx(10e6 * 1520 / 1500, rel=RATE)
     assert known(estimates.rtt) == pytest.approx(BASE_S, rel=RTT)
@@ -415,7 +415,7 @@ def test_pings_in_a_capture_tell_the_round_trip(tmp_path: Path) -> None:
             parts += [stamp, packet]
     file = tmp_path / "pings.pcap"
     file.write_bytes(b"".join(parts))
-    estimates = recordings.estimate(file)
+    estimates = lines.estimate(file)
     assert estimates.rtt.value == pytest.approx(0.030, abs=1e-5)
     assert estimates.rtt.bound == "at least", "nothing tells how far the captured host is"
     assert "private addresses" in estimates.cautions[0]
@@ -437,7 +437,7 @@ def test_a_capture_that_was_cut_short_is_read_up_to_there(tmp_path: Path) -> Non
     whole = captured("one linux", SENDER).read_bytes()
     file = tmp_path / "cut.pcapng"
     file.write_bytes(whole[: len(whole) // 2])
-    estimates = recordings.estimate(file)
+    estimates = lines.estimate(file)
     assert known(estimates.down.rate) == pytest.approx(10e6, rel=RATE)
     (damage,) = [text for text in estimates.cautions if "damaged" in text]
     assert f"of {len(whole) // 2}, after " in damage and "ends within a packet" in damage
@@ -456,7 +456,7 @@ def test_damaged_captures_give_errors_and_no_crash(tmp_path: Path) -> None:
             damaged[numbers.randrange(4, len(damaged))] = numbers.randrange(256)
         file.write_bytes(damaged)
         try:
-            recordings.estimate(file)
+            lines.estimate(file)
             outcomes.add("read")
         except SpecError as error:
             assert str(file) in str(error)
@@ -507,9 +507,9 @@ def test_files_that_are_no_recordings_are_refused_with_the_place(name: str, tmp_
 
 def test_files_that_are_not_there_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="nowhere: cannot be read: No such file"):
-        recordings.estimate(tmp_path / "nowhere")
+        lines.estimate(tmp_path / "nowhere")
     with pytest.raises(SpecError, match="is a folder"):
-        recordings.estimate(tmp_path)
+        lines.estimate(tmp_path)
 
 
 @cache
@@ -554,7 +554,7 @@ def ping_log(stamps: bool = True) -> str:
 def test_a_ping_log_tells_round_trip_and_wait_and_needs_the_rate(tmp_path: Path) -> None:
     file = tmp_path / "ping.log"
     file.write_text(ping_log())
-    estimates = recordings.estimate(file)
+    estimates = lines.estimate(file)
     assert known(estimates.rtt) == pytest.approx(BASE_S, rel=RTT)
     assert len(probes()[1]) >= 3, "pings are lost in the run"
     assert known(estimates.down.wait) == pytest.approx(0.120, rel=BUFFER)
@@ -562,19 +562,19 @@ def test_a_ping_log_tells_round_trip_and_wait_and_needs_the_rate(tmp_path: Path)
     assert "--down gives it" in estimates.down.rate.basis
     assert known(estimates.down.loss) == pytest.approx(len(probes()[1]) / 750, rel=0.02)
     with pytest.raises(SpecError, match="says nothing about the rate; --down gives it"):
-        recordings.text(estimates)
-    given = recordings.estimate(file, down_bps=10e6)
+        lines.experiment_text(estimates)
+    given = lines.estimate(file, down_bps=10e6)
     assert known(given.down.buffer) == pytest.approx(150e3, rel=BUFFER)
-    redtail.check(redtail.Toml(recordings.text(given)))
+    redtail.check(redtail.Toml(lines.experiment_text(given)))
 
 
 def test_a_ping_log_without_times_and_without_losses_has_bounds(tmp_path: Path) -> None:
     file = tmp_path / "ping.log"
-    lines = [line for line in ping_log(stamps=False).splitlines() if "no answer" not in line]
+    rows = [line for line in ping_log(stamps=False).splitlines() if "no answer" not in line]
     whole = [f"{line.split('icmp_seq=')[0]}icmp_seq={n} ttl=5 {line.split()[-2]} ms"
-             for n, line in enumerate(lines[1:], start=1)]  # fmt: skip
+             for n, line in enumerate(rows[1:], start=1)]  # fmt: skip
     file.write_text("\n".join(whole))
-    estimates = recordings.estimate(file, direction="up")
+    estimates = lines.estimate(file, direction="up")
     assert any("one ping a second" in text for text in estimates.cautions)
     assert estimates.up.wait.bound == "at least" and not estimates.down.wait.known
     assert estimates.up.wait.value is not None and estimates.up.wait.value <= 0.121
@@ -618,13 +618,13 @@ def flent_file(*, pings: bool = True) -> dict[str, Any]:
 def test_a_flent_file_tells_the_line(tmp_path: Path) -> None:
     file = tmp_path / "tcp_ndown-2026.flent.gz"
     file.write_bytes(gzip.compress(json.dumps(flent_file()).encode()))
-    estimates = recordings.estimate(file)
+    estimates = lines.estimate(file)
     assert known(estimates.down.rate) == pytest.approx(10e6, rel=RATE)
     assert known(estimates.rtt) == pytest.approx(BASE_S, rel=RTT)
     assert known(estimates.down.wait) == pytest.approx(0.120, rel=BUFFER)
     assert known(estimates.down.buffer) == pytest.approx(150e3, rel=BUFFER)
     assert [(flows.kind, flows.count) for flows in estimates.flows] == [("bulk", 6)]
-    redtail.check(redtail.Toml(recordings.text(estimates)))
+    redtail.check(redtail.Toml(lines.experiment_text(estimates)))
 
 
 def test_a_flent_file_with_transfers_both_ways_cannot_tell_the_buffers(tmp_path: Path) -> None:
@@ -633,27 +633,27 @@ def test_a_flent_file_with_transfers_both_ways_cannot_tell_the_buffers(tmp_path:
     data["metadata"]["SERIES_META"]["TCP upload"] = {"UNITS": "Mbits/s"}
     file = tmp_path / "rrul.flent"
     file.write_text(json.dumps(data))
-    estimates = recordings.estimate(file)
+    estimates = lines.estimate(file)
     assert not estimates.down.buffer.known and not estimates.up.buffer.known
     assert "both directions" in estimates.up.buffer.basis
     assert estimates.up.rate.known and estimates.down.rate.known
     bare = flent_file(pings=False)
     file.write_text(json.dumps(bare))
-    assert not recordings.estimate(file).rtt.known
+    assert not lines.estimate(file).rtt.known
 
 
 def test_a_trace_tells_the_rate_and_needs_the_round_trip(tmp_path: Path) -> None:
     file = tmp_path / "walk.up"
     file.write_text("".join(f"{ms}\n" for ms in walk()))
-    estimates = recordings.estimate(file)
+    estimates = lines.estimate(file)
     assert estimates.main == "up"
     mean = 12_000 * len(walk()) / walk()[-1] * 1e3
     assert known(estimates.up.rate) == pytest.approx(mean, rel=1e-6)
     with pytest.raises(SpecError, match="--rtt gives it"):
-        recordings.text(estimates)
-    given = recordings.estimate(file, rtt_s=0.05)
+        lines.experiment_text(estimates)
+    given = lines.estimate(file, rtt_s=0.05)
     out = tmp_path / "line.toml"
-    written = recordings.write(given, out)
+    written = lines.write_experiment(given, out)
     assert [path.name for path in written] == ["line.toml", "line.trace"]
     assert (tmp_path / "line.trace").read_text() == file.read_text()
     plan = redtail.check(out)
@@ -664,7 +664,7 @@ def test_a_trace_tells_the_rate_and_needs_the_round_trip(tmp_path: Path) -> None
 def test_the_experiment_repeats_what_was_recorded(name: str, tmp_path: Path) -> None:
     estimates = found(name, SENDER)
     out = tmp_path / "line.toml"
-    recordings.write(estimates, out)
+    lines.write_experiment(estimates, out)
     redtail.check(out)
     made = redtail.run(out, replications=1, out=tmp_path / "runs")
     (case,) = [each for each in made.cases if each.title == "tail drop"]
@@ -722,7 +722,7 @@ def test_busy_time_is_the_union_of_waits() -> None:
 def test_nothing_is_claimed_of_a_few_packets(tmp_path: Path) -> None:
     file = tmp_path / "few.pcapng"
     file.write_bytes(captured("one linux", SENDER).read_bytes()[:3000])
-    estimates = recordings.estimate(file)
+    estimates = lines.estimate(file)
     assert not estimates.down.rate.known and "a rate needs" in estimates.down.rate.basis
     assert not estimates.down.buffer.known
     assert isinstance(estimates.up, Direction)
@@ -744,14 +744,14 @@ def test_captures_of_a_kernel_tell_the_line(points: tuple[str, ...], tmp_path: P
         # A run that was too late tells nothing of queues; its packets tell of the link as it was.
         warnings.simplefilter("ignore", RedtailWarning)
         redtail.capture(redtail.Toml(text), dict.fromkeys(points, file), backend="live")
-    estimates = recordings.estimate(file)
+    estimates = lines.estimate(file)
     assert known(estimates.down.rate) == pytest.approx(20e6, rel=RATE)
     assert known(estimates.rtt) == pytest.approx(BASE_S, rel=RTT)
     assert known(estimates.down.buffer) == pytest.approx(90e3, rel=BUFFER)
 
 
 def test_a_recording_becomes_a_line_to_advise_on() -> None:
-    both, recorded = line.line(found("reverse", SENDER), "docsis")
+    both, recorded = line.recorded_line(found("reverse", SENDER), "docsis")
     assert both.down_bps == pytest.approx(10e6, rel=RATE)
     assert both.up_bps == pytest.approx(5e6, rel=RATE)
     assert both.rtt_s == pytest.approx(BASE_S, rel=RTT)
@@ -762,12 +762,12 @@ def test_a_recording_becomes_a_line_to_advise_on() -> None:
     web = found("web", SENDER)
     assert line.uses_of(web) == ("calls", "web", "downloads")
     with pytest.raises(SpecError, match=r"up rate at least .* give this one with --up RATE"):
-        line.line(web, "docsis")
-    trace = recordings.estimate("examples/cellular.trace", up_bps=1e6)
+        line.recorded_line(web, "docsis")
+    trace = lines.estimate("examples/cellular.trace", up_bps=1e6)
     with pytest.raises(SpecError, match="base round trip: give it with --rtt"):
-        line.line(trace, "lte")
+        line.recorded_line(trace, "lte")
     with pytest.raises(SpecError, match="does not tell what the line is used for"):
-        line.line(recordings.estimate("examples/cellular.trace", rtt_s=0.05, up_bps=1e6), "lte")
+        line.recorded_line(lines.estimate("examples/cellular.trace", rtt_s=0.05, up_bps=1e6), "lte")
 
 
 def test_advise_goes_on_from_a_recording(tmp_path: Path) -> None:

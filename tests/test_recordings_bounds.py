@@ -28,13 +28,13 @@ import redtail
 from attack.__main__ import Worker
 from attack.inputs import ROOT
 from attack.recordings import SEEDS, seeds
-from redtail import escape, recordings
+from redtail import escape, lines
 from redtail.cli import app
 from redtail.errors import SpecError
-from redtail.recordings import line, pings, rates, reading, tcp
-from redtail.recordings.found import Direction, Flows, Found
-from redtail.recordings.rates import Deliveries
-from redtail.recordings.values import Estimated, Impossible, within
+from redtail.lines.recordings import line, pings, rates, reading, tcp
+from redtail.lines.recordings.found import Direction, Flows, Found
+from redtail.lines.recordings.rates import Deliveries
+from redtail.lines.recordings.values import Estimated, Impossible, within
 
 linux = pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="limits memory, or makes what other systems refuse"
@@ -252,7 +252,7 @@ def test_impossible_values_are_refused_where_they_are(name: str, tmp_path: Path)
     file = tmp_path / "recording"
     file.write_bytes(content)
     with pytest.raises(SpecError, match=message) as caught:
-        recordings.estimate(file)
+        lines.estimate(file)
     assert str(caught.value).startswith(f"{file}: ")
 
 
@@ -260,7 +260,7 @@ def test_a_time_stamp_that_no_clock_shows_is_damage(tmp_path: Path) -> None:
     file = tmp_path / "line.pcapng"
     packets = [(0, 1, segment(0, 9)), (0, 2**63, segment(9, 9)), (0, 2, segment(18, 9))]
     file.write_bytes(pcapng(1, iter(packets)))
-    (damage,) = [text for text in recordings.estimate(file).cautions if "damaged" in text]
+    (damage,) = [text for text in lines.estimate(file).cautions if "damaged" in text]
     assert "after 2 packets: the packet's time stamp is outside of 0 to 4611686018 s" in damage
 
 
@@ -269,7 +269,7 @@ def test_packets_that_are_larger_than_any_are_left_out(tmp_path: Path) -> None:
     sizes = (1500, 8 * 65535, 8 * 65535 + 1, 2**32 - 1, 19, 0)
     parts = [pcap(iter([(n, segment(0, 9, size=0))]), size) for n, size in enumerate(sizes)]
     file.write_bytes(parts[0] + b"".join(part[24:] for part in parts[1:]))
-    told = recordings.estimate(file)
+    told = lines.estimate(file)
     assert any("4 packets are left out" in text for text in told.cautions)
     assert "capture of 2 packets" in told.about
 
@@ -296,34 +296,34 @@ def test_shares_round_trips_and_flows_are_what_they_can_be() -> None:
         Direction(steps=((0.0, 1.0, math.nan),))
     assert within(5.0, "s", "", 6.0, 7.0).low == 5.0
     with pytest.raises(SpecError, match="rtt_s = -1: accepted: a number above 0"):
-        recordings.estimate(ROOT / "examples" / "cellular.trace", rtt_s=-1)
+        lines.estimate(ROOT / "examples" / "cellular.trace", rtt_s=-1)
     with pytest.raises(SpecError, match=r"down_bps = 1e[+]300: accepted: a number above 0, up to"):
-        recordings.estimate(ROOT / "examples" / "cellular.trace", down_bps=1e300)
+        lines.estimate(ROOT / "examples" / "cellular.trace", down_bps=1e300)
 
 
 def test_where_no_packet_waits_nothing_is_said_of_the_buffer(tmp_path: Path) -> None:
     file = tmp_path / "ping.log"
     file.write_text("\n".join(answer(n, 10, 1.7e9 + n) for n in range(60) if n % 9))
-    told = recordings.estimate(file)
+    told = lines.estimate(file)
     assert not told.down.wait.known and told.down.wait.basis == "no packet was seen to wait"
     assert told.down.loss.value == pytest.approx(6 / 59)
 
 
 def test_advice_refuses_buffers_and_flows_that_are_no_lines() -> None:
-    told = recordings.estimate(ROOT / "examples" / "cellular.trace", rtt_s=0.05, up_bps=1e6)
+    told = lines.estimate(ROOT / "examples" / "cellular.trace", rtt_s=0.05, up_bps=1e6)
     long = replace(told, down=replace(told.down, wait=Estimated(60.0, "s", "given")))
     with pytest.raises(SpecError, match="a full buffer waits 60 s down; to advise takes one of up"):
-        line.line(long, "lte", ("web",))
+        line.recorded_line(long, "lte", ("web",))
     many = Flows("bulk", "up", 5000, 1e6, 1500, tcp="linux")
     with pytest.raises(SpecError, match="5000 flows send all the time up; to advise takes up to"):
-        line.line(replace(told, flows=(many,)), "lte", ("web",))
+        line.recorded_line(replace(told, flows=(many,)), "lte", ("web",))
 
 
 def test_retransmitted_syns_are_no_losses_of_data(tmp_path: Path) -> None:
     file = tmp_path / "line.pcap"
     syns = [(10**6 * n, segment(0, 0, flags=2)) for n in range(5)]
     file.write_bytes(pcap(iter([*syns, (6 * 10**6, segment(1, 500))])))
-    told = recordings.estimate(file)
+    told = lines.estimate(file)
     (loss,) = [way.loss for way in (told.down, told.up) if way.loss.known]
     assert loss.value == 0.0 and loss.basis.startswith("0 of 1 ")
 
@@ -363,7 +363,7 @@ def test_lost_pings_are_counted_and_of_long_gaps_the_ends_are_listed() -> None:
 def test_a_log_without_its_first_line_is_a_log(stamps: bool, tmp_path: Path) -> None:
     file = tmp_path / "ping.log"
     file.write_bytes(log(iter(range(30)), stamps))
-    told = recordings.estimate(file)
+    told = lines.estimate(file)
     assert told.form == "ping" and told.rtt.value == pytest.approx(0.010)
     assert any("has no times" in text for text in told.cautions) != stamps
 
@@ -375,13 +375,13 @@ OTHERS = sorted({*SEEDS.glob("*.pcap*"), *SEEDS.glob("*.log")} - {UNANSWERED})
 
 def test_a_log_without_answers_is_refused() -> None:
     with pytest.raises(SpecError, match="begins no recording that is known"):
-        recordings.estimate(UNANSWERED)
+        lines.estimate(UNANSWERED)
 
 
 @pytest.mark.parametrize("path", OTHERS, ids=lambda path: path.name)
 def test_recordings_of_other_people_become_experiments(path: Path, tmp_path: Path) -> None:
-    given = recordings.estimate(path, rtt_s=0.05, down_bps=10e6, up_bps=1e6)
-    recordings.write(given, tmp_path / "line.toml")
+    given = lines.estimate(path, rtt_s=0.05, down_bps=10e6, up_bps=1e6)
+    lines.write_experiment(given, tmp_path / "line.toml")
     redtail.check(tmp_path / "line.toml")
 
 
@@ -400,7 +400,7 @@ def test_names_of_others_are_escaped_in_the_experiment(name: str, tmp_path: Path
     data = flent(metadata={"NAME": NAMES[name]})
     file.write_text(json.dumps(data))
     out = tmp_path / "line.toml"
-    recordings.write(recordings.estimate(file, rtt_s=0.03), out)
+    lines.write_experiment(lines.estimate(file, rtt_s=0.03), out)
     text = out.read_text(encoding="utf-8")
     assert "b" not in tomllib.loads(text)
     shown = CliRunner().invoke(app, ["estimate", str(file)]).stdout
@@ -415,7 +415,7 @@ def test_names_of_interfaces_are_escaped(tmp_path: Path) -> None:
     data = seeds()["both.pcapng"]
     assert b"bottleneck:in" in data and len(name) == len(b"bottleneck:in")
     file.write_bytes(data.replace(b"bottleneck:in", name))
-    recordings.write(recordings.estimate(file), tmp_path / "line.toml")
+    lines.write_experiment(lines.estimate(file), tmp_path / "line.toml")
     text = (tmp_path / "line.toml").read_text(encoding="utf-8")
     assert "bo\\u001b[1m\\u000ain = 3" in text.replace("\n# ", " ")
     assert "in" not in tomllib.loads(text)
@@ -427,27 +427,27 @@ def test_names_of_interfaces_are_escaped(tmp_path: Path) -> None:
 def test_a_name_that_is_no_text_is_escaped(tmp_path: Path) -> None:
     file = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe.trace"))
     file.write_bytes(trace(2000))
-    recordings.write(recordings.estimate(file, rtt_s=0.03), tmp_path / "line.toml")
+    lines.write_experiment(lines.estimate(file, rtt_s=0.03), tmp_path / "line.toml")
     assert "\\udcff" in (tmp_path / "line.toml").read_text(encoding="utf-8")
 
 
 @linux
 def test_the_experiment_and_its_trace_have_two_names(tmp_path: Path) -> None:
-    told = recordings.estimate(ROOT / "examples" / "cellular.trace", rtt_s=0.05)
+    told = lines.estimate(ROOT / "examples" / "cellular.trace", rtt_s=0.05)
     for name, message in {
         "line.trace": "is the name of the trace",
         "a\nb.toml": "cannot be seen",
     }.items():
         with pytest.raises(SpecError, match=message):
-            recordings.write(told, tmp_path / name)
+            lines.write_experiment(told, tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
 def test_what_makes_no_experiment_is_not_written(tmp_path: Path) -> None:
-    told = recordings.estimate(ROOT / "examples" / "cellular.trace", rtt_s=0.05)
+    told = lines.estimate(ROOT / "examples" / "cellular.trace", rtt_s=0.05)
     long = replace(told, rtt=Estimated(1e9, "s", "given"))
     with pytest.raises(SpecError, match="makes no experiment; --down, --up and --rtt give other"):
-        recordings.write(long, tmp_path / "line.toml")
+        lines.write_experiment(long, tmp_path / "line.toml")
     assert not list(tmp_path.iterdir())
 
 
@@ -483,7 +483,7 @@ def test_gzip_has_a_limit(tmp_path: Path) -> None:
     file.write_bytes(bomb())
     assert len(bomb()) < 100_000
     with pytest.raises(SpecError, match="holds more than 64 MB; accepted: 100 times its size or"):
-        recordings.estimate(file)
+        lines.estimate(file)
 
 
 @linux

@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from redtail import _engine, routers
-from redtail.advice.line import Overhead, Shaped
+from redtail import _engine
 from redtail.backends import linux as backend
 from redtail.backends import live
 from redtail.backends.virtual import kernels, machine
@@ -27,7 +26,8 @@ from redtail.catalog import Catalog
 from redtail.cli import app
 from redtail.cli.routers import Router
 from redtail.errors import RedtailError, SpecError
-from redtail.routers import linux, table, tc
+from redtail.lines import Overhead, Shaped, routers
+from redtail.lines.routers import linux, table, tc
 
 DOCSIS = Overhead(packet_bytes=18, minimum_bytes=64, framing="none")
 VDSL2 = Overhead(packet_bytes=30, minimum_bytes=0, framing="ptm")

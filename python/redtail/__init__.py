@@ -36,10 +36,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from redtail._engine import Case, Plan
     from redtail._native import Packet, QueueContext
-    from redtail.advice.advise import advise, advise_on
-    from redtail.advice.answer import Advice
-    from redtail.advice.line import Line, Overhead, Recorded, Shaped
-    from redtail.advice.parameters import QueueParameter, QueueParameters, queue_parameters
     from redtail.analysis.gap import Gap, Gaps
     from redtail.analysis.results import CaseResult, Results, load
     from redtail.analysis.stats import Estimate
@@ -56,6 +52,18 @@ if TYPE_CHECKING:
     from redtail.inputs.connections import TraceTable
     from redtail.inputs.queues import Queue
     from redtail.inputs.traces import read_trace
+    from redtail.lines import (
+        Advice,
+        Line,
+        Overhead,
+        QueueParameter,
+        QueueParameters,
+        Recorded,
+        Shaped,
+        advise,
+        advise_on,
+        queue_parameters,
+    )
     from redtail.model import *  # noqa: F403 (every typed object, by its `__all__`)
     from redtail.running.campaign import Campaign, CampaignResults
     from redtail.running.captures import Captured, capture
@@ -67,7 +75,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _MODULES = {
-    "Advice": "advice.answer",
+    "Advice": "lines",
     "Campaign": "running.campaign",
     "CampaignResults": "running.campaign",
     "Cancelled": "errors",
@@ -77,34 +85,34 @@ _MODULES = {
     "Estimate": "analysis.stats",
     "Gap": "analysis.gap",
     "Gaps": "analysis.gap",
-    "Line": "advice.line",
-    "Overhead": "advice.line",
+    "Line": "lines",
+    "Overhead": "lines",
     "Packet": "_native",
     "Plan": "_engine",
     "Progress": "running.runner",
     "Queue": "inputs.queues",
     "QueueContext": "_native",
     "QueueError": "errors",
-    "QueueParameter": "advice.parameters",
-    "QueueParameters": "advice.parameters",
-    "Recorded": "advice.line",
+    "QueueParameter": "lines",
+    "QueueParameters": "lines",
+    "Recorded": "lines",
     "RedtailError": "errors",
     "RedtailWarning": "errors",
     "Results": "analysis.results",
     "RunError": "errors",
-    "Shaped": "advice.line",
+    "Shaped": "lines",
     "SpecError": "errors",
     "StoreError": "errors",
     "Toml": "experiment",
     "TraceTable": "inputs.connections",
     "Tuned": "tuning.found",
-    "advise": "advice.advise",
-    "advise_on": "advice.advise",
+    "advise": "lines",
+    "advise_on": "lines",
     "capture": "running.captures",
     "check": "experiment",
     "compare_backends": "running.gaps",
     "load": "analysis.results",
-    "queue_parameters": "advice.parameters",
+    "queue_parameters": "lines",
     "read_trace": "inputs.traces",
     "run": "running.runner",
     "tune": "tuning.search",

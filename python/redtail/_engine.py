@@ -929,7 +929,7 @@ def si_value(text: str) -> tuple[float, str]:
 
 
 def advise(**situation: Any) -> dict[str, Any]:
-    """Return parameters for a queue, as `redtail.advice.parameters` describes them.
+    """Return parameters for a queue, as `redtail.lines.advice.parameters` describes them.
 
     Raises:
         SpecError: the situation makes no sense.

@@ -24,9 +24,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from redtail import _engine, routers
+from redtail import _engine
 from redtail.catalog import Catalog, Parameter, Section, toml
-from redtail.routers import openwrt
+from redtail.lines import routers
+from redtail.lines.routers import openwrt
 
 _NOTE = "made by `make generate` from the Rust types; do not edit"
 _WIDTH = 100

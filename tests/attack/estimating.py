@@ -29,12 +29,12 @@ import scipy.stats
 
 import redtail
 from attack.inputs import ROOT
-from redtail import recordings
+from redtail import lines
 from redtail.cli import estimate as command
 from redtail.errors import SpecError
-from redtail.recordings import captures, flent, line, mahimahi, pings
-from redtail.recordings.found import Found
-from redtail.recordings.reading import LEAST_UNPACKED_B, completed
+from redtail.lines.recordings import captures, flent, line, mahimahi, pings
+from redtail.lines.recordings.found import Found
+from redtail.lines.recordings.reading import LEAST_UNPACKED_B, completed
 
 # Above that of the empty process: 100 MB, and 10 times the file.
 _BESIDE, _TIMES = 100_000_000, 10
@@ -57,7 +57,7 @@ def main() -> None:
     # Numbers that were computed of nothing would else be a line on standard error.
     warnings.simplefilter("error", RuntimeWarning)
     with tempfile.TemporaryDirectory() as folder:
-        saved(recordings.estimate(ROOT / "examples" / "cellular.trace", **_GIVEN), Path(folder))
+        saved(lines.estimate(ROOT / "examples" / "cellular.trace", **_GIVEN), Path(folder))
         for name in sys.stdin:
             try:
                 answer = {"end": attempt(Path(name.rstrip("\n")), Path(folder))}
@@ -76,7 +76,7 @@ def attempt(path: Path, folder: Path) -> str:
     with memory(size(path)):
         try:
             direction = _DIRECTIONS[path.stat().st_size % len(_DIRECTIONS)]
-            found = recordings.estimate(path, direction=direction)
+            found = lines.estimate(path, direction=direction)
             given = completed(found, **_GIVEN)
         except SpecError as error:
             told(path, error)
@@ -90,7 +90,7 @@ def attempt(path: Path, folder: Path) -> str:
             assert "\x1b" not in shown.getvalue(), "what others named reaches the terminal"
         end = saved(given, folder)
         with contextlib.suppress(SpecError):
-            line.line(given, "unknown", ("web",))
+            line.recorded_line(given, "unknown", ("web",))
     spent = time.process_time() - begin
     assert spent < _SECONDS, f"{spent:.0f} s of processor time"
     return end
@@ -108,7 +108,7 @@ def saved(found: Found, folder: Path) -> str:
     """Write an experiment, which has to be valid; returns how far that came."""
     file = folder / "line.toml"
     try:
-        recordings.write(found, file, force=True)
+        lines.write_experiment(found, file, force=True)
     except SpecError as error:
         assert "fault in redtail" not in str(error), str(error)
         return "told"

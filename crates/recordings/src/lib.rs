@@ -1,6 +1,6 @@
 //! Reads captures of packets: pcap and pcapng files, of whatever program.
 //!
-//! It must not know what captures say of a line (that is worked out in Python, by `redtail.recordings`), the
+//! It must not know what captures say of a line (that is worked out in Python, by `redtail.lines`), the
 //! engine, or the experiment file.
 //!
 //! - `read`: from the blocks of a file to rows, by `pcap-parser`

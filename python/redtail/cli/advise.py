@@ -18,8 +18,7 @@ from redtail.cli.routers import Device, Lan, Wan, router
 from redtail.errors import SpecError
 
 if TYPE_CHECKING:
-    from redtail.advice.answer import Advice
-    from redtail.advice.line import Line, Recorded
+    from redtail.lines import Advice, Line, Recorded
 
 Down = Annotated[
     str | None, typer.Option("--down", metavar="RATE", help="The line's download rate: 50mbit.")
@@ -129,14 +128,13 @@ def advise(
     as_json: AsJson = False,
 ) -> None:
     """Advise a queue for a line, with simulations of it. Goes on where it was stopped."""
-    from redtail.advice.advise import advise_on
-    from redtail.advice.answer import writable
+    from redtail.lines import advise_on, require_writable
 
     line, recorded = _line(
         down, up, rtt, access, use, people, recording, local, direction, quiet=as_json
     )
     if save is not None:
-        writable(save)  # before a minute of work
+        require_writable(save)  # before a minute of work
     own = router(device, wan, lan)
     if own is not None:
         queues = [*own.queues(queues or ())]
@@ -184,15 +182,14 @@ def _line(
     Raises:
         SpecError: an option is missing or makes no sense, or the recording does not tell enough.
     """
-    from redtail.advice.advise import names_of, read
     from redtail.cli import estimate
-    from redtail.recordings import line
+    from redtail.lines import given_line, recorded_line
 
     if recording is not None:
         estimates = estimate.read(recording, rtt, down, up, local, direction)
         if not quiet:
             estimate.show(estimates)
-        return line.line(estimates, access or "unknown", names_of(use or ()), people)
+        return recorded_line(estimates, access or "unknown", use or (), people)
     for option, value in {"--local": local, "--direction": direction}.items():
         if value:
             raise SpecError(f"{option} is about a recording; accepted: with --from FILE")
@@ -204,7 +201,7 @@ def _line(
                 "with --from FILE"
             )
     assert down is not None and up is not None and rtt is not None and access is not None
-    return read(down, up, rtt, access, use or (), people), None
+    return given_line(down, up, rtt, access, use or (), people), None
 
 
 def _print(found: Advice, seconds: float, save: str | None) -> None:

@@ -73,7 +73,7 @@ def backends(incomplete: str) -> list[str]:
 
 def devices(incomplete: str) -> list[str]:
     """Return the devices that commands can be made for."""
-    from redtail.routers import DEVICES
+    from redtail.lines import DEVICES
 
     return _beginning(DEVICES, incomplete)
 
@@ -102,35 +102,35 @@ def experiments(context: typer.Context, incomplete: str) -> list[str]:
 
 def accesses(incomplete: str) -> list[str]:
     """Return the access technologies of `redtail advise`."""
-    from redtail.advice.access import ACCESS
+    from redtail.lines import ACCESS
 
     return _beginning(ACCESS, incomplete)
 
 
 def uses(incomplete: str) -> list[str]:
     """Return what a line can be used for; what stands before the last comma stays."""
-    from redtail.advice.loads import USES
+    from redtail.lines import USES
 
     return _continuing(USES, incomplete)
 
 
 def advised_queues(incomplete: str) -> list[str]:
     """Return the queues of `redtail advise`; what stands before the last comma stays."""
-    from redtail.advice.candidates import KINDS
+    from redtail.lines import QUEUES
 
-    return _continuing(KINDS, incomplete)
+    return _continuing(QUEUES, incomplete)
 
 
 def objectives(incomplete: str) -> list[str]:
     """Return the objectives of `redtail advise`."""
-    from redtail.advice.objectives import OBJECTIVES
+    from redtail.lines import OBJECTIVES
 
     return _beginning(OBJECTIVES, incomplete)
 
 
 def efforts(incomplete: str) -> list[str]:
     """Return the efforts of `redtail advise`."""
-    from redtail.advice.simulated import EFFORTS
+    from redtail.lines import EFFORTS
 
     return _beginning(EFFORTS, incomplete)
 

@@ -11,7 +11,7 @@ from redtail.cli.output import complain, print_wide, say
 from redtail.errors import SpecError
 
 if TYPE_CHECKING:
-    from redtail.recordings import Found
+    from redtail.lines import Found
 
 
 Local = Annotated[
@@ -69,12 +69,12 @@ def estimate(
     ] = False,
 ) -> None:
     """Estimate a line from a recording: rate, round trip, buffer, and who sent."""
-    from redtail import recordings
+    from redtail.lines import write_experiment
 
     if force and save is None:
         raise SpecError("--force: which file? accepted: with --save FILE")
     found = read(recording, rtt, down, up, local, direction)
-    written = recordings.write(found, save, force=force) if save is not None else []
+    written = write_experiment(found, save, force=force) if save is not None else []
     if as_json:
         say(found.to_json())
         return
@@ -101,7 +101,7 @@ def read(
     """
     from rich.console import Console
 
-    from redtail import _engine, escape, recordings
+    from redtail import _engine, escape, lines
 
     if direction not in (None, "down", "up"):
         raise SpecError(f"--direction {direction}: accepted: down or up")
@@ -110,7 +110,7 @@ def read(
     up_bps = None if up is None else _engine.rate_bps("up", up)
     # Only on a terminal; a capture of a gigabyte takes some ten seconds.
     with Console(stderr=True).status(f"Reading {escape.plain(escape.name(recording))}"):
-        return recordings.estimate(
+        return lines.estimate(
             recording,
             rtt_s=rtt_s,
             down_bps=down_bps,
@@ -140,14 +140,11 @@ def show(found: Found) -> None:
         table.add_row(name, value.text, escape.plain(escape.name(value.basis)))
     print_wide(table)
     for name in ("down", "up"):
-        steps = found.direction(name).steps
-        if found.direction(name).trace_ms:
+        way = found.direction(name)
+        if way.trace_ms:
             say(f"{name} rate varies all the time: --save writes a trace of it beside the file")
-        elif len(steps) > 1:
-            from redtail.recordings.values import quantity
-
-            parts = [f"{quantity(bps, 'bit/s')} from {begin:.4g} s" for begin, _, bps in steps]
-            say(f"{name} rate over time: {', '.join(parts)}")
+        elif len(way.steps) > 1:
+            say(f"{name} rate over time: {way.steps_text}")
     for flows in found.flows:
         say(f"{flows.direction}: {flows.text}")
     for text in found.cautions:

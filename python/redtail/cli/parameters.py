@@ -47,7 +47,7 @@ def parameters(
     ] = False,
 ) -> None:
     """Compute parameters for one queue on one link by published rules, each with its source."""
-    from redtail.advice.parameters import queue_parameters
+    from redtail.lines import queue_parameters
 
     found = queue_parameters(
         rate,

@@ -12,8 +12,7 @@ from redtail.cli import completion
 from redtail.errors import SpecError
 
 if TYPE_CHECKING:
-    from redtail.advice.answer import Advice
-    from redtail.routers import Commands
+    from redtail.lines import Advice, Commands
 
 Device = Annotated[
     str | None,
@@ -44,7 +43,7 @@ class Router:
     """A router that commands are wanted for.
 
     Attributes:
-        device: a name of `redtail.routers.DEVICES`.
+        device: a name of `redtail.lines.DEVICES`.
         wan: its interface to the line.
         lan: its interface to the people, if it is known.
     """
@@ -59,17 +58,17 @@ class Router:
         Raises:
             SpecError: it does not have one that is named.
         """
-        from redtail.advice.advise import names_of
-        from redtail.advice.candidates import KINDS
-        from redtail.routers import DEVICES, choices, kinds
+        from redtail.lines import DEVICES, QUEUES
+        from redtail.lines.routers import choices, kinds
+        from redtail.selection import split
 
         has = kinds(self.device)
         if not named:
             usual = choices(self.device)
-            return [kind for kind, each in KINDS.items() if each.usual and kind in usual]
-        for name in names_of(named):
-            if name in KINDS and name not in has:
-                both = ", ".join(kind for kind in KINDS if kind in has)
+            return [kind for kind, each in QUEUES.items() if each.usual and kind in usual]
+        for name in split(named):
+            if name in QUEUES and name not in has:
+                both = ", ".join(kind for kind in QUEUES if kind in has)
                 raise SpecError(
                     f'queues = "{name}": {DEVICES[self.device].title} does not have it; '
                     f"accepted: {both}",
@@ -79,7 +78,7 @@ class Router:
 
     def commands(self, advice: Advice) -> Commands:
         """Return the commands for what is advised."""
-        from redtail.routers import commands
+        from redtail.lines import commands
 
         return commands(
             [advice.down, advice.up],
@@ -96,7 +95,8 @@ def router(device: str | None, wan: str | None, lan: str | None) -> Router | Non
     Raises:
         SpecError: one option lacks another, or a value makes no sense.
     """
-    from redtail.routers import DEVICES, kinds, require_interfaces
+    from redtail.lines import DEVICES
+    from redtail.lines.routers import kinds, require_interfaces
 
     if device is None:
         for name, value in (("wan", wan), ("lan", lan)):

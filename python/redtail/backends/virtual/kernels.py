@@ -61,7 +61,7 @@ CLASSIFIERS = ("cls_flower", "cls_matchall", "cls_u32", "cls_fw", "act_gact", "a
 """Modules that put packets into classes."""
 
 REDIRECTION = ("act_mirred", "ifb")
-"""Modules that put what arrives at a device into a queue (`redtail.routers.linux`)."""
+"""Modules that put what arrives at a device into a queue (`redtail.lines.routers.linux`)."""
 
 # The kernel always has these: net/sched/sch_fifo.c is a part of CONFIG_NET_SCHED.
 _ALWAYS_QUEUES = ("bfifo", "pfifo", "pfifo_head_drop")

@@ -1,0 +1,246 @@
+"""Advises a queue for a line: from what its owner knows to settings, with simulations of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Unpack
+
+from redtail import _engine, experiment
+from redtail.errors import SpecError
+from redtail.lines.advice.access import ACCESS, own_port
+from redtail.lines.advice.answer import Advice
+from redtail.lines.advice.candidates import QUEUES
+from redtail.lines.advice.loads import USES, loads
+from redtail.lines.advice.objectives import chosen
+from redtail.lines.advice.simulated import (
+    BUFFER,
+    EFFORTS,
+    buffers_of,
+    candidates,
+    experiment_text,
+    simulated,
+)
+from redtail.lines.line import Line, Recorded
+from redtail.options import ExecuteOptions
+from redtail.running import runner
+from redtail.selection import split
+
+LEAST_BPS = 200e3
+"""The slowest line, in bit/s. Source: a call sends 80 kbit/s, and it is part of every load."""
+
+MOST_BPS = 100e9
+"""The fastest line, in bit/s. Source: our choice."""
+
+SHORTEST_RTT_S = 0.0001
+"""The shortest round trip, in s. Source: our choice."""
+
+LONGEST_RTT_S = 2.0
+"""The longest round trip, in s. Source: our choice; by a geostationary satellite it is 0.6 s."""
+
+MOST_UNEQUAL = 200
+"""The largest ratio of the two rates.
+
+Source: our choice; from 75 on, the acknowledgements of a download fill the upload (one of 40 B for
+two packets of 1500 B).
+"""
+
+MOST_PEOPLE = 1000
+"""Source: our choice; a line for more is not that of a home or an office."""
+
+
+def advise(
+    down: str,
+    up: str,
+    rtt: str,
+    *,
+    access: str,
+    use: str | Sequence[str],
+    people: int = 1,
+    **options: Unpack[AdviseOptions],
+) -> Advice:
+    """Advise a queue for both directions of a line.
+
+    Args:
+        down: the line's rate towards the people, such as "50 Mbit/s": what the modem or the
+            contract states, or what a speed test measures.
+        up: the same from them.
+        rtt: round trip to near servers when nobody else uses the line, as `ping` shows it.
+        access: the access technology, a name of `redtail.lines.ACCESS`.
+        use: what it is used for, a list or "calls,web", of `redtail.lines.USES`.
+        people: number of people who use it.
+        **options: as for `advise_on`.
+
+    Raises:
+        SpecError: a value makes no sense.
+        StoreError: results cannot be written.
+        RunError: a run failed.
+        Cancelled: it was interrupted; what was finished is kept.
+    """
+    return advise_on(given_line(down, up, rtt, access, use, people), **options)
+
+
+def given_line(
+    down: str, up: str, rtt: str, access: str, use: str | Sequence[str], people: int
+) -> Line:
+    """Return a line from texts; arguments and errors as for `advise`."""
+    line = Line(
+        down_bps=_engine.rate_bps("down", down),
+        up_bps=_engine.rate_bps("up", up),
+        rtt_s=_engine.time_s("rtt", rtt),
+        access=access,
+        uses=names_of(use),
+        people=people,
+    )
+    given = {"down": f'"{down}"', "up": f'"{up}"', "rtt": f'"{rtt}"'}
+    _refuse(line, given)
+    return line
+
+
+def names_of(texts: str | Sequence[str]) -> tuple[str, ...]:
+    """Return names that are given as a list or between commas, each once.
+
+    >>> names_of("calls, web,calls"), names_of(["web"])
+    (('calls', 'web'), ('web',))
+    """
+    return tuple(dict.fromkeys(split(texts)))
+
+
+def advise_on(
+    line: Line,
+    *,
+    recorded: Recorded | None = None,
+    queues: str | Sequence[str] = (),
+    objective: str | None = None,
+    buffer: str | None = None,
+    effort: str = "normal",
+    **running: Unpack[ExecuteOptions],
+) -> Advice:
+    """Advise a queue for both directions of a line that is known as numbers.
+
+    Args:
+        line: the line.
+        recorded: what a recording told of its buffers and flows.
+        queues: the queues to choose from, of `redtail.lines.QUEUES`, such as those that
+            a router has; by default all but WRED, which is RED where packets have no marks.
+        objective: what they are ranked by: "calls", "games", "pages" or "throughput"; by default
+            the first of these that the line is used for.
+        buffer: time that a full buffer of the modem or the provider takes to empty, such as
+            "200 ms"; what was recorded takes its place.
+        effort: how much is simulated: "quick", "normal" or "thorough".
+        **running: as for `redtail.run`: jobs, out, progress, executor.
+
+    Raises:
+        SpecError: a value makes no sense.
+        StoreError: results cannot be written.
+        RunError: a run failed.
+        Cancelled: it was interrupted; what was finished is kept, and the same call goes on.
+    """
+    _refuse(line, {})
+    kinds = _kinds(queues)
+    ranked_by = chosen(objective, line.uses)
+    if effort not in EFFORTS:
+        raise SpecError(
+            f'effort = "{effort}" is none; accepted: {", ".join(EFFORTS)}', key="effort"
+        )
+    buffers = buffers_of(recorded, _buffer(buffer))
+    wanted = simulated(line, kinds, EFFORTS[effort], buffers, recorded)
+    text = experiment_text(wanted, _name(line), _about(line))
+    # What the checks warn of are properties of the candidates that the answer shows.
+    plan = experiment.prepare(experiment.Toml(text, name="the experiment of this advice"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = runner.execute(plan, **running)
+    return Advice(
+        line=line,
+        recorded=recorded,
+        objective=ranked_by,
+        candidates=candidates(line, kinds, loads(line.uses, line.people, recorded), own_port(line)),
+        wanted=wanted,
+        results=results,
+        text=text,
+    )
+
+
+class AdviseOptions(ExecuteOptions, total=False):
+    """Options of `advise_on`, which describes them."""
+
+    queues: str | Sequence[str]
+    objective: str | None
+    buffer: str | None
+    effort: str
+
+
+def _kinds(queues: str | Sequence[str]) -> tuple[str, ...]:
+    named = names_of(queues)
+    for name in named:
+        if name not in QUEUES:
+            hint = _engine.hint(name, QUEUES)
+            raise SpecError(
+                f'queues = "{name}" is no queue to advise; accepted: {", ".join(QUEUES)}{hint}',
+                key="queues",
+            )
+    return named or tuple(kind for kind, each in QUEUES.items() if each.usual)
+
+
+def _buffer(text: str | None) -> float:
+    if text is None:
+        return BUFFER
+    seconds = _engine.time_s("buffer", text)
+    if not 0.001 <= seconds <= 10:
+        raise SpecError(
+            f'buffer = "{text}" is no buffer of a line; accepted: from "1 ms" to "10 s"',
+            key="buffer",
+        )
+    return seconds
+
+
+def _refuse(line: Line, given: dict[str, str]) -> None:
+    """Refuse a line that cannot be simulated.
+
+    Args:
+        line: the line.
+        given: its values as they were given, by their keys.
+
+    Raises:
+        SpecError: a value makes no sense; the message names it and what is accepted.
+    """
+
+    def refuse(key: str, value: object, problem: str, accepted: str) -> None:
+        raise SpecError(f"{key} = {given.get(key, value)} {problem}; accepted: {accepted}", key=key)
+
+    for key, rate in (("down", line.down_bps), ("up", line.up_bps)):
+        if not LEAST_BPS <= rate <= MOST_BPS:
+            accepted = 'from "200 kbit/s" to "100 Gbit/s"'
+            refuse(key, f"{rate:g} bit/s", "is no rate of a line", accepted)
+    pairs = (("down", line.down_bps, "up", line.up_bps), ("up", line.up_bps, "down", line.down_bps))
+    for key, rate, other, slower in pairs:
+        if rate > MOST_UNEQUAL * slower:
+            problem = f"is more than {MOST_UNEQUAL} times {other}"
+            refuse(key, f"{rate:g} bit/s", problem, f"up to {MOST_UNEQUAL} times {other}")
+    if not SHORTEST_RTT_S <= line.rtt_s <= LONGEST_RTT_S:
+        refuse("rtt", f"{line.rtt_s:g} s", "is no round trip", 'from "100 us" to "2 s"')
+    if line.access not in ACCESS:
+        titles = ", ".join(f"{each.name} ({each.title})" for each in ACCESS.values())
+        refuse("access", f'"{line.access}"', "is no access technology", titles)
+    uses = ", ".join(f"{use} ({of})" for use, of in USES.items())
+    if not line.uses:
+        refuse("use", '""', "names no use", uses)
+    for name in line.uses:
+        if name not in USES:
+            refuse("use", f'"{name}"', "is no use of a line", uses)
+    if not 1 <= line.people <= MOST_PEOPLE:
+        refuse("people", line.people, "is no number of people", f"1 to {MOST_PEOPLE}")
+
+
+def _name(line: Line) -> str:
+    """Return what the experiment is called; its results are in a folder of that name."""
+    return f"Line of {line.down_bps / 1e6:g} and {line.up_bps / 1e6:g} Mbit/s, {line.access}"
+
+
+def _about(line: Line) -> list[str]:
+    people = "1 person" if line.people == 1 else f"{line.people} people"
+    return [
+        f"{people}: {', '.join(line.uses)}. Base round trip {1e3 * line.rtt_s:g} ms.",
+        "redtail run repeats the simulations of the advice; change what is not as on your line.",
+    ]

@@ -1,0 +1,379 @@
+"""An advice: what to set, what to expect of it, and how sure that is."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from redtail.analysis.paired import LEVEL, adjusted
+from redtail.analysis.results import Results
+from redtail.analysis.stats import Estimate, estimate, p_zero_mean, paired_difference
+from redtail.analysis.stats import difference as subtracted
+from redtail.errors import SpecError
+from redtail.files import path_of
+from redtail.lines.advice.access import ACCESS
+from redtail.lines.advice.candidates import Candidate
+from redtail.lines.advice.objectives import (
+    LOST_AT_MOST,
+    MEASURES,
+    THROUGHPUT,
+    Objective,
+    Values,
+    measured,
+)
+from redtail.lines.advice.simulated import AS_IT_IS, HALF, HEADER, Simulated
+from redtail.lines.line import Line, Recorded, Shaped
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a queue does under a load.
+
+    Attributes:
+        load: the load's name.
+        label: the queue's label.
+        measures: the estimate of each of `MEASURES`; those that do not exist have no value.
+    """
+
+    load: str
+    label: str
+    measures: Mapping[str, Estimate]
+
+    @property
+    def known(self) -> dict[str, Estimate]:
+        """The measures that have a value."""
+        return {name: each for name, each in self.measures.items() if not math.isnan(each.mean)}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values, in SI units and shares."""
+        known = {name: each.as_json() for name, each in self.known.items()}
+        return {"load": self.load, "queue": self.label, **known}
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A queue's place.
+
+    Attributes:
+        kind: its kind; None for the line as it is.
+        label: its label.
+        value: the objective, of which the worst load counts.
+        lost: the share of throughput lost, of which the worst load counts.
+        fits: whether it loses little enough throughput to be ranked by the objective.
+        difference: the objective less that of the first, replication by replication; None for the
+            first itself.
+        told_apart: whether this difference is not by chance, among all that were asked about
+            (Holm's correction, 5 %); None where nothing can be said.
+    """
+
+    kind: str | None
+    label: str
+    value: Estimate
+    lost: Estimate
+    fits: bool
+    difference: Estimate | None
+    told_apart: bool | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "kind": self.kind,
+            "queue": self.label,
+            "objective": self.value.as_json(),
+            "throughput_lost": self.lost.as_json(),
+            "loses_little": self.fits,
+            "less_first": None if self.difference is None else self.difference.as_json(),
+            "told_apart_from_first": self.told_apart,
+        }
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What is advised for a line.
+
+    Attributes:
+        line: the line.
+        recorded: what a recording told of it; None without one.
+        objective: what queues were ranked by.
+        candidates: the queues, with parameters for the line.
+        wanted: what was simulated.
+        results: the runs.
+        text: the experiment file.
+    """
+
+    line: Line
+    recorded: Recorded | None
+    objective: Objective
+    candidates: tuple[Candidate, ...]
+    wanted: Simulated
+    results: Results
+    text: str
+
+    def __repr__(self) -> str:
+        return f"<Advice {self.chosen.label}>"
+
+    @property
+    def chosen(self) -> Candidate:
+        """The queue that is advised."""
+        return self.candidate(str(self.ranking[0].kind))
+
+    @property
+    def down(self) -> Shaped:
+        """What is advised towards the people."""
+        return self.chosen.down.shaped
+
+    @property
+    def up(self) -> Shaped:
+        """What is advised from them."""
+        return self.chosen.up.shaped
+
+    def candidate(self, kind: str) -> Candidate:
+        """Return a candidate by its kind.
+
+        Raises:
+            KeyError: it was not among the candidates.
+        """
+        for each in self.candidates:
+            if each.kind == kind:
+                return each
+        raise KeyError(kind)
+
+    @cached_property
+    def values(self) -> Mapping[tuple[str, str], Values]:
+        """The measures of each case, by its load and its queue's label."""
+        loads = {load.name: load for load in self.wanted.loads}
+        found = {}
+        for case in self.results.cases:
+            name, label = case.labels["case.name"], case.labels["chain.hop2.queue"]
+            usual = name.removesuffix(HALF)
+            share = 1.0 if usual == name else 0.5
+            found[name, label] = measured(case, loads[usual], self.wanted, share)
+        return found
+
+    @cached_property
+    def expected(self) -> tuple[Expected, ...]:
+        """What each queue does under each load, half the rate included."""
+        return tuple(
+            Expected(load, label, {name: estimate(values[name]) for name in MEASURES})
+            for (load, label), values in self.values.items()
+        )
+
+    def expects(self, load: str, label: str) -> Expected:
+        """Return what a queue does under a load."""
+        return next(each for each in self.expected if (each.load, each.label) == (load, label))
+
+    def _over_loads(self, objective: Objective, label: str) -> list[float]:
+        return objective.worst([self.values[load.name, label] for load in self.wanted.loads])
+
+    @cached_property
+    def ranking(self) -> tuple[Ranked, ...]:
+        """The candidates, the one that is advised first.
+
+        Those that lose little throughput come first, in the order of the objective's mean.
+        """
+        values = {
+            each.label: self._over_loads(self.objective, each.label) for each in self.candidates
+        }
+        means = {label: estimate(each) for label, each in values.items()}
+        lost = {
+            each.label: estimate(self._over_loads(THROUGHPUT, each.label))
+            for each in self.candidates
+        }
+        least = min((each.mean for each in lost.values() if not math.isnan(each.mean)), default=0.0)
+
+        def fits(label: str) -> bool:
+            if self.objective is THROUGHPUT or math.isnan(lost[label].mean):
+                return True
+            return lost[label].mean <= least + LOST_AT_MOST
+
+        def cost(each: Candidate) -> tuple[bool, float]:
+            mean = means[each.label].mean
+            return not fits(each.label), math.inf if math.isnan(mean) else mean
+
+        first, *others = sorted(self.candidates, key=cost)
+        less_first = _less(values[first.label], [values[each.label] for each in others])
+        return tuple(
+            Ranked(
+                each.kind,
+                each.label,
+                means[each.label],
+                lost[each.label],
+                fits(each.label),
+                difference,
+                told,
+            )
+            for each, (difference, told) in zip(
+                [first, *others], [(None, None), *less_first], strict=True
+            )
+        )
+
+    @property
+    def as_it_is(self) -> Ranked:
+        """The line without a queue of the router's, which is not ranked."""
+        value = self._over_loads(self.objective, AS_IT_IS)
+        return Ranked(
+            None,
+            AS_IT_IS,
+            estimate(value),
+            estimate(self._over_loads(THROUGHPUT, AS_IT_IS)),
+            True,
+            paired_difference(value, self._over_loads(self.objective, self.chosen.label)),
+            None,
+        )
+
+    @property
+    def helps(self) -> bool:
+        """Whether the advised queue is no worse than the line as it is, by the objective."""
+        difference = self.as_it_is.difference
+        assert difference is not None
+        if difference.ci95 is None:
+            return not difference.mean < 0
+        return difference.high >= 0
+
+    @property
+    def equals(self) -> tuple[Ranked, ...]:
+        """The queues that the runs do not tell apart from the one that is advised."""
+        return tuple(each for each in self.ranking[1:] if each.fits and not each.told_apart)
+
+    @property
+    def halved(self) -> tuple[Expected, Expected, Expected]:
+        """What happens when the line's rate drops to half.
+
+        Returns:
+            The advised queue at the full rate and at half of it, and the line as it is at half.
+        """
+        load = self.wanted.halved.name
+        return (
+            self.expects(load, self.chosen.label),
+            self.expects(load + HALF, self.chosen.label),
+            self.expects(load + HALF, AS_IT_IS),
+        )
+
+    @property
+    def uncertain(self) -> tuple[str, ...]:
+        """What is uncertain, a sentence or two each."""
+        down, up = (f"{1e3 * seconds:.0f} ms" for seconds in self.wanted.buffers)
+        both = down if down == up else f"{down} (provider) and {up} (modem)"
+        known = self.recorded is not None and self.recorded.up_buffer_s is not None
+        found = [
+            f"The buffers in front of the line hold {both}: "
+            + ("as recorded." if known else "assumed; a recording of the line would tell."),
+            "Nobody knows your load. These loads have Linux's TCP (CUBIC) without ECN, and calls "
+            "that send 80 kbit/s whatever happens; the experiment file has them all.",
+            "Servers are as far as the round trip that you gave. To farther ones everything takes "
+            "longer, with each queue.",
+        ]
+        if self.wanted.divisor > 1:
+            found.append(
+                f"The line is too fast to be simulated in a minute: its rates and its people were "
+                f"divided by {self.wanted.divisor:.3g}, its round trip was not. On the line itself "
+                "a packet takes less time, so that delays and page times are lower."
+            )
+        found.append(
+            "Packets were simulated without what the line adds to them; small packets take more of "
+            "the line than here."
+        )
+        found += ACCESS[self.line.access].cautions
+        chosen = self.chosen
+        found += dict.fromkeys((*chosen.down.cautions, *chosen.up.cautions))
+        return tuple(found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, in SI units and shares."""
+        full, half, as_it_is = self.halved
+        return {
+            "format": 1,
+            "line": asdict(self.line),
+            "recorded": None if self.recorded is None else asdict(self.recorded),
+            "objective": self.objective.name,
+            "queue": self.chosen.kind,
+            "down": self.chosen.down.as_dict(),
+            "up": self.chosen.up.as_dict(),
+            "helps": self.helps,
+            "not_told_apart": [each.kind for each in self.equals],
+            "ranking": [each.as_dict() for each in (*self.ranking, self.as_it_is)],
+            "loads": {load.name: load.about for load in self.wanted.loads},
+            "expected": [each.as_dict() for each in self.expected],
+            "half_the_rate": {
+                "before": full.as_dict(),
+                "after": half.as_dict(),
+                "as_it_is": as_it_is.as_dict(),
+            },
+            "uncertain": list(self.uncertain),
+            "candidates": {
+                each.kind: {"down": each.down.as_dict(), "up": each.up.as_dict()}
+                for each in self.candidates
+            },
+            "simulated": {
+                "replications": self.wanted.effort.replications,
+                "measured_s": self.wanted.measured_s,
+                "rates_divided_by": self.wanted.divisor,
+                "buffer_down_s": self.wanted.buffers[0],
+                "buffer_up_s": self.wanted.buffers[1],
+                "experiment": self.results.name,
+            },
+        }
+
+    def to_json(self) -> str:
+        """Return it as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def to_text(self, width: int = 100) -> str:
+        """Return it as the command prints it, in so many columns."""
+        from redtail.lines.advice.report import text_of
+
+        return text_of(self, width)
+
+    def save(self, file: str | os.PathLike[str]) -> Path:
+        """Write the experiment file, which `redtail run` makes the same runs of.
+
+        Raises:
+            SpecError: it cannot be written, or a file of another origin is there.
+        """
+        path = require_writable(file)
+        try:
+            path.write_text(self.text, encoding="utf-8")
+        except OSError as error:
+            raise SpecError(f"{path}: cannot be written: {error.strerror}") from None
+        return path
+
+
+def require_writable(file: str | os.PathLike[str]) -> Path:
+    """Return the path of a file that an experiment may be written to.
+
+    Raises:
+        SpecError: there is a file that was not made here, or no folder for it.
+    """
+    path = path_of(file)
+    if not path.parent.is_dir():
+        raise SpecError(f"save {path}: there is no folder {path.parent}", key="save")
+    if path.is_dir():
+        raise SpecError(f"save {path}: is a folder; accepted: a file", key="save")
+    if path.exists():
+        try:
+            own = path.read_text(encoding="utf-8").startswith(HEADER)
+        except (OSError, UnicodeDecodeError):
+            own = False
+        if not own:
+            raise SpecError(
+                f"save {path}: the file exists, and redtail advise has not made it; accepted: "
+                "another file",
+                key="save",
+            )
+    return path
+
+
+def _less(
+    first: Sequence[float], others: Sequence[Sequence[float]]
+) -> list[tuple[Estimate, bool | None]]:
+    """Return the differences of others from the first, and whether each is not by chance."""
+    differences = [paired_difference(each, first) for each in others]
+    p_values = [p_zero_mean(map(subtracted, each, first)) for each in others]
+    told = [None if p is None else p <= LEVEL for p in adjusted(p_values)]
+    return list(zip(differences, told, strict=True))

@@ -1,0 +1,381 @@
+"""The queues that routers have, with parameters for a line, each with its source.
+
+Where a rule for one queue on one link exists (`redtail parameters`), the parameters are its: the
+rate is what the shaper lets through of full packets, the round trip the line's, and the number of
+flows the largest that sends for long in one of the loads.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from redtail.lines.advice import parameters
+from redtail.lines.advice.access import ACCESS, FULL, carried, shaper
+from redtail.lines.line import Direction, Line, Shaped
+from redtail.scenario import quantity
+
+INTERVAL = 0.1
+"""Of CAKE and DualPI2, the round trip that they are set for, in s; more where the line's is longer.
+Source: tc-cake(8), internet; RFC 9332, appendix A.1 (RTT_max)."""
+
+ACKS_AT_MOST = 0.1
+"""Share of the upload that the acknowledgements of a full download may take before they are
+filtered. Source: our choice."""
+
+_ACK = 40  # IPv4 and TCP without options, in bytes
+
+
+@dataclass(frozen=True)
+class Key:
+    """A parameter of a queue.
+
+    Attributes:
+        name: its key in the experiment file.
+        value: its value there.
+        source: where it comes from, in a sentence.
+    """
+
+    name: str
+    value: Any
+    source: str
+
+    @property
+    def text(self) -> str:
+        """The value as a person reads it."""
+        match self.value:
+            case bool():
+                return "yes" if self.value else "no"
+            case list():
+                return "; ".join(_profile(each) for each in self.value)
+            case _:
+                return str(self.value)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A queue and its shaper in one direction.
+
+    Attributes:
+        shaped: both as plain data.
+        keys: the queue's parameters with their sources.
+        shaper_source: why the shaper's rate is so, or why there is none.
+        overhead_source: where the overhead is from.
+        cautions: where a rule is used beyond what it was checked for.
+    """
+
+    shaped: Shaped
+    keys: tuple[Key, ...]
+    shaper_source: str
+    overhead_source: str
+    cautions: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        overhead = self.shaped.overhead
+        return {
+            "queue": dict(self.shaped.queue),
+            "parameters": [
+                {"name": key.name, "value": key.value, "source": key.source} for key in self.keys
+            ],
+            "shaper_bps": self.shaped.shaper_bps,
+            "shaper_source": self.shaper_source,
+            "line_bps": self.shaped.line_bps,
+            "overhead": {
+                "packet_bytes": overhead.packet_bytes,
+                "minimum_bytes": overhead.minimum_bytes,
+                "framing": overhead.framing,
+                "source": self.overhead_source,
+            },
+        }
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kind of queue, set for both directions of a line.
+
+    Attributes:
+        kind: the kind, as the experiment file has it.
+        label: what tables call it.
+        down: towards the people.
+        up: from them.
+    """
+
+    kind: str
+    label: str
+    down: Setting
+    up: Setting
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a queue stands: what its parameters depend on.
+
+    Attributes:
+        line: the line.
+        direction: the direction.
+        rate: what the shaper or the line lets through of full IP packets, in bit/s.
+        flows: the largest number of flows that send at once for long.
+    """
+
+    line: Line
+    direction: Direction
+    rate: float
+    flows: int
+
+    @property
+    def packets(self) -> float:
+        """Full packets that the rate carries in a second."""
+        return self.rate / 8 / FULL
+
+    @property
+    def packet_time(self) -> float:
+        """Time of one full packet, in s."""
+        return 1 / self.packets
+
+
+def candidate(kind: str, line: Line, flows: Mapping[Direction, int], port: bool) -> Candidate:
+    """Return a kind of queue with parameters for a line.
+
+    Args:
+        kind: one of `QUEUES`.
+        line: the line.
+        flows: the largest number of flows that send at once for long, in each direction.
+        port: whether the upload's bottleneck is a port of the router.
+    """
+    return Candidate(
+        kind,
+        QUEUES[kind].label,
+        _setting(kind, line, "down", flows["down"], port),
+        _setting(kind, line, "up", flows["up"], port),
+    )
+
+
+def _setting(kind: str, line: Line, direction: Direction, flows: int, port: bool) -> Setting:
+    rate, why = shaper(line, direction, port)
+    whole = line.down_bps if direction == "down" else line.up_bps
+    access = ACCESS[line.access]
+    carries = carried(access.overhead, whole if rate is None else rate)
+    place = _Place(line, direction, carries, flows)
+    keys, cautions = QUEUES[kind].rule(place)
+    queue = {"kind": kind, **{key.name: key.value for key in keys}}
+    shaped = Shaped(direction, queue, rate, access.overhead, whole)
+    return Setting(shaped, tuple(keys), why, access.source, tuple(cautions))
+
+
+_Keys = tuple[list[Key], list[str]]
+
+
+def _ruled(place: _Place, kind: str, *, but: tuple[str, ...] = ()) -> _Keys:
+    """Return the keys of a rule for one queue on one link, without some of them."""
+    found = parameters.queue_parameters(
+        f"{round(place.rate)} bit/s",
+        f"{round(place.line.rtt_s * 1e9)} ns",
+        flows=place.flows,
+        queue=kind,
+    )
+    keys = [
+        Key(one.name, _value(one), one.source)
+        for one in found.parameters
+        if one.toml is not None and one.name not in but
+    ]
+    return keys, list(found.cautions)
+
+
+def _value(one: parameters.QueueParameter) -> Any:
+    """Return a value as the experiment file has it; a time in whole microseconds, as in routers."""
+    if one.unit == "s":
+        return _ms(math.ceil(round(1e6 * one.value, 3)) / 1e6)
+    return tomllib.loads(f"value = {one.toml}")["value"]
+
+
+def _interval(place: _Place) -> float:
+    return max(INTERVAL, place.line.rtt_s)
+
+
+def _ms(seconds: float) -> str:
+    """Return a time as the experiment file has it, in ms, to the microsecond.
+
+    >>> _ms(0.1), _ms(0.0123456)
+    ('100 ms', '12.346 ms')
+    """
+    return f"{round(1e3 * seconds, 3):g} ms"
+
+
+def _cake(place: _Place) -> _Keys:
+    up = place.direction == "up"
+    keys = [
+        Key(
+            "rtt",
+            _ms(_interval(place)),
+            "tc-cake(8), internet; the line's round trip if that is longer.",
+        ),
+        Key(
+            "diffserv",
+            "diffserv3" if up else "besteffort",
+            "tc-cake(8), the default: your own devices set the marks."
+            if up
+            else "tc-cake(8), wash: marks that arrive from outside cannot be trusted.",
+        ),
+        Key(
+            "isolation",
+            "dual-srchost" if up else "dual-dsthost",
+            "tc-cake(8): fair between your devices first, then between their flows.",
+        ),
+    ]
+    if not up:
+        keys += [
+            Key(
+                "ingress",
+                True,
+                "The shaper stands behind the line, and counts dropped packets too.",
+            ),
+            Key("wash", True, "tc-cake(8): for marks that cannot be trusted."),
+        ]
+        return keys, []
+    # Every second full packet of a download is acknowledged (RFC 5681, section 4.2).
+    acks = place.line.down_bps / FULL / 2 * _ACK / place.line.up_bps
+    if acks > ACKS_AT_MOST:
+        why = f"Acknowledgements of a full download would take {100 * acks:.0f} % of the upload."
+        keys.append(Key("ack_filter", "on", why))
+    return keys, []
+
+
+def _fq_codel(place: _Place) -> _Keys:
+    keys, cautions = _ruled(place, "fq-codel")
+    keys.append(Key("ecn", True, "RFC 8290, section 5.2.6."))
+    return keys, cautions
+
+
+def _fq_pie(place: _Place) -> _Keys:
+    pie, cautions = _ruled(place, "pie")
+    keys = [Key("limit", "10240 packets", "Linux 6.1, sch_fq_pie.")]
+    keys += [key for key in pie if key.name in ("target", "update", "alpha", "beta")]
+    keys.append(Key("flows", 1024, "Linux 6.1, sch_fq_pie."))
+    keys.append(Key("ecn", True, "RFC 8033, section 5.1: up to a probability of 10 %."))
+    return keys, cautions
+
+
+def _pie(place: _Place) -> _Keys:
+    keys, cautions = _ruled(place, "pie", but=("max_burst",))
+    keys.append(Key("ecn", True, "RFC 8033, section 5.1: up to a probability of 10 %."))
+    return keys, cautions
+
+
+def _codel(place: _Place) -> _Keys:
+    keys, cautions = _ruled(place, "codel")
+    keys.append(Key("ecn", True, "tc-codel(8): marks in place of drops, for senders that use ECN."))
+    return keys, cautions
+
+
+def _dualpi2(place: _Place) -> _Keys:
+    target = max(0.015, place.packet_time)
+    limit = max(100, math.ceil(0.25 * place.packets))
+    return [
+        Key("limit", f"{limit} packets", "250 ms of full packets (RFC 9332, appendix A.1)."),
+        Key(
+            "target",
+            _ms(target),
+            "15 ms (RFC 9332, appendix A.1), and no less than one packet time.",
+        ),
+        Key(
+            "rtt_max",
+            _ms(_interval(place)),
+            "100 ms (RFC 9332, appendix A.1); the line's round trip if that is longer.",
+        ),
+        Key("coupling", 2.0, "RFC 9332, appendix A.1 (k)."),
+    ], [
+        "DualPI2 keeps delays below a millisecond only for L4S senders. The simulated senders are "
+        "none, so its other queue carries everything."
+    ]
+
+
+def _adaptive_red(place: _Place) -> _Keys:
+    low = max(5, round(0.0025 * place.packets))
+    limit = max(math.ceil(place.packets * place.line.rtt_s), 4 * 3 * low)
+    return [
+        Key("limit", f"{limit} packets", "C r, and at least 4 max_th; our choice."),
+        Key(
+            "min_th",
+            f"{low} packets",
+            "Half of a target delay of 5 ms, at least 5 packets (ns-2.35, red.cc, thresh_ 0).",
+        ),
+        Key("max_th", f"{3 * low} packets", "Three times min_th (Floyd, Gummadi, Shenker 2001)."),
+        Key("gentle", True, "Floyd, Gummadi, Shenker 2001, which adapts gentle RED."),
+    ], []
+
+
+def _red(place: _Place) -> _Keys:
+    return _ruled(place, "red")
+
+
+# What no other traffic of a home uses, beside calls.
+_VOICE = ["EF", "VA"]
+
+
+def _wred(place: _Place) -> _Keys:
+    red, cautions = _ruled(place, "red")
+    by_name = {key.name: key for key in red}
+    usual = {key: by_name[key].value for key in ("min_th", "max_th", "max_p")}
+    upper, limit = (quantity(by_name[key].value)[0] or 0.0 for key in ("max_th", "limit"))
+    between = f"{round((upper + limit) / 2)} packets"
+    voice = {"dscp": _VOICE, "min_th": by_name["max_th"].value, "max_th": between}
+    return [
+        by_name["limit"],
+        Key(
+            "profiles",
+            [{**voice, "max_p": usual["max_p"]}, usual],
+            "RED's thresholds for packets without a mark (Ziegler et al. 2001); marked voice (RFC "
+            "3246, RFC 5865) from max_th on, to halfway between it and the limit; our choice.",
+        ),
+        by_name["w_q"],
+        by_name["mean_packet"],
+    ], [
+        *cautions,
+        "WRED is RED for packets without marks. The simulated calls carry none, as those of most "
+        "programs.",
+    ]
+
+
+def _tail_drop(place: _Place) -> _Keys:
+    return _ruled(place, "tail-drop")
+
+
+def _profile(table: Mapping[str, Any]) -> str:
+    """Return a profile of WRED as a person reads it."""
+    who = "/".join(table["dscp"]) if "dscp" in table else "all others"
+    return f"{who}: {table['min_th']} to {table['max_th']}, max_p {table['max_p']:g}"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of queue that can be advised.
+
+    Attributes:
+        label: what tables call it.
+        rule: what gives its parameters and cautions.
+        usual: whether it is among the candidates if none are named.
+    """
+
+    label: str
+    rule: Callable[[_Place], _Keys]
+    usual: bool = True
+
+
+QUEUES: dict[str, Kind] = {
+    "cake": Kind("CAKE", _cake),
+    "fq-codel": Kind("FQ-CoDel", _fq_codel),
+    "fq-pie": Kind("FQ-PIE", _fq_pie),
+    "codel": Kind("CoDel", _codel),
+    "pie": Kind("PIE", _pie),
+    "dualpi2": Kind("DualPI2", _dualpi2),
+    "adaptive-red": Kind("Adaptive RED", _adaptive_red),
+    "red": Kind("RED", _red),
+    # Without marks it is RED, and takes as long to simulate.
+    "wred": Kind("WRED", _wred, usual=False),
+    "tail-drop": Kind("tail drop", _tail_drop),
+}
+"""The kinds of queue that routers of operators have, by the names of the experiment file."""

@@ -1,0 +1,198 @@
+"""What people do at a line: plausible loads, as groups of traffic of an experiment.
+
+Nobody knows the load of a line, so an advice is judged by several: a usual evening, the evening
+with one large transfer, and everything at once. How many people do what at a time is our choice,
+and the experiment file of an advice is there to change it. A call is part of every load, since the
+delay of its packets is what the others are judged by; it sends 80 kbit/s in each direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from redtail.lines.line import Direction, Recorded
+
+USES: dict[str, str] = {
+    "calls": "calls, with or without video",
+    "web": "Web pages",
+    "backup": "photos and files that are copied to a cloud",
+    "games": "network games",
+    "streaming": "films and television",
+    "downloads": "games and updates that are downloaded",
+}
+"""What a line can be used for."""
+
+BACKUP_FLOWS = 2
+"""Connections of one backup. Source: our choice; clients of clouds send a few files at a time."""
+
+DOWNLOAD_FLOWS = 4
+"""Connections of one download. Source: our choice; that of the test RRUL (Flent)."""
+
+_TCP = "linux"
+
+# After the warm-up, so that everybody has a page that is measured.
+_FIRST_PAGES = "uniform 5..8 s"
+
+
+@dataclass(frozen=True)
+class Load:
+    """What happens on a line at a time.
+
+    Attributes:
+        name: what tables call it.
+        about: what it is, in words.
+        groups: the groups of traffic, with the keys of the experiment file.
+        full: the directions in which senders never run out of data, so that the line is full.
+    """
+
+    name: str
+    about: str
+    groups: tuple[Mapping[str, Any], ...]
+    full: tuple[Direction, ...]
+
+
+def loads(uses: Sequence[str], people: int, recorded: Recorded | None = None) -> tuple[Load, ...]:
+    """Return the loads of a line, the lightest first.
+
+    Args:
+        uses: what it is used for, of `USES`.
+        people: number of people.
+        recorded: with numbers of flows in it, a load that has as many is the last.
+    """
+    evening = _people(uses, people, share=0.25)
+    backup = _backup(BACKUP_FLOWS)
+    download = _download(DOWNLOAD_FLOWS)
+    found = [Load("evening", _said(evening), evening, ())]
+    if "backup" in uses:
+        groups = (*evening, backup)
+        found.append(Load("one backup", _said(groups), groups, ("up",)))
+    if "downloads" in uses or "backup" not in uses:
+        groups = (*evening, download)
+        found.append(Load("one download", _said(groups), groups, ("down",)))
+    everybody = _people(uses, people, share=0.5)
+    if "backup" in uses:
+        groups = (*everybody, download, _backup(2 * BACKUP_FLOWS))
+        found.append(Load("everything", _said(groups), groups, ("down", "up")))
+    else:
+        groups = (*everybody, {**download, "flows": 2 * DOWNLOAD_FLOWS})
+        found.append(Load("everything", _said(groups), groups, ("down",)))
+    if recorded is not None and (recorded.down_flows or recorded.up_flows):
+        found.append(_as_recorded(evening, recorded))
+    return tuple(found)
+
+
+def most_flows(found: Sequence[Load], direction: Direction) -> int:
+    """Return the largest number of flows that send at once for long, in one direction."""
+    way = "forward" if direction == "down" else "reverse"
+
+    def of(group: Mapping[str, Any]) -> int:
+        long = group["kind"] in ("bulk", "video") and group.get("direction", "forward") == way
+        return int(group.get("flows", group.get("users", 1))) if long else 0
+
+    return max(1, *(sum(map(of, load.groups)) for load in found))
+
+
+def _people(uses: Sequence[str], people: int, share: float) -> tuple[Mapping[str, Any], ...]:
+    """Return what people do who do not transfer files; a share of them at a time."""
+    some = max(1, round(people * share))
+    calls = some if "calls" in uses else 1
+    groups: list[Mapping[str, Any]] = [
+        {"name": f"calls-{way}", "kind": "voip", "flows": calls, "hosts": calls, **direction}
+        for way, direction in (("down", {}), ("up", {"direction": "reverse"}))
+    ]
+    if "web" in uses:
+        # People pause between pages, so all of them read.
+        groups.append(
+            {
+                "name": "web",
+                "kind": "web",
+                "model": "http2",
+                "users": people,
+                "hosts": people,
+                "server": "own",
+                "tcp": _TCP,
+                "start": _FIRST_PAGES,
+            }
+        )
+    if "games" in uses:
+        groups += [
+            {"name": "games-down", "kind": "game", "flows": some, "hosts": some},
+            {
+                "name": "games-up",
+                "kind": "game",
+                "sender": "client",
+                "direction": "reverse",
+                "flows": some,
+                "hosts": some,
+            },
+        ]
+    if "streaming" in uses:
+        groups.append(
+            {
+                "name": "streaming",
+                "kind": "video",
+                "users": some,
+                "hosts": some,
+                "tcp": _TCP,
+                "start": "uniform 0..2 s",
+            }
+        )
+    return tuple(groups)
+
+
+def _backup(flows: int) -> Mapping[str, Any]:
+    return {
+        "name": "backup",
+        "kind": "bulk",
+        "direction": "reverse",
+        "flows": flows,
+        "tcp": _TCP,
+        "start": "uniform 0..2 s",
+    }
+
+
+def _download(flows: int) -> Mapping[str, Any]:
+    return {
+        "name": "download",
+        "kind": "bulk",
+        "flows": flows,
+        "tcp": _TCP,
+        "start": "uniform 0..2 s",
+    }
+
+
+def _as_recorded(evening: Sequence[Mapping[str, Any]], recorded: Recorded) -> Load:
+    groups = list(evening)
+    full: list[Direction] = []
+    if recorded.down_flows:
+        groups.append(_download(recorded.down_flows))
+        full.append("down")
+    if recorded.up_flows:
+        groups.append(_backup(recorded.up_flows))
+        full.append("up")
+    return Load("as recorded", _said(groups), tuple(groups), tuple(full))
+
+
+_WORDS = {
+    "calls-down": ("call", "calls"),
+    "web": ("reading pages", "reading pages"),
+    "games-down": ("game", "games"),
+    "streaming": ("film", "films"),
+    "download": ("a download over {} connection", "a download over {} connections"),
+    "backup": ("a backup over {} connection", "a backup over {} connections"),
+}
+
+
+def _said(groups: Sequence[Mapping[str, Any]]) -> str:
+    """Return what a load has, in words."""
+    found = []
+    for group in groups:
+        words = _WORDS.get(group["name"])
+        if words is None:
+            continue
+        number = int(group.get("flows", group.get("users", 1)))
+        text = words[number != 1]
+        found.append(text.format(number) if "{}" in text else f"{number} {text}")
+    return ", ".join(found)

@@ -1,0 +1,325 @@
+"""The experiment that an advice is judged by: the line, the router, the loads and the candidates.
+
+    servers ── line, buffer of the provider ── router, shaper and queue ── people
+    servers ── line, buffer of the modem ───── router, shaper and queue ── people
+
+Two links stand in a row in each direction. Towards the people a packet crosses the line first and
+then the router; from them, the router first. So a shaper that is slower than the line keeps the
+line's own buffer empty, and one that is faster does not: then the packets wait there.
+
+Packets are counted without what the line adds to them, and the line's rates are those that remain
+for full packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from redtail.experiment import FORMAT, toml_value
+from redtail.lines.advice.access import ACCESS, carried, own_port
+from redtail.lines.advice.candidates import Candidate, candidate
+from redtail.lines.advice.loads import Load, loads, most_flows
+from redtail.lines.line import Line, Recorded, Shaped
+
+BUFFER = 0.2
+"""Time that a full buffer of the modem or the provider takes to empty, in s.
+
+Source: our choice, that of the template access-line; such buffers are rarely documented.
+"""
+
+AS_IT_IS = "as it is"
+"""The label of the line without a queue of the router's."""
+
+HALF = ", half the rate"
+"""What the names of loads on a line of half its rate end with."""
+
+HEADER = "# Made by redtail advise."
+"""The first line of each such file."""
+
+# A router between its ports delays nothing; it has to be faster than the line.
+_ROUTER = 1e9
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is simulated.
+
+    Attributes:
+        replications: runs of each case.
+        seconds: simulated time of a run that is measured, in s.
+        least_s: the same on a line that is so fast that `seconds` would take too long.
+        bits: what the line may carry in both directions in a run; a line that would carry more in
+            `least_s` is simulated with its rates and its people divided.
+    """
+
+    replications: int
+    seconds: float
+    least_s: float
+    bits: float
+
+
+EFFORTS: dict[str, Effort] = {
+    "quick": Effort(3, 8.0, 4.0, 0.8e9),
+    "normal": Effort(10, 25.0, 10.0, 3.0e9),
+    "thorough": Effort(20, 60.0, 30.0, 9.0e9),
+}
+"""Efforts by name.
+
+Source: ours, so that "normal" takes less than a minute on two processors; its replications are
+those that an experiment has by default.
+"""
+
+WARMUP_S = 5.0
+"""Time before the measurement, in s: all have begun by then, and slow start is over."""
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What is simulated.
+
+    Attributes:
+        line: the line, with its rates and its people divided by `divisor`.
+        divisor: what they were divided by; 1 for nothing.
+        effort: how much is simulated.
+        measured_s: time of a run that is measured, in s.
+        loads: the loads.
+        buffers: time that the buffers of the provider and the modem take to empty, in s.
+        candidates: the queues, with parameters for `line`.
+    """
+
+    line: Line
+    divisor: float
+    effort: Effort
+    measured_s: float
+    loads: tuple[Load, ...]
+    buffers: tuple[float, float]
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def down_bps(self) -> float:
+        """What the line carries of full packets towards the people, in bit/s."""
+        return carried(ACCESS[self.line.access].overhead, self.line.down_bps)
+
+    @property
+    def up_bps(self) -> float:
+        """The same from them."""
+        return carried(ACCESS[self.line.access].overhead, self.line.up_bps)
+
+    @property
+    def router_bps(self) -> float:
+        """Rate of the router's ports, in bit/s."""
+        return max(_ROUTER, 10 * self.line.down_bps, 10 * self.line.up_bps)
+
+    @property
+    def halved(self) -> Load:
+        """The load that is repeated on a line of half its rate: the heaviest of those we chose."""
+        return next(load for load in self.loads if load.name == "everything")
+
+
+def simulated(
+    line: Line,
+    kinds: Sequence[str],
+    effort: Effort,
+    buffers: tuple[float, float] = (BUFFER, BUFFER),
+    recorded: Recorded | None = None,
+) -> Simulated:
+    """Return what is simulated for a line.
+
+    Args:
+        line: the line.
+        kinds: the candidates, of `QUEUES`.
+        effort: how much to simulate.
+        buffers: time that the buffers of the provider and the modem take to empty, in s.
+        recorded: what a recording told of the line.
+    """
+    total = line.down_bps + line.up_bps
+    measured = min(effort.seconds, max(effort.least_s, effort.bits / total - WARMUP_S))
+    divisor = max(1.0, total * (measured + WARMUP_S) / effort.bits)
+    if divisor <= 1.1:  # not worth a line that is not the user's
+        divisor = 1.0
+    smaller = replace(
+        line,
+        down_bps=line.down_bps / divisor,
+        up_bps=line.up_bps / divisor,
+        people=max(1, round(line.people / divisor)),
+    )
+    happening = loads(smaller.uses, smaller.people, recorded)
+    return Simulated(
+        line=smaller,
+        divisor=divisor,
+        effort=effort,
+        measured_s=float(f"{measured:.2g}"),
+        loads=happening,
+        buffers=buffers,
+        candidates=candidates(smaller, kinds, happening, own_port(line)),
+    )
+
+
+def candidates(
+    line: Line, kinds: Sequence[str], over: Sequence[Load], port: bool
+) -> tuple[Candidate, ...]:
+    """Return kinds of queues with parameters for a line and its loads (`port`: of `own_port`)."""
+    flows = {"down": most_flows(over, "down"), "up": most_flows(over, "up")}
+    return tuple(candidate(kind, line, flows, port) for kind in kinds)  # type: ignore[arg-type]
+
+
+def buffers_of(recorded: Recorded | None, default: float) -> tuple[float, float]:
+    """Return the buffers of the provider and the modem, in s: recorded ones, else the default."""
+    if recorded is None:
+        return default, default
+    down, up = recorded.down_buffer_s, recorded.up_buffer_s
+    return default if down is None else down, default if up is None else up
+
+
+def experiment_text(wanted: Simulated, name: str, about: Sequence[str]) -> str:
+    """Return the experiment file.
+
+    Args:
+        wanted: what is simulated.
+        name: the experiment's name.
+        about: what the file is for, a line each.
+    """
+    down, up = wanted.down_bps, wanted.up_bps
+    delay = toml_value(_time(wanted.line.rtt_s / 2))
+    router = _rate(wanted.router_bps)
+    through = toml_value({"kind": "tail-drop", "limit": "10000 packets"})
+    lines = [
+        HEADER,
+        *(f"# {line}" for line in about),
+        "",
+        f"format = {FORMAT}",
+        f"name = {toml_value(name)}",
+        f"duration = {toml_value(_time(WARMUP_S + wanted.measured_s))}",
+        f"warmup = {toml_value(_time(WARMUP_S))}",
+        f"replications = {wanted.effort.replications}",
+        "",
+        "# The line towards the people, with the provider's buffer. Rates are what remains for",
+        "# full packets when the line's own headers are taken off.",
+        "[[chain.hop]]",
+        f"rate = {toml_value(_rate(down))}",
+        f"delay = {delay}",
+        f"queue = {toml_value(_buffer(down, wanted.buffers[0]))}",
+        "",
+        "# From them, with the modem's buffer.",
+        "[chain.hop.return]",
+        f"rate = {toml_value(_rate(up))}",
+        f"delay = {delay}",
+        f"queue = {toml_value(_buffer(up, wanted.buffers[1]))}",
+        "",
+        "# The router, with the queues that are compared. Its ports are faster than the line.",
+        "[[chain.hop]]",
+        f"rate = {toml_value(router)}",
+        'delay = "0 s"',
+        f"queue = {through}",
+        "",
+        "[chain.hop.return]",
+        f"rate = {toml_value(router)}",
+        'delay = "0 s"',
+        f"queue = {through}",
+        "",
+    ]
+    for group in wanted.halved.groups:
+        lines += [
+            "[[traffic]]",
+            *(f"{key} = {toml_value(each)}" for key, each in group.items()),
+            "",
+        ]
+    lines += ["# The loads. Each has groups of its own in the place of those above.", ""]
+    for load in wanted.loads:
+        lines += _case(load.name, load)
+    half = wanted.halved
+    lines += ["# A line that has become slower than the shaper."]
+    rates = {"chain.hop1.rate": _rate(down / 2), "chain.hop1.return.rate": _rate(up / 2)}
+    lines += _case(half.name + HALF, half, rates)
+    lines += ["# The queues, and the shapers around them.", *_factors(wanted)]
+    lines += ["", "[report]", f"metrics = {toml_value(_report(wanted))}", ""]
+    return "\n".join(lines)
+
+
+def _case(name: str, load: Load, settings: Mapping[str, str] | None = None) -> list[str]:
+    groups = [f"    {toml_value(group)}," for group in load.groups]
+    return [
+        f"# {load.about}" if settings is None else f"# {load.about}; both rates halved",
+        "[[case]]",
+        f"name = {toml_value(name)}",
+        *(f'"{key}" = {toml_value(value)}' for key, value in (settings or {}).items()),
+        "traffic = [",
+        *groups,
+        "]",
+        "",
+    ]
+
+
+def _factors(wanted: Simulated) -> list[str]:
+    """Return the queues of the router in both directions, in step."""
+    through = {"kind": "tail-drop", "limit": "10000 packets"}
+    down = [*(shaped_table(each.down.shaped) for each in wanted.candidates), through]
+    columns = {"chain.hop2.queue": down}
+    if all(each.up.shaped.shaper_bps is None for each in wanted.candidates):
+        own = _buffer(wanted.up_bps, wanted.buffers[1])
+        columns["chain.hop1.return.queue"] = [
+            *(dict(each.up.shaped.queue) for each in wanted.candidates),
+            own,
+        ]
+    else:
+        columns["chain.hop2.return.queue"] = [
+            *(shaped_table(each.up.shaped) for each in wanted.candidates),
+            through,
+        ]
+    labels = [*(each.label for each in wanted.candidates), AS_IT_IS]
+    lines = ["[[factors.zip]]"]
+    for key, tables in columns.items():
+        lines += [f'"{key}" = [']
+        for table, label in zip(tables, labels, strict=True):
+            lines.append(f"    {toml_value({**table, 'label': label})},")
+        lines.append("]")
+    return lines
+
+
+def shaped_table(shaped: Shaped) -> dict[str, Any]:
+    """Return a queue with the shaper around it, as a table of the experiment file.
+
+    CAKE is a shaper itself; around other queues it is a class of HTB. The overhead is left out,
+    because the simulated packets have none.
+    """
+    if shaped.shaper_bps is None:
+        return dict(shaped.queue)
+    rate = _rate(carried(shaped.overhead, shaped.shaper_bps))
+    if shaped.queue["kind"] == "cake":
+        return {"kind": "cake", "rate": rate, **shaped.queue}
+    return {"kind": "htb", "class": [{"name": "line", "rate": rate, "queue": dict(shaped.queue)}]}
+
+
+def _report(wanted: Simulated) -> list[str]:
+    names = {group["name"] for load in wanted.loads for group in load.groups}
+    found = ["calls-down.one_way_delay_p95", "calls-up.one_way_delay_p95"]
+    found += ["web.page_time_p50"] if "web" in names else []
+    return [*found, "hop2.utilization", "hop1.return.utilization"]
+
+
+def _buffer(rate: float, seconds: float) -> dict[str, Any]:
+    """Return a buffer of the line's own, in bytes, which take longer to empty at half the rate."""
+    return {"kind": "tail-drop", "limit": f"{max(3000, round(rate * seconds / 8))} B"}
+
+
+def _rate(bps: float) -> str:
+    """Return a rate as the experiment file has it.
+
+    >>> _rate(47.5e6), _rate(12345.6)
+    ('47.5 Mbit/s', '12346 bit/s')
+    """
+    whole = round(bps)
+    if whole % 1000:
+        return f"{whole} bit/s"
+    return f"{whole / 1e6:.3f}".rstrip("0").rstrip(".") + " Mbit/s"
+
+
+def _time(seconds: float) -> str:
+    """Return a time as the experiment file has it.
+
+    >>> _time(30.0), _time(0.015)
+    ('30 s', '15 ms')
+    """
+    return f"{seconds:g} s" if seconds >= 1 else f"{round(1e3 * seconds, 6):g} ms"

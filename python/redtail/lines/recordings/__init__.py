@@ -1,0 +1,23 @@
+"""Recordings of a line: what they tell of its rate, round trip and buffer, and of who sent.
+
+It must not know which queue is advised, or how experiments are run: it makes an experiment file,
+or the line to advise on (docs/how-to/advise-from-a-recording.md). What it reads comes from others,
+so it is read within limits.
+
+    reading       finds out what a file is, and unpacks it within limits; `texts` reads text
+    packets       captures; `flent`, `pings`, `mahimahi`: the other forms
+    sides         which way the packets of a capture go; `points`: which were captured twice;
+                  `tcp`: what connections show
+    delays, rates, buffers, mix
+                  estimates; `captures` puts those of a capture together
+    values        estimates with intervals, bounds and reasons, which hold by construction;
+                  `found`: all of a line
+    experiment    the file that a recording becomes; `line`: the line to advise on
+
+>>> from redtail import lines
+>>> found = lines.estimate("examples/cellular.trace", rtt_s=0.05)
+>>> found.down.rate.text
+'6.131 Mbit/s (2.76 to 11.78)'
+>>> found.down.buffer.basis
+'a mahimahi trace has no queue and no losses'
+"""

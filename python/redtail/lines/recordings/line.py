@@ -1,0 +1,105 @@
+"""The line to advise on, from what a recording tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from redtail.errors import SpecError
+from redtail.lines.line import Line, Recorded
+from redtail.lines.recordings.found import Found
+from redtail.selection import split
+
+CALL_B = 400
+"""Largest packet of a steady UDP flow that is taken to be a call: voice in 20 ms has up to 214
+bytes (G.711 in RFC 3551, with headers)."""
+
+
+LONGEST_WAIT_S, MOST_FLOWS = 10.0, 1000
+"""The longest full buffer, as `--buffer` accepts it, and the flows of a direction that are
+simulated."""
+
+
+def recorded_line(
+    found: Found, access: str, uses: str | Sequence[str] = (), people: int = 1
+) -> tuple[Line, Recorded]:
+    """Return the line to advise on.
+
+    Args:
+        found: what a recording tells.
+        access: the access technology, a name of `redtail.lines.ACCESS`.
+        uses: what it is used for, a list or "calls,web"; by default what the recording shows.
+        people: number of people who use it.
+
+    Raises:
+        SpecError: the recording does not tell a rate or the round trip, and the text says what
+            gives it; or it has a buffer or flows that are no line's.
+    """
+    rates = {name: _needed(found, name) for name in ("down", "up")}
+    rtt = found.rtt.value
+    if rtt is None:
+        raise SpecError(
+            f"{found.file}: {found.rtt.basis}; to advise takes the base round trip: give it with "
+            "--rtt TIME, such as --rtt 30ms"
+        )
+    told = tuple(dict.fromkeys(split(uses))) or uses_of(found)
+    if not told:
+        raise SpecError(
+            f"{found.file} does not tell what the line is used for; give it with --use, such as "
+            "--use calls,web"
+        )
+    recorded = Recorded(
+        down_buffer_s=_whole(found, "down"),
+        up_buffer_s=_whole(found, "up"),
+        down_flows=_flows(found, "down"),
+        up_flows=_flows(found, "up"),
+    )
+    return Line(rates["down"], rates["up"], rtt, access, told, people), recorded
+
+
+def uses_of(found: Found) -> tuple[str, ...]:
+    """Return what a line is used for, as far as a recording shows it."""
+    seen = set()
+    for flows in found.flows:
+        if flows.kind == "steady" and flows.packet_b <= CALL_B:
+            seen.add("calls")
+        elif flows.kind == "transfers":
+            seen.add("web")
+        elif flows.kind in ("bulk", "downloads"):
+            seen.add("backup" if flows.direction == "up" else "downloads")
+    return tuple(name for name in ("calls", "web", "backup", "downloads") if name in seen)
+
+
+def _needed(found: Found, name: str) -> float:
+    rate = found.direction(name).rate
+    if rate.value is None or rate.bound:
+        raise SpecError(
+            f"{found.file}: {name} rate {rate.text}: {rate.basis}; to advise takes both rates: "
+            f"give this one with --{name} RATE, such as --{name} 10mbit"
+        )
+    return rate.value
+
+
+def _whole(found: Found, direction: str) -> float | None:
+    """Return what a full buffer makes wait, unless only a part of it was seen."""
+    wait = found.direction(direction).wait
+    if wait.bound == "at least" or wait.value is None:
+        return None
+    if wait.value > LONGEST_WAIT_S:
+        raise SpecError(
+            f"{found.file}: a full buffer waits {wait.text} {direction}; to advise takes one of up "
+            f"to {LONGEST_WAIT_S:g} s"
+        )
+    return wait.value
+
+
+def _flows(found: Found, direction: str) -> int | None:
+    kinds = ("bulk", "downloads")
+    count = sum(
+        flows.count for flows in found.flows if flows.direction == direction and flows.kind in kinds
+    )
+    if count > MOST_FLOWS:
+        raise SpecError(
+            f"{found.file}: {count} flows send all the time {direction}; to advise takes up to "
+            f"{MOST_FLOWS}"
+        )
+    return count or None

@@ -1,0 +1,289 @@
+"""Recordings of a line, whatever their form."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import stat
+import tempfile
+import zlib
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+from redtail.errors import SpecError
+from redtail.extras import extra
+from redtail.files import path_of
+from redtail.lines.recordings.found import Direction, Found
+from redtail.lines.recordings.texts import NoTextError, lines
+from redtail.lines.recordings.values import Estimated, given
+
+FORMS = (
+    "a capture (pcap or pcapng), a data file of Flent (.flent.gz), a log of ping, or a trace of "
+    "mahimahi; each also packed by gzip"
+)
+
+TIMES_UNPACKED, LEAST_UNPACKED_B, MOST_UNPACKED_B = 100, 64_000_000, 4_000_000_000
+"""What gzip packs may be so many times as large as the file, or have the least of bytes if that is
+more, and never more than the most."""
+
+MOST_PIPED_B = 1_000_000_000
+"""Bytes that are read of a pipe, which cannot be read twice."""
+
+MOST_DOCUMENT_B, MOST_VALUES_B = 500_000_000, 80_000_000
+"""Size of a data file of Flent, which is read as a whole, and memory for its values besides 8 times
+its size."""
+
+MOST_GIVEN = 1e15
+"""Largest rate in bit/s, and round trip in s, that a user gives: more is on no line."""
+
+_CHUNK_B = 1 << 20
+_BEGIN_B = 1 << 16
+
+_GZIP = b"\x1f\x8b"
+_CAPTURES = (
+    b"\x0a\x0d\x0d\x0a",
+    b"\xa1\xb2\xc3\xd4",
+    b"\xd4\xc3\xb2\xa1",
+    b"\xa1\xb2\x3c\x4d",
+    b"\x4d\x3c\xb2\xa1",
+)
+
+
+def estimate(
+    recording: str | os.PathLike[str],
+    *,
+    rtt_s: float | None = None,
+    down_bps: float | None = None,
+    up_bps: float | None = None,
+    local: Sequence[str] = (),
+    direction: str | None = None,
+) -> Found:
+    """Estimate the rate, round trip and buffer of a line, and who sent, from a recording of it.
+
+    Args:
+        recording: a capture, a data file of Flent, a log of ping or a trace of mahimahi.
+        rtt_s: the base round trip in s, in place of what the recording tells.
+        down_bps: the rate to the people at the line in bit/s, in place of the same.
+        up_bps: the rate from them.
+        local: of a capture: addresses and networks of the people.
+        direction: "down" or "up": which direction a trace or a log of pings is of, or most bytes of
+            a capture whose addresses do not tell.
+
+    Raises:
+        SpecError: the file cannot be read, or is no recording that is known.
+        RedtailError: libraries of the extra `recordings` are not installed.
+    """
+    path = path_of(recording)
+    _refuse_impossible(rtt_s=rtt_s, down_bps=down_bps, up_bps=up_bps)
+    try:
+        with extra("recordings", f"{path}: an estimate from a recording"):
+            found = _estimate(path, local, direction)
+    except ValueError as error:
+        if isinstance(error, SpecError):
+            raise
+        raise SpecError(f"{path}: {error}", file=str(path)) from None
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise SpecError(f"{path}: cannot be read: {why}", file=str(path)) from None
+    return completed(found, rtt_s, down_bps, up_bps)
+
+
+def _refuse_impossible(**given_values: float | None) -> None:
+    for name, value in given_values.items():
+        if value is not None and not 0 < value <= MOST_GIVEN:
+            accepted = f"a number above 0, up to {MOST_GIVEN:g}"
+            raise SpecError(f"{name} = {value}: accepted: {accepted}", key=name)
+
+
+def _estimate(path: Path, local: Sequence[str], direction: str | None) -> Found:
+    if path.is_dir():
+        raise ValueError(f"is a folder; accepted: {FORMS}")
+    with ExitStack() as stack:
+        file: IO[bytes] = stack.enter_context(path.open("rb"))
+        place: str | Path = path
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            accepted = f"up to {MOST_PIPED_B // 10**6} MB from a pipe; a file may have more"
+            file = stack.enter_context(_copied(file, MOST_PIPED_B, accepted))
+            place = _reopened(file)
+        if file.read(2) == _GZIP:
+            file = stack.enter_context(_unpacked(file))
+            place = _reopened(file)
+        return _of_form(file, place, path, local, direction)
+
+
+def _reopened(file: IO[bytes]) -> str:
+    """Return a path by which the native module opens a temporary file.
+
+    It has a name on Windows only, where the system removes it with its last handle.
+    """
+    return file.name if isinstance(file.name, str) else f"/dev/fd/{file.fileno()}"
+
+
+def _unpacked(file: IO[bytes]) -> IO[bytes]:
+    """Return what gzip has packed, in a file without a name: nothing can leave it behind."""
+    size = os.fstat(file.fileno()).st_size
+    most = min(max(TIMES_UNPACKED * size, LEAST_UNPACKED_B), MOST_UNPACKED_B)
+    accepted = (
+        f"{TIMES_UNPACKED} times its size or {LEAST_UNPACKED_B // 10**6} MB, and at most "
+        f"{MOST_UNPACKED_B // 10**6} MB; gunzip unpacks what is larger"
+    )
+    file.seek(0)
+    try:
+        with gzip.open(file) as packed:
+            return _copied(packed, most, accepted)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        text = str(error) or type(error).__name__
+        raise ValueError(f"cannot be unpacked: {text}") from None
+
+
+def _copied(source: Any, most: int, accepted: str) -> IO[bytes]:
+    """Return the bytes of a source in a file without a name.
+
+    Raises:
+        ValueError: they are more than the most, or the file cannot be written.
+    """
+    with ExitStack() as stack:
+        made = stack.enter_context(tempfile.TemporaryFile())
+        total = 0
+        while chunk := source.read(_CHUNK_B):
+            total += len(chunk)
+            if total > most:
+                raise ValueError(f"holds more than {most // 10**6} MB; accepted: {accepted}")
+            try:
+                made.write(chunk)
+            except OSError as error:
+                raise ValueError(
+                    f"cannot be unpacked in {tempfile.gettempdir()}: {error.strerror}"
+                ) from None
+        made.seek(0)
+        stack.pop_all()
+        return made
+
+
+def _of_form(
+    file: IO[bytes], place: str | Path, name: Path, local: Sequence[str], direction: str | None
+) -> Found:
+    file.seek(0)
+    begin = file.read(_BEGIN_B)
+    file.seek(0)
+    if not begin:
+        raise ValueError(f"the file is empty; accepted: {FORMS}")
+    if begin[:4] in _CAPTURES:
+        return _of_capture(place, name, local, direction)
+    if local:
+        raise ValueError("--local is for captures, and this is none")
+    try:
+        return _of_text(file, begin, name, direction)
+    except NoTextError as error:
+        raise ValueError(
+            f"begins with the bytes {begin[:4].hex(' ')}, and {error}; accepted: {FORMS}"
+        ) from None
+
+
+def _of_capture(file: str | Path, name: Path, local: Sequence[str], direction: str | None) -> Found:
+    from redtail.lines.recordings import captures, packets
+
+    capture = packets.read(file, name)
+    if not len(capture):
+        counts = ", ".join(f"{count} {why}" for why, count in capture.left_out.items() if count)
+        damage = f"; it is damaged {capture.damage}" if capture.damage else ""
+        raise ValueError(
+            f"has no packets of TCP, UDP or ping{f' ({counts})' if counts else ''}{damage}"
+        )
+    return captures.estimate(capture, local=local, direction=direction)
+
+
+def _of_text(file: IO[bytes], begin: bytes, name: Path, direction: str | None) -> Found:
+    from redtail.lines.recordings import flent, mahimahi, pings
+
+    # `ping -D` begins with the time in brackets.
+    if re.match(rb"\s*(\{|\[(?!\d+(\.\d+)?\] ))", begin):
+        return flent.estimate(flent.read(_json(file)), name)
+    head = [line for _, line in islice(lines(file), pings.LOOKED_AT)]
+    if pings.looks_like(head):
+        return pings.estimate(pings.read(lines(file)), name, direction)
+    first = next((line for line in head if line), "")
+    if mahimahi.looks_like(head[0]):
+        return mahimahi.estimate(mahimahi.read(lines(file)), name, direction)
+    raise ValueError(f"line 1: {first[:60]!r} begins no recording that is known; accepted: {FORMS}")
+
+
+def _json(file: IO[bytes]) -> object:
+    if os.fstat(file.fileno()).st_size > MOST_DOCUMENT_B:
+        raise ValueError(
+            f"begins as JSON of more than {MOST_DOCUMENT_B // 10**6} MB; accepted: smaller data "
+            "files of Flent"
+        )
+    data = file.read()
+    _refuse_large(data)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise NoTextError(error.start) from None
+    del data
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"line {error.lineno}, column {error.colno}: begins as JSON, but is none: {error.msg}"
+        ) from None
+    except RecursionError:
+        raise ValueError(
+            "it is JSON with lists within lists, deeper than a data file has"
+        ) from None
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"it is JSON with the value {name}; accepted: numbers, and null for none")
+
+
+def _refuse_large(data: bytes) -> None:
+    """Refuse JSON whose values take far more memory than its text.
+
+    Raises:
+        ValueError: they do.
+    """
+    # What Python takes: a list, an object of few keys, a text, a number, and the place of each.
+    known = sum(data.count(key) for key in (b'"val"', b'"t"', b'"seq"'))
+    texts = max(data.count(b'"') // 2 - known, 0)
+    room = 64 * data.count(b"[") + 192 * data.count(b"{") + 100 * texts + 32 * data.count(b",")
+    if room > 8 * len(data) + MOST_VALUES_B:
+        raise ValueError(
+            f"its values would take {room // 10**6} MB of memory; accepted: 8 times its size of "
+            f"{len(data) // 10**6} MB, and {MOST_VALUES_B // 10**6} MB, which a data file of Flent "
+            "needs at most"
+        )
+
+
+def completed(
+    found: Found, rtt_s: float | None, down_bps: float | None, up_bps: float | None
+) -> Found:
+    """Return what was found with what a user knows in place of it."""
+    if rtt_s is not None:
+        found = replace(found, rtt=given(rtt_s, "s"))
+    if down_bps is not None:
+        found = replace(found, down=_with_rate(found.down, down_bps))
+    if up_bps is not None:
+        found = replace(found, up=_with_rate(found.up, up_bps))
+    return found
+
+
+def _with_rate(way: Direction, bps: float) -> Direction:
+    """Return a direction with a given rate; the buffer is then what waits at that rate."""
+    size, wait = way.buffer, way.wait
+    if wait.value is not None:
+        size = Estimated(
+            wait.value * bps / 8,
+            "B",
+            f"the wait times the given rate; {wait.basis}",
+            None if wait.low is None else wait.low * bps / 8,
+            None if wait.high is None else wait.high * bps / 8,
+            wait.bound,
+        )
+    return replace(way, rate=given(bps, "bit/s"), steps=(), trace_ms=(), buffer=size)

@@ -1,0 +1,83 @@
+"""The commands for a device, as plain data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from redtail.lines.line import Direction
+
+
+@dataclass(frozen=True)
+class Change:
+    """A value that the device does not have as it was advised.
+
+    Attributes:
+        direction: "down" or "up".
+        key: the key of the experiment file, or "shaper" for the shaper's rate.
+        advised: the value that was advised.
+        made: the value that the device has.
+        why: what the device accepts, or what it does instead.
+    """
+
+    direction: Direction
+    key: str
+    advised: str
+    made: str
+    why: str
+
+    @property
+    def what(self) -> str:
+        """The change in a sentence, without its direction."""
+        return f"{self.key} = {self.advised} becomes {self.made} ({self.why})"
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Commands or settings for a device.
+
+    Attributes:
+        device: a name of `redtail.lines.DEVICES`.
+        where: where they are entered, in words.
+        set_up: the lines that make the queues.
+        undo: the lines that remove them.
+        changes: values that the device does not have as they were advised.
+        notices: what to know before the lines are used.
+        sources: the documents from which the mapping comes.
+    """
+
+    device: str
+    where: str
+    set_up: tuple[str, ...]
+    undo: tuple[str, ...]
+    changes: tuple[Change, ...]
+    notices: tuple[str, ...]
+    sources: tuple[str, ...]
+
+    def text(self) -> str:
+        """Return the lines to paste, then what changed, and what to know."""
+        lines = [f"# Commands: {self.where}", *self.set_up, "", "# Undo", *self.undo]
+        if self.changes:
+            lines += ["", "# What the device has otherwise than advised"]
+            ways: dict[str, list[str]] = {}
+            for change in self.changes:
+                ways.setdefault(change.what, []).append(change.direction)
+            lines += [f"# {' and '.join(way)}: {what}" for what, way in ways.items()]
+        if self.notices:
+            lines += ["", "# Note", *(f"# {notice}" for notice in self.notices)]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return asdict(self)
+
+    def to_json(self) -> str:
+        """Return it as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def beside(self, document: Mapping[str, Any]) -> str:
+        """Return another document as JSON text, with this as its value `commands`."""
+        both = {**document, "commands": self.to_dict()}
+        return json.dumps(both, indent=2, ensure_ascii=False, allow_nan=False)

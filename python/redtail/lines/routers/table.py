@@ -1,0 +1,364 @@
+"""The mapping as data: which setting of a device each key of a queue becomes, and the sources.
+
+`docs/reference/router-commands.md` is made from these tables. The options of `tc` are not here:
+they are the table of the native module (`docs/reference/tc.md`), which `linux` and `openwrt` use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from redtail.lines.line import Shaped
+from redtail.lines.routers.model import Change
+from redtail.lines.routers.units import (
+    BufferTime,
+    Count,
+    Exponent,
+    Fixed,
+    OneIn,
+    Only,
+    Packets,
+    Percent,
+    Place,
+    Size,
+    Time,
+    Unit,
+    Word,
+    Written,
+    _json,
+    parts,
+)
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device that commands can be made for.
+
+    Attributes:
+        name: what it is called on the command line.
+        title: what it is.
+        where: where the lines are entered.
+        sources: the documents that the mapping comes from.
+        tested: how the lines are tested.
+    """
+
+    name: str
+    title: str
+    where: str
+    sources: tuple[str, ...]
+    tested: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A key of a queue and the setting of a device.
+
+    Attributes:
+        device: name of the device.
+        kind: kind of the queue.
+        key: key of the experiment file; `profiles.min_th` is `min_th` of each profile.
+        setting: what it is called on the device; empty if there is no setting.
+        unit: how the value is written.
+        note: what else there is to know.
+    """
+
+    device: str
+    kind: str
+    key: str
+    setting: str
+    unit: Unit
+    note: str = ""
+
+
+_READ_BACK = (
+    "Run in both directions and read back, in virtual machines with Linux 6.1 and 7.2 (iproute2 "
+    "6.1 and 7.3): all that is advised but DualPI2, which Debian's kernels do not have. Tail drop "
+    "also in a network namespace."
+)
+_NOT_RUN = "Compared with the documents; not run on a device."
+
+DEVICES = {
+    each.name: each
+    for each in (
+        Device(
+            "linux",
+            "Linux",
+            "in a shell of root on the router",
+            (
+                "manual pages tc-htb(8), tc-stab(8), tc-cake(8), tc-mirred(8), and of each queue "
+                "(iproute2 6.1)",
+                "docs/reference/tc.md of redtail",
+                "sqm-scripts (June 2024), src/defaults.sh: the shaper's burst of 1 ms",
+            ),
+            _READ_BACK,
+        ),
+        Device(
+            "openwrt",
+            "OpenWrt with SQM",
+            "in a shell of root on the router; the package sqm-scripts must be installed",
+            (
+                "OpenWrt, SQM configuration /etc/config/sqm "
+                "(openwrt.org/docs/guide-user/network/traffic-shaping/sqm_configuration)",
+                "sqm-scripts (June 2024): src/run-openwrt.sh, src/functions.sh, "
+                "src/piece_of_cake.qos, src/simplest.qos",
+            ),
+            "The commands of `tc` that SQM's scripts make of the settings are run in a virtual "
+            "machine with Linux, and give the same queue as the commands for Linux. Not run on "
+            "OpenWrt.",
+        ),
+        Device(
+            "freebsd",
+            "FreeBSD with ipfw and dummynet",
+            "in a shell of root on the router",
+            (
+                "manual pages ipfw(8) and dummynet(4)",
+                "FreeBSD: sbin/ipfw/dummynet.c, and sys/netpfil/ipfw/dn_sched_fq_pie.c for ranges",
+            ),
+            _NOT_RUN,
+        ),
+        Device(
+            "opnsense",
+            "OPNsense",
+            "in the web interface, Firewall > Shaper, in advanced mode",
+            (
+                "OPNsense, Fighting Bufferbloat with FQ_CoDel "
+                "(docs.opnsense.org/manual/how-tos/shaper_bufferbloat.html)",
+                "manual page ipfw(8)",
+            ),
+            _NOT_RUN,
+        ),
+        Device(
+            "ios",
+            "Cisco IOS",
+            "in global configuration mode (configure terminal)",
+            (
+                "Cisco IOS Quality of Service Solutions Command Reference: random-detect, "
+                "random-detect precedence, random-detect dscp, random-detect ecn, random-detect "
+                "exponential-weighting-constant, fair-queue, queue-limit, shape (policy-map class)",
+            ),
+            _NOT_RUN,
+        ),
+        Device(
+            "junos",
+            "Juniper Junos",
+            "in configuration mode, followed by `commit`",
+            (
+                "Junos OS Class of Service: drop-profiles, buffer-size (Schedulers), shaping-rate, "
+                "per-unit-scheduler",
+            ),
+            _NOT_RUN,
+        ),
+    )
+}
+
+_NO_GENTLE = Only(False)
+_ECN = Word({True: "ecn", False: "noecn"})
+
+
+def _codel(device: str, kind: str) -> list[Row]:
+    return [
+        Row(device, kind, "target", "target", Time("us", 1, 5_000_000)),
+        Row(device, kind, "interval", "interval", Time("us", 1, 5_000_000)),
+        Row(device, kind, "ecn", "ecn", _ECN),
+        Row(device, kind, "ce_threshold", "", Only(None)),
+    ]
+
+
+def _pie(device: str, kind: str) -> list[Row]:
+    gain = Fixed(8192, 7)
+    return [
+        Row(device, kind, "target", "target", Time("us", 1, 5_000_000)),
+        Row(device, kind, "update", "tupdate", Time("us", 1, 5_000_000)),
+        Row(device, kind, "alpha", "alpha", gain),
+        Row(device, kind, "beta", "beta", gain),
+        Row(device, kind, "max_burst", "max_burst", Time("us", 0, 5_000_000)),
+        Row(device, kind, "max_ecn", "max_ecnth", Fixed(8192, 1)),
+        Row(device, kind, "ecn", "ecn", _ECN),
+        Row(
+            device,
+            kind,
+            "delay",
+            "dre, ts",
+            Word({"timestamps": "ts", "departure-rate": "dre"}),
+        ),
+    ]
+
+
+def _fair(device: str, kind: str) -> list[Row]:
+    return [
+        Row(device, kind, "quantum", "quantum", Size(1, 9000)),
+        Row(device, kind, "limit", "limit", Packets(1, 20_480)),
+        Row(device, kind, "flows", "flows", Count(1, 65_536)),
+    ]
+
+
+_SLOTS = Packets(2, 20_480)
+_SLOT_LIMIT = "Above 100, `net.inet.ip.dummynet.pipe_slot_limit` is raised first."
+_THRESHOLD = Packets(1, 4096)
+
+ROWS: tuple[Row, ...] = (
+    Row("freebsd", "tail-drop", "limit", "queue", _SLOTS, _SLOT_LIMIT),
+    Row("freebsd", "red", "limit", "queue", _SLOTS, _SLOT_LIMIT),
+    Row("freebsd", "red", "w_q", "w_q", Fixed(65_536, 1)),
+    Row("freebsd", "red", "min_th", "min_th", Packets(1, 20_480)),
+    Row("freebsd", "red", "max_th", "max_th", Packets(1, 20_480)),
+    Row("freebsd", "red", "max_p", "max_p", Fixed(65_536, 1)),
+    Row(
+        "freebsd",
+        "red",
+        "gentle",
+        "red, gred",
+        Word({False: "red", True: "gred", "twice-max-th": "gred"}),
+    ),
+    Row("freebsd", "red", "ecn", "ecn", Word({True: "ecn", False: ""})),
+    Row(
+        "freebsd",
+        "red",
+        "mean_packet",
+        "net.inet.ip.dummynet.red_avg_pkt_size",
+        Size(1, 65_535),
+        "For all pipes of the device.",
+    ),
+    Row("freebsd", "codel", "limit", "queue", _SLOTS, _SLOT_LIMIT),
+    *_codel("freebsd", "codel"),
+    Row("freebsd", "pie", "limit", "queue", _SLOTS, _SLOT_LIMIT),
+    *_pie("freebsd", "pie"),
+    Row(
+        "freebsd",
+        "pie",
+        "derandomize",
+        "derand",
+        Word({True: "derand", False: "noderand"}),
+    ),
+    Row("freebsd", "pie", "activation", "onoff", Word({False: "", True: "onoff"})),
+    *_codel("freebsd", "fq-codel"),
+    *_fair("freebsd", "fq-codel"),
+    *_pie("freebsd", "fq-pie"),
+    *_fair("freebsd", "fq-pie"),
+    Row("opnsense", "tail-drop", "limit", "Queue", Packets(2, 100)),
+    Row("opnsense", "codel", "limit", "Queue", Packets(2, 100)),
+    Row("opnsense", "codel", "target", "(FQ-)CoDel target", Time("ms", 1, 10_000, named=False)),
+    Row("opnsense", "codel", "interval", "(FQ-)CoDel interval", Time("ms", 1, 10_000, named=False)),
+    Row("opnsense", "codel", "ecn", "(FQ-)CoDel ECN", Word({True: "yes", False: "no"})),
+    Row("opnsense", "fq-codel", "target", "(FQ-)CoDel target", Time("ms", 1, 10_000, named=False)),
+    Row(
+        "opnsense",
+        "fq-codel",
+        "interval",
+        "(FQ-)CoDel interval",
+        Time("ms", 1, 10_000, named=False),
+    ),
+    Row("opnsense", "fq-codel", "ecn", "(FQ-)CoDel ECN", Word({True: "yes", False: "no"})),
+    Row("opnsense", "fq-codel", "quantum", "FQ-CoDel quantum", Size(1, 9000)),
+    Row("opnsense", "fq-codel", "limit", "FQ-CoDel limit", Packets(1, 20_480)),
+    Row("opnsense", "fq-codel", "flows", "FQ-CoDel flows", Count(1, 65_535)),
+    Row("ios", "tail-drop", "limit", "queue-limit", Packets(1, 32_767)),
+    Row("ios", "sfq", "limit", "queue-limit", Packets(1, 32_767)),
+    Row("ios", "sfq", "divisor", "fair-queue", Count(16, 4096), "IOS takes powers of two."),
+    Row("ios", "red", "limit", "queue-limit", Packets(1, 32_767)),
+    Row("ios", "red", "min_th", "random-detect precedence", _THRESHOLD, "For all 8 precedences."),
+    Row("ios", "red", "max_th", "random-detect precedence", _THRESHOLD),
+    Row("ios", "red", "max_p", "random-detect precedence", OneIn(65_535)),
+    Row("ios", "red", "w_q", "random-detect exponential-weighting-constant", Exponent(1, 16)),
+    Row("ios", "red", "ecn", "random-detect ecn", Word({True: "random-detect ecn", False: ""})),
+    Row("ios", "red", "gentle", "", _NO_GENTLE),
+    Row("ios", "wred", "limit", "queue-limit", Packets(1, 32_767)),
+    Row("ios", "wred", "profiles.dscp", "random-detect dscp", Only(None), "A line for each DSCP."),
+    Row("ios", "wred", "profiles.min_th", "random-detect dscp", _THRESHOLD),
+    Row("ios", "wred", "profiles.max_th", "random-detect dscp", _THRESHOLD),
+    Row("ios", "wred", "profiles.max_p", "random-detect dscp", OneIn(65_535)),
+    Row("ios", "wred", "w_q", "random-detect exponential-weighting-constant", Exponent(1, 16)),
+    Row("ios", "wred", "average", "", Only("total")),
+    Row("ios", "wred", "ecn", "random-detect ecn", Word({True: "random-detect ecn", False: ""})),
+    Row("ios", "wred", "gentle", "", _NO_GENTLE),
+    Row("junos", "tail-drop", "limit", "buffer-size temporal", BufferTime(200_000)),
+    Row("junos", "red", "limit", "buffer-size temporal", BufferTime(200_000)),
+    Row(
+        "junos",
+        "red",
+        "min_th",
+        "fill-level",
+        Percent(),
+        "Of the limit. The probability is 0 there.",
+    ),
+    Row("junos", "red", "max_th", "fill-level", Percent(), "Of the limit."),
+    Row("junos", "red", "max_p", "drop-probability", Percent()),
+    Row(
+        "junos",
+        "red",
+        "gentle",
+        "fill-level, drop-probability",
+        Word({False: "100 % above max_th", True: "to 2 max_th", "twice-max-th": "to 2 max_th"}),
+    ),
+    Row("junos", "red", "w_q", "", Only(None), "there is no setting for the average's weight"),
+    Row("junos", "red", "ecn", "", Only(False)),
+)
+"""Every key that has a setting, or of which the device knows one value."""
+
+UNTOLD = (
+    "label",
+    "mtu",
+    "mean_packet",
+    "drop_batch",
+    "inverse_sqrt",
+    "flavour",
+    "decay",
+    "spacing",
+)
+"""Keys that only say how redtail models the queue, or what a device finds out by itself."""
+
+
+def kinds(device: str) -> tuple[str, ...]:
+    """Return the kinds that a device has, in the order of the table."""
+    return tuple(dict.fromkeys(row.kind for row in rows(device)))
+
+
+def rows(device: str, kind: str | None = None) -> Iterator[Row]:
+    """Yield the rows of a device, of one kind or of all."""
+    for row in ROWS:
+        if row.device == device and kind in (None, row.kind):
+            yield row
+
+
+def settings(
+    device: str, shaped: Shaped, keys: Mapping[str, Any], place: Place, prefix: str = ""
+) -> tuple[dict[str, Written], list[Change]]:
+    """Return what each key becomes, and which values the device does not have as advised.
+
+    Args:
+        device: name of the device.
+        shaped: what was advised.
+        keys: all keys of the queue with their values, or those of a profile.
+        place: what conversions depend on.
+        prefix: in front of a key in the table, such as "profiles.".
+    """
+    written: dict[str, Written] = {}
+    changes: list[Change] = []
+    known = {row.key: row for row in rows(device, str(shaped.queue["kind"]))}
+    for key, value in keys.items():
+        row = known.get(prefix + key)
+        advised = key in shaped.queue or bool(prefix)
+        if row is None:
+            if advised and key not in (*UNTOLD, "kind", "profiles"):
+                why = "the device has no setting for it"
+                changes.append(Change(shaped.direction, key, shown(value), "not set", why))
+            continue
+        if value is None:
+            continue
+        each = row.unit.write(value, place)
+        written[key] = each
+        if each.kept is not None and (advised or row.setting):
+            why = row.unit.words if row.setting else row.note or "what the device always does"
+            changes.append(Change(shaped.direction, prefix + key, shown(value), each.kept, why))
+    return written, changes
+
+
+def shown(value: Any) -> str:
+    """Return a value as a sentence has it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple):
+        return " and ".join(parts(value))
+    return f"{value:.6g}" if isinstance(value, float) else _json(value)
