@@ -80,7 +80,9 @@ def made(runs: int, out: Path) -> Path:
     """Write results of so many runs that were never made; returns their folder."""
     import numpy as np
 
-    from redtail.analysis.results import CaseResult, Results
+    from redtail.analysis.case import CaseResult
+    from redtail.analysis.results import Results
+    from redtail.analysis.stored import write
     from redtail.store.folders import ExperimentStore
     from redtail.store.segments import CaseRuns, RunTable
 
@@ -103,7 +105,7 @@ def made(runs: int, out: Path) -> Path:
     results = Results(
         name="many", description="", factors=["traffic.ftp.flows"], cases=cases, folder=store.folder
     )
-    results.write(store)
+    write(results, store)
     return store.folder
 
 

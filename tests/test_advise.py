@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail.analysis.results import CaseResult
+from redtail.analysis.case import CaseResult
 from redtail.cli import app
 from redtail.experiment import FORMAT
 from redtail.lines.advice import objectives

@@ -13,7 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.case import CaseResult
+from redtail.analysis.results import Results
 from redtail.cli import app
 from redtail.errors import RedtailError, SpecError
 from redtail.running.forecast import forecast

@@ -13,8 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
+from redtail.analysis.case import CaseResult
 from redtail.analysis.compare import compare
-from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.results import Results
 from redtail.analysis.stats import holm, p_zero_mean
 from redtail.cli import app
 from redtail.errors import RedtailError, RedtailWarning

@@ -11,7 +11,8 @@ import pytest
 
 import redtail
 from redtail import metrics as names
-from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.case import CaseResult
+from redtail.analysis.results import Results
 from redtail.derived import DerivedMetric, parse, with_derived
 from redtail.errors import SpecError
 from redtail.formula import Formula

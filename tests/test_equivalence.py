@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from redtail.analysis.case import CaseResult
 from redtail.analysis.equivalence import Margins, p_equal
-from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.results import Results
 from redtail.analysis.stats import Estimate, estimate
 from redtail.cli import app
 from redtail.errors import RedtailError, RedtailWarning, SpecError

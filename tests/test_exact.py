@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 
 import redtail
 from redtail.analysis import exact as module
+from redtail.analysis.case import CaseResult
 from redtail.analysis.exact import exact
-from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.results import Results
 from redtail.cli import app
 from redtail.store.folders import StoredRun
 from redtail.store.parquet import parquet_bytes

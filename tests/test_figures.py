@@ -22,8 +22,9 @@ from matplotlib.figure import Figure
 import redtail
 from redtail import metrics as names
 from redtail.analysis import stats
+from redtail.analysis.case import CaseResult
 from redtail.analysis.loads import Calibrated
-from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.results import Results
 from redtail.analysis.stats import Estimate, paired_difference
 from redtail.display import layout, plane, plots, style, values
 from redtail.display.drawn import FORMATS

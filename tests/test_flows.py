@@ -15,8 +15,7 @@ import pytest
 
 import redtail
 from redtail import _engine
-from redtail.analysis import distributions
-from redtail.analysis import results as results_module
+from redtail.analysis import distributions, stored
 from redtail.analysis.results import Results
 from redtail.cli import progress
 from redtail.display import series
@@ -183,7 +182,7 @@ def test_large_campaigns_keep_distributions_in_segments(
     for text, kept in ((MIXED, False), (asked, True)):
         with monkeypatch.context() as patched:
             patched.setattr(runner, "LARGE", 6)
-            patched.setattr(results_module, "LARGE", 6)
+            patched.setattr(stored, "LARGE", 6)
             run(tmp_path / f"segments{kept}", text)
         large = redtail.load(tmp_path / f"segments{kept}" / "mixed")
         assert list((large.folder / segments.FOLDER).glob("*.parquet"))

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import redtail
 from redtail import archive as archives
 from redtail import packing, page
-from redtail.analysis import results as results_module
+from redtail.analysis import stored
 from redtail.cli import app
 from redtail.errors import RedtailError, SpecError, StoreError
 from redtail.running import runner
@@ -227,7 +227,7 @@ def archives_checksums(data: bytes) -> dict[str, Any]:
 def many(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Entries:
     """Runs in segments."""
     monkeypatch.setattr(runner, "LARGE", 12)
-    monkeypatch.setattr(results_module, "LARGE", 12)
+    monkeypatch.setattr(stored, "LARGE", 12)
     text = EXPERIMENT.replace("replications = 2", "replications = 6\nkeep_flows = 10")
     (tmp_path / "given.toml").write_text(text, encoding="utf-8")
     results = redtail.run(tmp_path / "given.toml", out=tmp_path / "runs")
@@ -462,7 +462,7 @@ def test_runs_in_folders_and_segments_are_compared(
     (tmp_path / "given.toml").write_text(EXPERIMENT, encoding="utf-8")
     redtail.run(tmp_path / "given.toml", out=tmp_path / "runs")
     monkeypatch.setattr(runner, "LARGE", 12)
-    monkeypatch.setattr(results_module, "LARGE", 12)
+    monkeypatch.setattr(stored, "LARGE", 12)
     results = redtail.run(tmp_path / "given.toml", out=tmp_path / "runs", replications=6)
     entries = entries_of(packing.pack(results.folder, tmp_path / "packed.zip"))
     assert len(runs_of(entries)) == 4

@@ -13,8 +13,9 @@ from typer.testing import CliRunner, Result
 
 import redtail
 from redtail import _engine, backends, validation
+from redtail.analysis.case import CaseResult
 from redtail.analysis.gap import Gap, Gaps, gaps
-from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.results import Results
 from redtail.analysis.tolerances import Tolerances, of_options, parse, read
 from redtail.cli import app
 from redtail.display.gaps import gap_figure

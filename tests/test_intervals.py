@@ -16,8 +16,9 @@ from rich.table import Table
 
 import redtail
 from redtail.analysis import rare
+from redtail.analysis.case import CaseResult
 from redtail.analysis.digits import shown
-from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.results import Results
 from redtail.analysis.stats import difference, estimate, p_zero_mean, paired_difference
 from redtail.display.tables import summary_table
 from redtail.store.folders import StoredRun

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 import redtail
 from redtail.analysis import moved
-from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.case import CaseResult
+from redtail.analysis.results import Results
 from redtail.analysis.tolerances import Tolerances
 from redtail.cli import app
 from redtail.errors import SpecError

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail.analysis import results as results_module
+from redtail.analysis import stored
 from redtail.cli import app
 from redtail.errors import RedtailWarning, StoreError
 from redtail.running import runner
@@ -54,7 +54,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twelve runs are many."""
     monkeypatch.setattr(runner, "LARGE", 12)
-    monkeypatch.setattr(results_module, "LARGE", 12)
+    monkeypatch.setattr(stored, "LARGE", 12)
 
 
 def there(url: str = URL) -> dict[str, bytes]:

@@ -22,7 +22,8 @@ from typer.testing import CliRunner
 import redtail
 from redtail import _engine, backends, experiment, papers
 from redtail._engine import Plan
-from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.case import CaseResult
+from redtail.analysis.results import Results
 from redtail.analysis.stats import Estimate, bootstrap
 from redtail.backends.sim import Sim
 from redtail.cli import app

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 import redtail
-from redtail.analysis.results import CaseResult
+from redtail.analysis.case import CaseResult
 from redtail.analysis.stats import clusters
 
 ROOT = Path(__file__).parent.parent

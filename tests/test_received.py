@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import redtail
 from redtail import packing
-from redtail.analysis import results as results_module
+from redtail.analysis import stored
 from redtail.cli import app
 from redtail.errors import RedtailError, SpecError, StoreError
 from redtail.running import runner
@@ -321,7 +321,7 @@ def test_runs_are_not_written_through_a_link(name: str, made: Path, tmp_path: Pa
         redtail.run(made / "given.toml", out=tmp_path / "runs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "LARGE", 3)
-        patch.setattr(results_module, "LARGE", 3)
+        patch.setattr(stored, "LARGE", 3)
         with pytest.raises(StoreError, match="is a link"):
             redtail.run(made / "given.toml", out=tmp_path / "runs")
     assert [path.name for path in mine.iterdir()] == ["0123456789abcdef.parquet"]

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import redtail
-from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.case import CaseResult
+from redtail.analysis.results import Results
 from redtail.analysis.stats import estimate, paired_difference
 from redtail.display.tables import summary_table
 from redtail.errors import RedtailError, StoreError

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail.analysis import results as results_module
+from redtail.analysis import stored
 from redtail.cli import app
 from redtail.errors import StoreError
 from redtail.running import runner
@@ -91,7 +91,7 @@ def files(folder: Path) -> list[Path]:
 def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A segment with 12 runs, 4 of them in the results; one with 14 of a seed that are not."""
     monkeypatch.setattr(runner, "LARGE", 12)
-    monkeypatch.setattr(results_module, "LARGE", 12)
+    monkeypatch.setattr(stored, "LARGE", 12)
     redtail.run(redtail.Toml(TEXT), out=tmp_path, set={"seed": 2}, replications=14)
     redtail.run(redtail.Toml(TEXT), out=tmp_path, replications=12)
     redtail.run(redtail.Toml(TEXT), out=tmp_path, replications=4)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import redtail
-from redtail.analysis import results as results_module
+from redtail.analysis import stored
 from redtail.errors import RedtailWarning, StoreError
 from redtail.outcomes import Rows
 from redtail.running import runner
@@ -47,7 +47,7 @@ def plain(fake: FakeNative, monkeypatch: pytest.MonkeyPatch) -> FakeNative:
 
 def large(monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
     monkeypatch.setattr(runner, "LARGE", runs)
-    monkeypatch.setattr(results_module, "LARGE", runs)
+    monkeypatch.setattr(stored, "LARGE", runs)
 
 
 def files(folder: Path) -> list[Path]:

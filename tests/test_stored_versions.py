@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import redtail
 from redtail import _engine, experiment, packing
-from redtail.analysis.results import JSON_FORMAT
+from redtail.analysis.export import JSON_FORMAT
 from redtail.cli import app
 from redtail.papers import report
 from redtail.store import format, index, segments

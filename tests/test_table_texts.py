@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from redtail.analysis.case import CaseResult
 from redtail.analysis.moved import diff
-from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.results import Results
 from redtail.display import texts
 from redtail.errors import SpecError
 from redtail.store.folders import StoredRun

@@ -20,9 +20,10 @@ from pathlib import Path
 
 import redtail
 from redtail import metrics as names
+from redtail.analysis.case import CaseResult
 from redtail.analysis.paired import why_no_interval as why_no_difference
 from redtail.analysis.rare import why_no_interval
-from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.results import Results
 from redtail.analysis.stats import Estimate, estimate, paired_difference, t_quantile
 
 PAGE = Path(__file__).with_suffix(".md")

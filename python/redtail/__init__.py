@@ -36,9 +36,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from redtail._engine import Case, Plan
     from redtail._native import Packet, QueueContext
+    from redtail.analysis.case import CaseResult
     from redtail.analysis.gap import Gap, Gaps
-    from redtail.analysis.results import CaseResult, Results, load
+    from redtail.analysis.results import Results
     from redtail.analysis.stats import Estimate
+    from redtail.analysis.stored import load
     from redtail.errors import (
         Cancelled,
         QueueError,
@@ -81,7 +83,7 @@ _MODULES = {
     "Cancelled": "errors",
     "Captured": "running.captures",
     "Case": "_engine",
-    "CaseResult": "analysis.results",
+    "CaseResult": "analysis.case",
     "Estimate": "analysis.stats",
     "Gap": "analysis.gap",
     "Gaps": "analysis.gap",
@@ -111,7 +113,7 @@ _MODULES = {
     "capture": "running.captures",
     "check": "experiment",
     "compare_backends": "running.gaps",
-    "load": "analysis.results",
+    "load": "analysis.stored",
     "queue_parameters": "lines",
     "read_trace": "inputs.traces",
     "run": "running.runner",

@@ -34,7 +34,7 @@ from typing import Any
 
 from redtail import _engine, archive, backends, escape
 from redtail._engine import Plan
-from redtail.analysis import results as stored
+from redtail.analysis import stored
 from redtail.analysis.results import Results
 from redtail.archive import FORMAT, unpack
 from redtail.errors import Cancelled, RedtailError, RunError, SpecError, StoreError

@@ -3,10 +3,14 @@
 It must not know how runs are made, by which backend, or in which order. It reads what is stored.
 What it prints or draws of itself is made by `display`, which is loaded when it is called.
 
-    results        puts runs together: estimates for each case, tables, time series
+    results        the results of an experiment: what users call, made by the modules below
+    case           what the replications of one case measured: estimates and values
+    stored         results written to the store and read back
+    tables         rows for replications, estimates and loss events; `export`: xarray and JSON
+    failures       runs that failed, and why
     stats          intervals over replications; `digits`: how many digits of an estimate are shown
     flows          every flow, and fairness over time
-    distributions  shares with intervals, from histograms or flows
+    distributions  shares with intervals, from histograms or flows; `responses`: of response times
     places, parts  which queues a number is about; groups that a number of all of them hides
     loads          the users found for a load
     stopping       when a case has had enough replications
@@ -23,6 +27,7 @@ Differences, and what may be said of them:
 
 What has no interval, or one that promises too much:
 
+    stalls     flows that made no progress
     rare       metrics whose mean depends on events in few replications
     lockstep   replications that are too alike, because flows are synchronized
     copies     replications that are one run

@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.table import Table
 
-    from redtail.analysis.results import CaseResult, Results
+    from redtail.analysis.case import CaseResult
+    from redtail.analysis.results import Results
     from redtail.analysis.tolerances import Tolerance
 
 Row = TypeVar("Row")

@@ -12,8 +12,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from redtail.metrics import counted
+
 if TYPE_CHECKING:
     import numpy as np
+
+    from redtail.analysis.results import Results
 
 REMEDY = 'let starts be drawn (start = "uniform 0..1 s") or set host_jitter'
 """What makes replications differ."""
@@ -125,6 +129,14 @@ def warning(copied: int, cases: str, title: str, *, done: bool = True) -> str:
         f"{cases}{first}: {why}, so they are one observation, without interval and verdict; "
         f"{REMEDY}"
     )
+
+
+def warnings(results: Results) -> list[str]:
+    """Return a warning about cases whose replications are copies of one run, or nothing."""
+    copied = [case for case in results.cases if case.copies]
+    if not copied:
+        return []
+    return [warning(len(copied), counted(len(results.cases), "case"), copied[0].title)]
 
 
 def draws_nothing(scenario: Mapping[str, Any]) -> bool:

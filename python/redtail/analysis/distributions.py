@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from redtail.analysis.flows import array, tables_by_run
 from redtail.analysis.stats import Estimate, band
+from redtail.analysis.tables import case_columns
 from redtail.errors import RedtailError, StoreError
 from redtail.measured import nearest
 from redtail.metrics import BINS_PER_DECADE, base, prefix
@@ -161,7 +162,7 @@ def cdf(results: Results, metric: str, at: Sequence[float] | None = None) -> pa.
     import pyarrow as pa
 
     found = distribution(results, metric, at)
-    fields, columns = results.case_columns([len(case) for case in found.bands])
+    fields, columns = case_columns(results, [len(case) for case in found.bands])
     unit = found.about.unit
     fields += [
         field("metric", pa.string()),

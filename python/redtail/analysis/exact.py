@@ -25,7 +25,8 @@ from redtail.store.parquet import read_table_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from redtail.analysis.results import CaseResult, Results
+    from redtail.analysis.case import CaseResult
+    from redtail.analysis.results import Results
 
 MOST = 20
 """The most differences that are listed."""

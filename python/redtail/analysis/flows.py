@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from redtail.analysis.tables import case_columns
 from redtail.errors import RedtailError, RedtailWarning, StoreError
 from redtail.metrics import counted
 from redtail.store.columns import column
@@ -73,8 +74,8 @@ def flows(results: Results, case: int | None = None, replication: int | None = N
         )
     tables = [(number, table) for each in found for number, table in each.items()]
     whole = pa.concat_tables([_with_names(table) for _, table in tables]).combine_chunks()
-    fields, columns = results.case_columns(
-        [sum(table.num_rows for table in each.values()) for each in found]
+    fields, columns = case_columns(
+        results, [sum(table.num_rows for table in each.values()) for each in found]
     )
     fields.append(field("replication", pa.uint32()))
     columns.append([number for number, table in tables for _ in range(table.num_rows)])

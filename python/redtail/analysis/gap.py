@@ -54,7 +54,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.table import Table
 
-    from redtail.analysis.results import CaseResult, Results
+    from redtail.analysis.case import CaseResult
+    from redtail.analysis.results import Results
 
 Verdict = Literal["inside", "outside", "not certain", "not measured", "no tolerance"]
 """What is said of a difference; "not measured" when a backend has no value of the metric."""

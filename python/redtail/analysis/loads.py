@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from redtail.analysis.results import Results
 
 
 @dataclass(frozen=True)
@@ -74,4 +77,16 @@ def alike(
             for (_, group, link, users), texts in found.items()
             if len(texts) > 1
         )
+    )
+
+
+def warnings(results: Results) -> list[str]:
+    """Return a warning for each two loads that were found to be the same number of users."""
+    return alike(
+        (
+            (case.settings, load.group, load.link, load.asked, load.text, load.users)
+            for case in results.cases
+            for load in case.loads
+        ),
+        about=False,
     )

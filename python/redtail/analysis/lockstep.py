@@ -26,7 +26,8 @@ from redtail.store.format import MALFORMED
 from redtail.store.segments import CaseRuns
 
 if TYPE_CHECKING:
-    from redtail.analysis.results import CaseResult, Results
+    from redtail.analysis.case import CaseResult
+    from redtail.analysis.results import Results
 
 _FEW_FLOWS = range(2, 21)
 _TIMES = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))

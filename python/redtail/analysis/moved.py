@@ -38,7 +38,8 @@ from redtail.errors import SpecError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from redtail.analysis.results import CaseResult, Results
+    from redtail.analysis.case import CaseResult
+    from redtail.analysis.results import Results
 
 Verdict = Literal["moved", "within tolerance", "within noise", "equal", "not certain", "missing"]
 """What is said of a metric of a case.

@@ -30,10 +30,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from redtail.analysis import censoring, copies, rare
-from redtail.analysis.stats import Estimate, estimate, holm, p_zero_mean, t_quantile
+from redtail.analysis.along import changing_along
+from redtail.analysis.stats import (
+    Estimate,
+    estimate,
+    holm,
+    p_zero_mean,
+    paired_difference,
+    t_quantile,
+)
+from redtail.errors import RedtailError
+from redtail.metrics import named
 
 if TYPE_CHECKING:
-    from redtail.analysis.results import CaseResult
+    from redtail.analysis.case import CaseResult
+    from redtail.analysis.results import Results
 
 Correction = Literal["holm", "none"]
 """How verdicts allow for the number of comparisons."""
@@ -338,3 +349,40 @@ def notes(rows: Sequence[Paired], correction: Correction) -> list[str]:
 
 
 _WHYS = 3
+
+
+def differences(
+    results: Results, metric: str, factor: str | None, baseline: str | None
+) -> list[tuple[CaseResult, Estimate]]:
+    """Return how much each case differs from its baseline; see `Results.differences`."""
+    metric = named(results.metric_names, metric)
+    factor = factor or (results.factors[0] if results.factors else "")
+    settings = list(dict.fromkeys(case.labels.get(factor, "") for case in results.cases))
+    if factor not in results.factors:
+        raise RedtailError(f"{factor!r} is not a factor; the factors are {results.factors}")
+    baseline = settings[0] if baseline is None else baseline
+    if baseline not in settings:
+        raise RedtailError(f"{baseline!r} is not a setting of {factor}; they are {settings}")
+
+    along = changing_along(results.cases, factor)
+
+    def others(case: CaseResult) -> tuple[str, ...]:
+        return tuple(label for key, label in case.labels.items() if key not in (factor, *along))
+
+    bases = {others(case): case for case in results.cases if case.labels[factor] == baseline}
+    found = []
+    for case in results.cases:
+        base = bases.get(others(case))
+        if base is None or case is base:
+            continue
+        by_number, base_by_number = (
+            dict(zip(sorted(each.runs), each.values(metric), strict=True)) for each in (case, base)
+        )
+        shared = sorted(by_number.keys() & base_by_number.keys())
+        first = [by_number[number] for number in shared]
+        second = [base_by_number[number] for number in shared]
+        difference = paired_difference(first, second)
+        refused = why_no_interval(metric, case, base, difference.n)
+        unjudged = why_unjudged(metric, case, base)
+        found.append((case, as_far_as_known(difference, refused, unjudged)))
+    return found

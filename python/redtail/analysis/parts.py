@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from redtail import metrics as names
 
 if TYPE_CHECKING:
-    from redtail.analysis.results import CaseResult, Results
+    from redtail.analysis.case import CaseResult
+    from redtail.analysis.results import Results
 
 APART = 2.0
 """A group's value is another one if it is so many times as large, and the intervals are apart.

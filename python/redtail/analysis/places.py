@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from redtail import metrics as names
 
 if TYPE_CHECKING:
-    from redtail.analysis.results import CaseResult, Results
+    from redtail.analysis.case import CaseResult
+    from redtail.analysis.results import Results
 
 PATH_DELAY = "path.queue_delay_mean"
 """What the page calls the sum of the mean queueing delays at the hops of a chain."""

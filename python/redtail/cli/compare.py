@@ -121,7 +121,7 @@ def compare(
 ) -> None:
     """Compare cases, or with --backends what backends measure, replication by replication."""
     from redtail import experiment
-    from redtail.analysis import results
+    from redtail.analysis import stored
     from redtail.analysis.equivalence import Margins
     from redtail.running import runner
 
@@ -154,7 +154,7 @@ def compare(
     if _holds_results(file):
         if {"set", "replications", "until"} & given.keys():
             raise SpecError(f"{file} holds results; --set and replications go with a file")
-        found = results.load(file)
+        found = stored.load(file)
     else:
         plan = experiment.prepare(Path(file), **given)
         for text in plan.warnings:

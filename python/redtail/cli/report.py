@@ -52,19 +52,19 @@ def stored(name: str, out: str) -> Results:
     Raises:
         StoreError: there are none.
     """
-    from redtail.analysis import results
+    from redtail.analysis import stored
     from redtail.errors import StoreError
     from redtail.files import path_of
     from redtail.store import objects, runs
 
     if objects.is_url(name) or path_of(name).is_dir():
-        return results.load(name)
+        return stored.load(name)
     if objects.is_url(out):
-        return results.load(f"{out.rstrip('/')}/{runs.find_there(out, name)}")
+        return stored.load(f"{out.rstrip('/')}/{runs.find_there(out, name)}")
     root = path_of(out)
     if not root.is_dir():
         raise StoreError(
             f"{name}: there is no such folder; accepted: a folder with results or its URL, or with "
             "--out DIR the name of an experiment"
         )
-    return results.load(runs.find(root, name))
+    return stored.load(runs.find(root, name))

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from redtail.analysis.case import CaseResult
     from redtail.analysis.gap import Gaps
-    from redtail.analysis.results import CaseResult
 
 
 def gap_figure(gaps: Gaps, name: str) -> Figure:

@@ -18,7 +18,8 @@ from redtail.scenario import quantity
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from redtail.analysis.results import CaseResult, Results
+    from redtail.analysis.case import CaseResult
+    from redtail.analysis.results import Results
 
 # Keys of the factors that are a load before all others.
 _LOADS = (".flows", ".users", ".load")

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from redtail.analysis.results import CaseResult, Results
+    from redtail.analysis.case import CaseResult
+    from redtail.analysis.results import Results
     from redtail.display.style import Size
 
 

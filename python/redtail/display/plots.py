@@ -20,6 +20,8 @@ import matplotlib as mpl
 
 from redtail import escape
 from redtail import metrics as names
+from redtail.analysis.responses import group_of
+from redtail.analysis.stored import load
 from redtail.display import drawn, plane, recorded, style, values
 from redtail.display.distributions import distribution_figure
 from redtail.display.gaps import gap_figure
@@ -125,7 +127,7 @@ KINDS: dict[str, Draw] = {
     ),
     "loss_events": lambda results, wanted: loss_figure(results, wanted.metric, size=wanted.size),
     "response_times": lambda results, wanted: response_figure(
-        results, results.user_group(wanted.metric), size=wanted.size
+        results, group_of(results, wanted.metric), size=wanted.size
     ),
     "queue": _queue,
     "cdf": lambda results, wanted: _distribution(results, wanted, tail=False),
@@ -188,7 +190,6 @@ def draw(
     every: bool = False,
     formats: Sequence[str] = (drawn.DEFAULT,),
     jobs: int = 1,
-    load: Callable[[Path], Results] | None = None,
 ) -> list[Path]:
     """Draw figures that the results have data for, except what is drawn already.
 
@@ -199,7 +200,6 @@ def draw(
         every: all of them.
         formats: the files of each.
         jobs: processes that draw, if there is much to draw.
-        load: reads results from their folder, in these processes; without it there is one.
 
     Returns:
         The paths, in the order of `formats` for each figure.
@@ -213,9 +213,9 @@ def draw(
     chosen = found if every else chosen_of(found, names)
     missing = [each for each in chosen if record.files_of([each.name], formats) is None]
     names_of_all = [each.name for each in chosen]
-    if load is not None and jobs > 1 and len(missing) * len(formats) >= _MANY:
+    if jobs > 1 and len(missing) * len(formats) >= _MANY:
         named = [each.name for each in missing]
-        made = _draw_together(partial(load, results.folder), named, folder, formats, jobs)
+        made = _draw_together(results.folder, named, folder, formats, jobs)
     else:
         with mpl.rc_context(style.RC):
             made = save([(each.name, each.draw()) for each in missing], folder, formats)
@@ -225,7 +225,7 @@ def draw(
 
 
 def _draw_together(
-    load: Callable[[], Results],
+    stored: Path,
     names: Sequence[str],
     folder: Path,
     formats: Sequence[str],
@@ -238,7 +238,7 @@ def _draw_together(
         ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool,
     ):
         asked = [
-            pool.submit(_draw_part, load, part, folder, tuple(formats)) for part in parts if part
+            pool.submit(_draw_part, stored, part, folder, tuple(formats)) for part in parts if part
         ]
         return [path for each in asked for path in each.result()]
 
@@ -258,9 +258,9 @@ def _safe_path() -> Iterator[None]:
 
 
 def _draw_part(
-    load: Callable[[], Results], names: Sequence[str], folder: Path, formats: Sequence[str]
+    stored: Path, names: Sequence[str], folder: Path, formats: Sequence[str]
 ) -> list[Path]:
-    results = load()
+    results = load(stored)
     with mpl.rc_context(style.RC):
         chosen = chosen_of(drawings(results), names)
         return save([(each.name, each.draw()) for each in chosen], folder, formats)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from redtail import escape
 from redtail import metrics as names
+from redtail.analysis.responses import bands_of
 from redtail.analysis.stats import estimate, interval_in_words
 from redtail.display import style
 from redtail.display.layout import of_distributions, values_of
@@ -27,7 +28,7 @@ def response_figure(
 
     With a load and something to compare there is a panel per load.
     """
-    times, bands = results.response_time_bands(group, size_up_to)
+    times, bands = bands_of(results, group, size_up_to)
     of = {id(case): found for case, found in zip(results.cases, bands, strict=True)}
     load, arranged = of_distributions(results)
     groups = [*zip(arranged.titles, arranged.groups, strict=True)]

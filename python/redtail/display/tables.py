@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-    from redtail.analysis.results import CaseResult, Results
+    from redtail.analysis.case import CaseResult
+    from redtail.analysis.results import Results
 
 _Column: TypeAlias = tuple[str, Literal["left", "right"], list[str]]
 """The head of a column, its side, and its texts."""

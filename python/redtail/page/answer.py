@@ -18,8 +18,9 @@ from redtail.analysis.digits import shown
 from redtail.analysis.paired import LEVEL, MOST_NEEDED
 
 if TYPE_CHECKING:
+    from redtail.analysis.case import CaseResult
     from redtail.analysis.compare import Comparison, Comparisons
-    from redtail.analysis.results import CaseResult, Results
+    from redtail.analysis.results import Results
 
 _MOST_EACH = 3
 """So many settings are compared with the baseline one by one; of more, the extremes are named."""

@@ -25,8 +25,9 @@ from redtail.scenario import links
 from redtail.store import segments
 
 if TYPE_CHECKING:
+    from redtail.analysis.case import CaseResult
     from redtail.analysis.compare import Comparisons
-    from redtail.analysis.results import CaseResult, Results
+    from redtail.analysis.results import Results
     from redtail.analysis.stats import Estimate
 
 # So many metrics are in the answer.

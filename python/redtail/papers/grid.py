@@ -13,8 +13,9 @@ from redtail import metrics as names
 from redtail import quantities
 from redtail._engine import Case
 from redtail.analysis import copies
+from redtail.analysis.case import CaseResult
 from redtail.analysis.rare import why_no_interval
-from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.results import Results
 from redtail.analysis.stats import Estimate, bootstrap, estimate, quantile, shares_within
 from redtail.errors import RedtailError, SpecError
 from redtail.formula import Formula

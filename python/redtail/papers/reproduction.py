@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import _engine, backends, experiment
 from redtail._engine import Plan
-from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.case import CaseResult
+from redtail.analysis.results import Results
 from redtail.errors import RedtailError, RedtailWarning, SpecError
 from redtail.experiment import toml_key
 from redtail.files import path_of

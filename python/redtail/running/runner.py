@@ -23,12 +23,15 @@ from typing import Unpack
 from redtail import _engine, backends, experiment
 from redtail._engine import Plan
 from redtail.analysis import copies
+from redtail.analysis.case import CaseResult
+from redtail.analysis.failures import Failure
 from redtail.analysis.loads import Calibrated
 from redtail.analysis.provenance import Provenance
 from redtail.analysis.rare import sharing, why_no_interval
-from redtail.analysis.results import CaseResult, Failure, Results, replaced
+from redtail.analysis.results import Results
 from redtail.analysis.stats import Estimate
 from redtail.analysis.stopping import Pair, StopRule, pairs, reached
+from redtail.analysis.stored import replaced, write
 from redtail.backends import Backend
 from redtail.derived import with_derived
 from redtail.errors import Cancelled, InvalidRun, RedtailWarning, RunError, SpecError, StoreError
@@ -618,7 +621,7 @@ class _Study:
             *(_too_wide_pair(plan, pair, *self._reached(pair)) for pair in self.open_pairs),
         )
         self.results.replaced = replaced(self.results, self.code_version)
-        self.results.write(self.store)
+        write(self.results, self.store)
         self.store.close()
 
 

@@ -21,7 +21,7 @@ from redtail.analysis.tolerances import UNITS
 from redtail.errors import SpecError
 
 if TYPE_CHECKING:
-    from redtail.analysis.results import CaseResult
+    from redtail.analysis.case import CaseResult
     from redtail.measured import Measured
 
 Over: TypeAlias = Literal["worst", "mean"]

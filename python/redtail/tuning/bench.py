@@ -13,7 +13,8 @@ from typing import Any
 
 from redtail import experiment
 from redtail._engine import Plan
-from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.case import CaseResult
+from redtail.analysis.results import Results
 from redtail.errors import Cancelled, SpecError
 from redtail.experiment import Source, override_texts, toml_value
 from redtail.options import ExecuteOptions, PlanOptions

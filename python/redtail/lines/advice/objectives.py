@@ -19,7 +19,7 @@ from redtail.lines.advice.simulated import Simulated
 from redtail.lines.line import Direction
 
 if TYPE_CHECKING:
-    from redtail.analysis.results import CaseResult
+    from redtail.analysis.case import CaseResult
     from redtail.lines.advice.loads import Load
 
 LOST_AT_MOST = 0.10
