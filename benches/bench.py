@@ -33,7 +33,8 @@ from typing import Any
 import installed
 from real_time import measure_live, show_live
 
-from redtail import _engine, _native
+from redtail import _native
+from redtail.engine import batches, plans
 
 _HERE = Path(__file__).resolve().parent
 _ROOT = _HERE.parent
@@ -281,13 +282,13 @@ def measure_written(scenarios: Callable[[Path], dict[str, Path]], repeats: int) 
 def measure_scaling(repeats: int) -> float:
     """Speed-up of replications on two threads against one, the median of `repeats`."""
     text = (_HERE / "scenarios" / ROWS["a"][1]).read_text()
-    plan = _engine.plan(text)
+    plan = plans.plan(text)
     scenarios = [plan.scenario(0, i) for i in range(SCALING_RUNS)]
 
     def seconds(threads: int) -> float:
         start = time.perf_counter()
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(_engine.run_one, scenarios))
+            list(pool.map(batches.run_one, scenarios))
         return time.perf_counter() - start
 
     return statistics.median(seconds(1) / seconds(2) for _ in range(repeats))

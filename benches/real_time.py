@@ -31,8 +31,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from redtail import _engine
 from redtail.backends import live
+from redtail.engine import plans
 from redtail.errors import InvalidRun
 
 _SCENARIO = Path(__file__).resolve().parent / "scenarios" / "real-time.toml"
@@ -134,7 +134,7 @@ def redtail(queue: str, rate: int) -> Try:
     """Make a run of backend live."""
     text = _SCENARIO.read_text().replace("@QUEUE@", QUEUES[queue])
     text = text.replace("@RATE@", str(rate)).replace("@LIMIT@", str(limit(rate)))
-    scenario = _engine.plan(text.replace("@DURATION@", str(1 + MEASURED))).scenario(0, 0)
+    scenario = plans.plan(text.replace("@DURATION@", str(1 + MEASURED))).scenario(0, 0)
     cost = Cost()
     valid = True
     try:

@@ -16,7 +16,8 @@ from bench import ROWS
 from instructions import GUARDED, shortened
 
 from attack.inputs import QUEUE, QUEUES, TRAFFIC, experiment, queue_keys
-from redtail import _engine
+from redtail import facts
+from redtail.engine import batches, plans
 
 _SCENARIOS = Path(__file__).resolve().parent / "scenarios"
 
@@ -28,7 +29,7 @@ def experiments() -> Iterator[str]:
     for kind in QUEUES:
         groups = [("always", "bulk", "flows = 16"), ("step", "cbr", TRAFFIC["cbr"])]
         yield experiment(queue_keys(kind), groups, "20 s")
-    for preset in _engine.presets():
+    for preset in facts.presets():
         yield experiment(QUEUE, [("always", "bulk", f'flows = 16\ntcp = "{preset}"')], "20 s")
     for kind, keys in TRAFFIC.items():
         yield experiment(QUEUE, [("always", kind, keys)], "20 s")
@@ -37,7 +38,7 @@ def experiments() -> Iterator[str]:
 def main() -> int:
     """Make all runs."""
     for text in experiments():
-        _engine.run_one(_engine.plan(text).scenario(0, 0))
+        batches.run_one(plans.plan(text).scenario(0, 0))
     return 0
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from redtail import _engine
+from redtail import native
 from redtail.display import plots
 
 from fake_native import FakeNative
@@ -134,7 +134,7 @@ def _hears_interrupts() -> Iterator[None]:
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeNative:
     """An engine that measures nothing and can be told to fail."""
     engine = FakeNative()
-    monkeypatch.setattr(_engine, "native", lambda: engine)
+    monkeypatch.setattr(native, "module", lambda: engine)
     return engine
 
 

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import redtail
-from redtail import _engine
+from redtail import facts
+from redtail.engine import batches
 from redtail.errors import RunError
 from redtail.outcomes import Outcomes
 from redtail.store import writing
@@ -50,18 +51,18 @@ host_jitter = "6 ms"
 
 def log_runs(log: Path) -> None:
     """Write down every run that begins."""
-    made = _engine.run_many
+    made = batches.run_many
 
     def run_many(scenarios: Sequence[str], *rest: Any) -> list[Outcomes | RunError]:
         found: list[Outcomes | RunError] = []
         for scenario in scenarios:
-            key = run_key(scenario, _engine.code_version(), _engine.BACKEND)
+            key = run_key(scenario, facts.code_version(), batches.BACKEND)
             with log.open("a") as file:
                 file.write(f"{key}\n")
             found += made([scenario], *rest)
         return found
 
-    _engine.run_many = run_many
+    batches.run_many = run_many
 
 
 def count_changes(at: Callable[[int], bool]) -> None:

@@ -14,8 +14,9 @@ import redtail
 from attack import estimating, identities, mutate, recordings, schema
 from attack.__main__ import Attack, Worker, repeat
 from attack.inputs import QUEUES, copy_data, files
-from redtail import _engine
+from redtail import facts
 from redtail.catalog import Catalog
+from redtail.engine import batches
 from redtail.errors import SpecError
 from redtail.lines import Estimated, Found, estimate
 from redtail.lines.recordings.found import Direction
@@ -36,10 +37,10 @@ def test_every_file_to_start_from_is_valid_and_every_kind_is_among_them(tmp_path
         plan = redtail.check(path)
         texts += [plan.example(case) for case in range(len(plan.cases))]
     known = " ".join(texts)
-    catalog = Catalog(_engine.schema())
+    catalog = Catalog(facts.schema())
     for section in (*catalog.queues, *catalog.traffic):
         assert f'"kind":"{section.kind}"' in known, section.kind
-    for preset in _engine.presets():
+    for preset in facts.presets():
         assert f'"preset":"{preset}"' in known, preset
 
 
@@ -155,7 +156,7 @@ def test_it_sees_what_it_looks_for(
     # Figures that do not agree, kept with the command that repeats them.
     queue, text = identities.scenario(1, 0)
     assert identities.wrong(queue, text) == []
-    run_one = _engine.run_one
+    run_one = batches.run_one
 
     def altered(scenario: str) -> Outcome:
         outcome = run_one(scenario)
@@ -163,7 +164,7 @@ def test_it_sees_what_it_looks_for(
         outcome.metrics["loss"] = -0.1
         return outcome
 
-    monkeypatch.setattr(_engine, "run_one", altered)
+    monkeypatch.setattr(batches, "run_one", altered)
     attack.one("identities")
     assert len(attack.faults) == 1
     (kept,) = (attack.folder / "found").glob("identities-*.toml")
@@ -195,10 +196,10 @@ def test_the_schema_is_drawn_from_whole() -> None:
     known = {
         f"{kind['properties']['kind']['const']}.{key}"
         for name in ("QueueSpec", "TrafficGroup")
-        for kind in _engine.schema()["$defs"][name]["oneOf"]
+        for kind in facts.schema()["$defs"][name]["oneOf"]
         for key in kind["properties"]
         if key not in schema.LEFT_OUT
-    } | {f"tcp.{key}" for key in _engine.schema()["$defs"]["TcpTable"]["properties"]}
+    } | {f"tcp.{key}" for key in facts.schema()["$defs"]["TcpTable"]["properties"]}
     assert {each for each in known - drawn if each.endswith(".kind")} == set()
     assert len(known - drawn) < len(known) / 50, sorted(known - drawn)
 
@@ -206,7 +207,7 @@ def test_the_schema_is_drawn_from_whole() -> None:
 def test_it_sees_experiments_that_disagree(monkeypatch: pytest.MonkeyPatch) -> None:
     text, _, valid = schema.experiment(1, 0)
     assert valid and schema.wrong(text) == []
-    run_one = _engine.run_one
+    run_one = batches.run_one
     broken = {
         "queue_length_mean": (1.01, "s waited"),
         "loss": (0.5, "lost"),
@@ -221,7 +222,7 @@ def test_it_sees_experiments_that_disagree(monkeypatch: pytest.MonkeyPatch) -> N
                 outcome.metrics[name] *= by
             return outcome
 
-        monkeypatch.setattr(_engine, "run_one", run)
+        monkeypatch.setattr(batches, "run_one", run)
 
     for number in range(40):
         text, _, _ = schema.experiment(9, number)

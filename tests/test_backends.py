@@ -14,10 +14,11 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import _engine, backends
+from redtail import backends
 from redtail.backends import Refusal
 from redtail.backends.sim import Sim
 from redtail.cli import app
+from redtail.engine import batches, plans
 from redtail.errors import InvalidRun, RedtailWarning, RunError, SpecError
 from redtail.outcomes import Outcome
 from redtail.store.format import run_key
@@ -46,11 +47,11 @@ class Other:
     def identity(self) -> str:
         return f"kernel {self.kernel}"
 
-    def refuse(self, plan: _engine.Plan) -> Sequence[Refusal]:
+    def refuse(self, plan: plans.Plan) -> Sequence[Refusal]:
         return self.refusals
 
     def cancel_token(self) -> backends.Cancel:
-        return _engine.cancel_token()
+        return batches.cancel_token()
 
     def run(
         self, scenario: str, cancel: Any = None, queues: Any = None, traces: Any = None
@@ -63,7 +64,7 @@ class Other:
             time.sleep(0.005)
             if number in self.wrong:
                 raise self.wrong[number]
-            return _engine.run_one(scenario, cancel)
+            return batches.run_one(scenario, cancel)
         finally:
             with self.lock:
                 self.together -= 1

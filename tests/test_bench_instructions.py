@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from redtail import _engine
+from redtail.engine import plans
 
 BENCHES = Path(__file__).parent.parent / "benches"
 
@@ -36,7 +36,7 @@ def test_each_guarded_row_has_a_count_and_a_scenario_that_can_be_shortened(
         text = guard.shortened((BENCHES / "scenarios" / guard.ROWS[row][1]).read_text())
         plain = tomllib.loads(text)
         assert (plain["duration"], plain["warmup"]) == (guard.DURATION, guard.WARMUP)
-        _engine.plan(text).scenario(0, 0)  # raises where it is no valid experiment
+        plans.plan(text).scenario(0, 0)  # raises where it is no valid experiment
 
 
 def test_a_scenario_without_a_duration_is_refused(guard: ModuleType) -> None:

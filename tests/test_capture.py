@@ -21,8 +21,9 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import _engine
+from redtail import native
 from redtail.cli import app
+from redtail.engine import batches
 
 #: Data is captured where it arrives at the bottleneck, before any loss, and acknowledgements
 #: where they leave the return link; both are a few microseconds from the sender.
@@ -531,10 +532,10 @@ def test_a_capture_that_was_interrupted_leaves_nothing(
 ) -> None:
     class Cancelled:
         def __init__(self) -> None:
-            self.token = _engine.native().CancelToken()
+            self.token = native.module().CancelToken()
             self.token.cancel()
 
-    monkeypatch.setattr(_engine, "cancel_token", lambda: Cancelled().token)
+    monkeypatch.setattr(batches, "cancel_token", lambda: Cancelled().token)
     with pytest.raises(redtail.Cancelled):
         redtail.capture(
             "examples/quickstart.toml",

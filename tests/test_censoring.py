@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import redtail
-from redtail import selection
+from redtail import measured
 from redtail.analysis import censoring
 from redtail.analysis.stats import Estimate
 from redtail.display.tables import summary_tables
@@ -255,13 +255,13 @@ def test_the_page_shows_what_is_left_out(survivors: redtail.Results) -> None:
 def test_the_choice_of_metrics_knows_the_backend(backend: str) -> None:
     plan = redtail.check(Toml(ZERO_PAGES))
     name = "wakeup_error_p99"
-    assert selection.of_plan(plan, [name], backend=backend) == [name]
+    assert measured.shown(plan, [name], backend=backend) == [name]
     for absent in ("ftp.stalls", "ftp.duplicate_acks"):
-        assert selection.of_plan(plan, [absent]) == [absent]
+        assert measured.shown(plan, [absent]) == [absent]
         with pytest.raises(redtail.SpecError, match="no run has"):
-            selection.of_plan(plan, [absent], backend=backend)
+            measured.shown(plan, [absent], backend=backend)
     with pytest.raises(redtail.SpecError, match="no run has 'wakeup_error_p99'"):
-        selection.of_plan(plan, [name])
+        measured.shown(plan, [name])
     scenario = json.loads(plan.example(0))
     known = Measured.of([scenario], backend=backend)
     assert known is not None

@@ -17,9 +17,9 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import _engine
 from redtail.cli import app
 from redtail.cli.output import warnings_shown
+from redtail.engine import batches
 from redtail.errors import RedtailWarning, RunError
 from redtail.outcomes import Outcomes
 from redtail.store import runs
@@ -168,7 +168,7 @@ def test_the_command_in_the_message_repeats_the_failed_run_alone(
     path = tmp_path / "short.toml"
     path.write_text(SHORT)
     ran: list[str] = []
-    real = _engine.run_many
+    real = batches.run_many
 
     def fails(scenarios: Sequence[str], *rest: Any) -> list[Outcomes | RunError]:
         found: list[Outcomes | RunError] = []
@@ -180,7 +180,7 @@ def test_the_command_in_the_message_repeats_the_failed_run_alone(
                 found += real([scenario], *rest)
         return found
 
-    monkeypatch.setattr(_engine, "run_many", fails)
+    monkeypatch.setattr(batches, "run_many", fails)
     out = str(tmp_path / "the runs")
     arguments = ["run", str(path), "--set", "seed=3", "--jobs", "1", "--out", out]
     done = runner.invoke(app, arguments)

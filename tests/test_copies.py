@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import redtail
-from redtail import _engine, experiment
+from redtail import experiment, facts
 from redtail.analysis import copies
 from redtail.page import model
 
@@ -110,7 +110,7 @@ def test_check_warns_of_a_scenario_that_draws_nothing() -> None:
 
 @pytest.mark.parametrize("kind", sorted(copies._PLAIN_QUEUES))
 def test_what_is_said_to_draw_nothing_gives_copies(kind: str, tmp_path: Path) -> None:
-    queue = experiment.toml_value({"kind": kind, **tomllib.loads(_engine.queue_examples()[kind])})
+    queue = experiment.toml_value({"kind": kind, **tomllib.loads(facts.queue_examples()[kind])})
     text = TEXT.format(start="0 s", other="tail-drop", replications=2).replace(
         '{ kind = "codel", limit = "50 packets" }', queue
     )
@@ -124,4 +124,4 @@ def test_what_is_said_to_draw_nothing_gives_copies(kind: str, tmp_path: Path) ->
 
 
 def test_queues_that_draw_nothing_are_known_by_their_names() -> None:
-    assert _engine.queue_examples().keys() > copies._PLAIN_QUEUES
+    assert facts.queue_examples().keys() > copies._PLAIN_QUEUES

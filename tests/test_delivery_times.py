@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 import redtail
-from redtail import _engine
+from redtail.engine import batches, plans
 
 ROOT = Path(__file__).parent.parent
 EXPERIMENT = ROOT / "docs" / "papers" / "delivery-times.toml"
@@ -80,7 +80,7 @@ KEYS = [(size, loss) for size in SIZES for loss in LOSSES]
 
 
 @cache
-def plan(variant: str) -> _engine.Plan:
+def plan(variant: str) -> plans.Plan:
     """The experiment with a variant's changes."""
     made = redtail.check(EXPERIMENT, set=VARIANTS[variant])
     titles = [f"file size {size} kB, {loss:g}" for size, loss in KEYS]
@@ -92,7 +92,7 @@ def plan(variant: str) -> _engine.Plan:
 def transfer(variant: str, size: int, loss: float, replication: int) -> float:
     """The delivery time of one transfer in seconds."""
     scenario = plan(variant).scenario(KEYS.index((size, loss)), replication)
-    return _engine.run_one(scenario).metrics["file.completion_time_mean"]
+    return batches.run_one(scenario).metrics["file.completion_time_mean"]
 
 
 @cache

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from redtail import _engine
+from redtail import facts
 from redtail.catalog import Catalog
 
 ROOT = Path(__file__).parent.parent
-SCHEMA = _engine.schema()
+SCHEMA = facts.schema()
 TRAFFIC = [str(section.kind) for section in Catalog(SCHEMA).traffic]
 
 

@@ -18,8 +18,9 @@ import pyarrow as pa
 import pytest
 
 import redtail
-from redtail import _engine, metrics
+from redtail import facts, metrics
 from redtail.analysis.results import Results
+from redtail.engine import batches
 from redtail.errors import RedtailError, StoreError
 
 from conftest import ROOT
@@ -73,13 +74,13 @@ def test_every_example_runs(path: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_every_example_is_valid_by_the_schema(path: Path) -> None:
     jsonschema.validate(
-        tomllib.loads(path.read_text()), _engine.schema(), jsonschema.Draft202012Validator
+        tomllib.loads(path.read_text()), facts.schema(), jsonschema.Draft202012Validator
     )
 
 
 def test_the_schema_refuses_what_the_engine_refuses() -> None:
     good = tomllib.loads((ROOT / "examples/quickstart.toml").read_text())
-    validator = jsonschema.Draft202012Validator(_engine.schema())
+    validator = jsonschema.Draft202012Validator(facts.schema())
     for key, value in {"duration": 30, "speed": 3, "traffic": [{"kind": "bulk"}]}.items():
         assert not validator.is_valid({**good, key: value}), key
 
@@ -343,10 +344,10 @@ def test_two_threads_run_at_the_same_time() -> None:
 
     # If it did not, this thread would go on when the run is at its end, and could not stop it.
     plan = redtail.check("examples/quickstart.toml", set={"duration": "2000 s"})
-    token = _engine.cancel_token()
+    token = batches.cancel_token()
     ticks = 0
     with ThreadPoolExecutor(1) as executor:
-        future = executor.submit(_engine.run_one, plan.scenario(0, 0), token)
+        future = executor.submit(batches.run_one, plan.scenario(0, 0), token)
         while ticks < 3 and not future.done():
             ticks += 1
             time.sleep(0.0005)
@@ -360,9 +361,9 @@ def test_a_token_stops_a_run_at_once() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     plan = redtail.check("examples/quickstart.toml", set={"duration": "100000 s"})
-    token = _engine.cancel_token()
+    token = batches.cancel_token()
     with ThreadPoolExecutor(1) as executor:
-        future = executor.submit(_engine.run_one, plan.scenario(0, 0), token)
+        future = executor.submit(batches.run_one, plan.scenario(0, 0), token)
         time.sleep(0.05)
         token.cancel()
         with pytest.raises(redtail.Cancelled):
@@ -403,7 +404,7 @@ def test_units_of_tc_are_read_from_files_options_and_python() -> None:
 def test_the_listings_begin_with_an_index_of_a_line_each(part: str) -> None:
     from redtail.catalog import Catalog, listing
 
-    catalog = Catalog(_engine.schema())
+    catalog = Catalog(facts.schema())
     sections = {"queues": catalog.queues, "traffic": catalog.traffic, "tcp": ()}[part]
     known = [str(each.kind) for each in sections] or [str(each.value) for each in catalog.tcp[0]]
     index, told, *_ = listing(part, None, 70).split("\n\n")

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 import redtail
-from redtail import _engine
 from redtail.backends import live
 from redtail.backends.agent import Request
+from redtail.engine import plans, realtime
 from redtail.errors import QueueError, RunError, SpecError
 from redtail.outcomes import Outcome
 
@@ -34,7 +34,7 @@ kind = "bulk"
 
 
 def scenario() -> str:
-    return _engine.plan(TEXT).scenario(0, 0)
+    return plans.plan(TEXT).scenario(0, 0)
 
 
 def number(value: int) -> bytes:
@@ -149,7 +149,7 @@ def test_damaged_replies_are_read_or_refused() -> None:
 )
 def test_a_failure_is_raised_as_what_it_is(at: str, error: type[Exception], said: str) -> None:
     with pytest.raises(error) as raised:
-        received(_engine.failed_reply(at, "no"))
+        received(realtime.failed_reply(at, "no"))
     assert str(raised.value) == said and type(raised.value) is error
 
 
@@ -167,7 +167,7 @@ def test_a_request_is_the_same_on_the_other_side() -> None:
         scenario(),
         {"hash": queues.Located("q.py:Q", "/folder", "hash", "bottleneck.queue")},
         {"other": traces.Located("other", "/folder/a \udcff.csv")},
-        _engine.Programs(("sh", "-c", "true"), ("serve",), writable=("/folder",), read_only=True),
+        realtime.Programs(("sh", "-c", "true"), ("serve",), writable=("/folder",), read_only=True),
         [("bottleneck", "/folder/a.pcap")],
         True,
     )

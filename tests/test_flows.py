@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import redtail
-from redtail import _engine
 from redtail.analysis import distributions, stored
 from redtail.analysis.results import Results
 from redtail.cli import progress
 from redtail.display import series
+from redtail.engine import batches
 from redtail.errors import Cancelled, RedtailError, RedtailWarning, StoreError
+from redtail.progress import Progress
 from redtail.running import pool, runner
-from redtail.running.runner import Progress
 from redtail.store import format, segments
 
 MIXED = """
@@ -74,12 +74,12 @@ def test_every_flow_has_a_row_and_rows_add_up_to_the_metrics(results: Results) -
     flows = results.flows().to_pandas()
     assert len(flows) == 2 * 3 * 5
     for number, case in enumerate(results.cases):
-        for replication, stored in case.runs.items():
+        for replication, one in case.runs.items():
             ours = flows[(flows.case == number) & (flows.replication == replication)]
             assert list(ours.flow) == [0, 1, 2, 3, 4]
             ftp = ours[ours.group == "ftp"]
-            assert ftp.goodput_bps.sum() == pytest.approx(stored.metrics["ftp.goodput"])
-            assert ftp.retransmissions.sum() == stored.metrics["ftp.retransmissions"]
+            assert ftp.goodput_bps.sum() == pytest.approx(one.metrics["ftp.goodput"])
+            assert ftp.retransmissions.sum() == one.metrics["ftp.retransmissions"]
             cbr = ours[ours.group == "cbr"].iloc[0]
             assert math.isnan(cbr.rtt_min_s) and math.isnan(cbr.retransmissions)
             assert cbr.active_s == 6.0
@@ -330,9 +330,9 @@ def test_progress_says_how_far_runs_are() -> None:
 def test_a_long_run_says_how_far_it_is() -> None:
     text = MIXED.partition("[factors]")[0].replace('duration = "8 s"', 'duration = "1000000 s"')
     scenario = redtail.check(redtail.Toml(text)).scenario(0, 0)
-    token = _engine.cancel_token()
+    token = batches.cancel_token()
     with ThreadPoolExecutor(1) as threads:
-        future = threads.submit(_engine.run_one, scenario, token)
+        future = threads.submit(batches.run_one, scenario, token)
         seen: set[float] = set()
         while len(seen) < 3:
             for now, end in token.running():

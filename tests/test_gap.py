@@ -12,13 +12,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import redtail
-from redtail import _engine, backends, validation
+from redtail import backends, validation
 from redtail.analysis.case import CaseResult
 from redtail.analysis.gap import Gap, Gaps, gaps
 from redtail.analysis.results import Results
 from redtail.analysis.tolerances import Tolerances, of_options, parse, read
 from redtail.cli import app
 from redtail.display.gaps import gap_figure
+from redtail.engine import batches, plans, realtime
 from redtail.errors import InvalidRun, RedtailWarning, SpecError
 from redtail.outcomes import Outcome
 from redtail.store.folders import StoredRun
@@ -323,11 +324,11 @@ class Kernel:
     def identity(self) -> str:
         return f"{self.name} 1"
 
-    def refuse(self, plan: _engine.Plan) -> Sequence[backends.Refusal]:
+    def refuse(self, plan: plans.Plan) -> Sequence[backends.Refusal]:
         return ()
 
     def cancel_token(self) -> backends.Cancel:
-        return _engine.cancel_token()
+        return batches.cancel_token()
 
     def run(
         self, scenario: str, cancel: Any = None, queues: Any = None, traces: Any = None
@@ -335,7 +336,7 @@ class Kernel:
         self.ran += 1
         if self.invalid:
             raise InvalidRun("late")
-        outcome = _engine.run_one(scenario, cancel)
+        outcome = batches.run_one(scenario, cancel)
         self.change(outcome.metrics)
         return outcome
 
@@ -539,11 +540,11 @@ def test_a_kernel_can_run_every_case_of_the_matrix() -> None:
     for file, plan, names in study.plans():
         for case, name in enumerate(names):
             scenario = plan.example(case)
-            found = _engine.live_queue_refusals(scenario, ALL_KINDS)
+            found = realtime.live_queue_refusals(scenario, ALL_KINDS)
             # Which congestion controls are loaded is a matter of this computer alone.
             found += [
                 each
-                for each in _engine.live_refusals(scenario)
+                for each in realtime.live_refusals(scenario)
                 if "which this kernel has not loaded" not in each[1]
             ]
             refused += [(file, name, *each) for each in found]

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from redtail import _engine
+from redtail.engine import batches, plans
 from test_linux_reference import (
     ELAPSED,
     REFERENCE,
@@ -180,10 +180,10 @@ def needs(name: str) -> str:
 @cache
 def run(name: str) -> tuple[Metrics, ...]:
     """The metrics of every seed, with the median of what the transfers took."""
-    plan = _engine.plan(EXPERIMENTS[name])
+    plan = plans.plan(EXPERIMENTS[name])
 
     def one(seed: int) -> Metrics:
-        outcome = _engine.run_one(plan.scenario(0, seed))
+        outcome = batches.run_one(plan.scenario(0, seed))
         if "short.completion_time_mean" not in outcome.metrics:
             return outcome.metrics
         _, packed = outcome.series["transfers"]["completion_time_s"]

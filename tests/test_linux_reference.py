@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from redtail import _engine
+from redtail.engine import batches, plans
 
 REFERENCE = Path(__file__).parent / "reference"
 SCENARIOS: dict[str, Any] = json.loads((REFERENCE / "linux.json").read_text())
@@ -89,10 +89,10 @@ def group(name: str, keys: dict[str, str]) -> str:
 @cache
 def run(text: str, seeds: int = SEEDS) -> tuple[Metrics, ...]:
     """The metrics of every seed."""
-    plan = _engine.plan(text)
+    plan = plans.plan(text)
 
     def one(seed: int) -> Metrics:
-        return _engine.run_one(plan.scenario(0, seed)).metrics
+        return batches.run_one(plan.scenario(0, seed)).metrics
 
     with ThreadPoolExecutor() as pool:
         return tuple(pool.map(one, range(seeds)))

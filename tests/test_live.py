@@ -30,13 +30,13 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import _engine, backends
+from redtail import backends, facts
 from redtail.analysis.results import Results
 from redtail.backends import agent, host, live
-from redtail.backends import shell as programs
 from redtail.backends.real import ABSENT
 from redtail.cli import app
 from redtail.errors import RedtailError, SpecError
+from redtail.running import shell as programs
 
 LACKING = live.missing()
 
@@ -560,8 +560,8 @@ def test_results_say_what_made_them(everything: tuple[Results, Results]) -> None
         assert f"Linux {os.uname().release}" in results.made_by
         assert host.iproute2() in results.made_by and host.iproute2()
         assert results.as_json()["made_by"] == results.made_by
-    assert _engine.code_version() in simulated.made_by
-    assert _engine.code_version() not in real.made_by
+    assert facts.code_version() in simulated.made_by
+    assert facts.code_version() not in real.made_by
 
 
 @on_this_host

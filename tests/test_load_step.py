@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 import redtail
-from redtail import _engine
+from redtail import facts
 from redtail.catalog import Catalog
 
 QUEUES = Path(__file__).parent.parent / "docs" / "queues"
@@ -29,7 +29,7 @@ load_step = _script()
 
 
 def _kinds() -> list[str]:
-    kinds = [str(section.kind) for section in Catalog(_engine.schema()).queues]
+    kinds = [str(section.kind) for section in Catalog(facts.schema()).queues]
     return [kind for kind in kinds if kind != "plugin"]  # that one is the user's own
 
 

@@ -27,8 +27,8 @@ from pathlib import Path
 
 import pytest
 
-from redtail import _engine
 from redtail.analysis.stats import Estimate, estimate
+from redtail.engine import batches, plans
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "explanation" / "tcp.md"
@@ -117,10 +117,10 @@ start = "0 s"
 tcp = {{ {SENDERS[sender]}, delayed_ack = false, min_rto = "{T0} s" }}
 return_delay = "{rtt_ms / 2} ms"
 """
-    plan = _engine.plan(text)
+    plan = plans.plan(text)
 
     def one(replication: int) -> float:
-        metrics = _engine.run_one(plan.scenario(0, replication)).metrics
+        metrics = batches.run_one(plan.scenario(0, replication)).metrics
         return metrics["one.data_segments"] / period
 
     with ThreadPoolExecutor() as pool:

@@ -16,9 +16,9 @@ from redtail import experiment
 from redtail.analysis.loads import Calibrated
 from redtail.analysis.results import Results
 from redtail.errors import RedtailWarning, RunError
+from redtail.progress import Progress
 from redtail.running import calibration, runner
 from redtail.running.calibration import calibrate
-from redtail.running.runner import Progress
 
 WEB = """
 name = "Web"

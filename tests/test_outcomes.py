@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import redtail
-from redtail import _engine
+from redtail.engine import batches, plans
 from redtail.errors import RunError
 from redtail.outcomes import TABLES, Listed, Rows
 from redtail.store.tables import Nested
@@ -45,7 +45,7 @@ packet = "500 B"
 """
 
 
-def made(plan: _engine.Plan, replications: int) -> list[str]:
+def made(plan: plans.Plan, replications: int) -> list[str]:
     return plan.scenarios([(c, n) for n in range(replications) for c in range(len(plan.cases))])
 
 
@@ -71,14 +71,14 @@ def plain(rows: Rows) -> list[Any]:
 
 def test_columns_are_the_same_however_they_are_made() -> None:
     scenarios = made(redtail.check(redtail.Toml(EXPERIMENT)), 3)
-    (batch,) = _engine.run_many(scenarios)
+    (batch,) = batches.run_many(scenarios)
     assert not isinstance(batch, RunError)
     listed = Listed(batch[index] for index in range(len(batch)))
     assert len(batch) == len(scenarios) and not any(batch.has_series)
     for indices in (range(24), [5], [23, 2, 2, 9]):
         flows = [index % 5 != 1 for index in indices]
         assert plain(batch.rows(indices, flows)) == plain(listed.rows(indices, flows))
-    (alone,) = _engine.run_many(scenarios[7:8])
+    (alone,) = batches.run_many(scenarios[7:8])
     assert not isinstance(alone, RunError)
     assert alone[0].metrics == batch[7].metrics
 
@@ -87,8 +87,8 @@ def test_runs_that_are_wanted_in_columns_alone_are_the_same() -> None:
     series = EXPERIMENT + '[series]\ninterval = "1 s"\nqueues = true\n'
     texts = [made(redtail.check(redtail.Toml(text)), 2) for text in (EXPERIMENT, series)]
     scenarios = [*texts[0][:9], texts[1][0], *texts[0][9:]]
-    (batch,) = _engine.run_many(scenarios)
-    (alone,) = _engine.run_many(scenarios, columns=True)
+    (batch,) = batches.run_many(scenarios)
+    (alone,) = batches.run_many(scenarios, columns=True)
     assert not isinstance(batch, RunError) and not isinstance(alone, RunError)
     assert alone.bottleneck_packets == batch.bottleneck_packets
     assert alone.has_series == batch.has_series == [at == 9 for at in range(len(scenarios))]
@@ -112,7 +112,7 @@ def test_a_run_that_fails_is_no_outcome_and_others_are_made(fake: FakeNative) ->
 
     fake.before_run = fail
     scenarios = [json.dumps({"case": {}, "number": number}) for number in range(7)]
-    found = _engine.run_many(scenarios)
+    found = batches.run_many(scenarios)
     assert [None if isinstance(part, RunError) else len(part) for part in found] == [
         None, 2, None, None, 1, None,
     ]  # fmt: skip
@@ -121,7 +121,7 @@ def test_a_run_that_fails_is_no_outcome_and_others_are_made(fake: FakeNative) ->
 
 
 def test_a_stopped_batch_has_the_runs_before(fake: FakeNative) -> None:
-    token = _engine.cancel_token()
+    token = batches.cancel_token()
 
     def stop(number: int) -> None:
         if number == 2:
@@ -129,17 +129,17 @@ def test_a_stopped_batch_has_the_runs_before(fake: FakeNative) -> None:
 
     fake.before_run, fake.delay = stop, 0.01
     scenarios = [json.dumps({"case": {}, "number": number}) for number in range(7)]
-    (part,) = _engine.run_many(scenarios, token)
+    (part,) = batches.run_many(scenarios, token)
     assert not isinstance(part, RunError) and len(part) == 2
     with pytest.raises(redtail.Cancelled):
-        _engine.run_one(scenarios[0], token)
+        batches.run_one(scenarios[0], token)
 
 
 def test_no_table_is_a_table_without_rows() -> None:
     nested = Nested("flows")
     assert nested.column() is None
     scenario = made(redtail.check(redtail.Toml(EXPERIMENT)), 1)[0]
-    (batch,) = _engine.run_many([scenario] * 2)
+    (batch,) = batches.run_many([scenario] * 2)
     assert not isinstance(batch, RunError)
     nested.extend(batch.rows([0, 1], [False, False]).tables["flows"])
     assert nested.column() is None

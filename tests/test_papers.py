@@ -20,13 +20,14 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import _engine, backends, experiment, papers
-from redtail._engine import Plan
+from redtail import backends, experiment, papers
 from redtail.analysis.case import CaseResult
 from redtail.analysis.results import Results
 from redtail.analysis.stats import Estimate, bootstrap
 from redtail.backends.sim import Sim
 from redtail.cli import app
+from redtail.engine import batches
+from redtail.engine.plans import Plan
 from redtail.errors import RedtailError, SpecError
 from redtail.formula import Formula
 from redtail.papers import checks, definition, report
@@ -1126,7 +1127,7 @@ def test_what_no_verdict_depends_on_runs_too(name: str) -> None:
         wanted = [file.attempt(variant, file.queue(variant)) for variant in omitted]
         for each in wanted if study.name in judged else [file.base, *wanted]:
             plan = each.loaded()
-            outcome = _engine.run_one(plan.example(0), None, plan.queues, plan.traces)
+            outcome = batches.run_one(plan.example(0), None, plan.queues, plan.traces)
             assert outcome.bottleneck_packets > 0
             ran += 1
     assert ran >= 3

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from redtail import _engine
+from redtail.engine import batches, plans
 from redtail.metrics import base
 from test_load_step import load_step
 
@@ -48,9 +48,9 @@ def test_rates_are_fractions(kind: str, ecn: str) -> None:
     phases = ", ".join(f'"{1 + 0.1 * number:.1f} s"' for number in range(1, 40))
     queue = load_step.QUEUES[kind]
     text = FILE.format(phases=phases, kind=kind, queue=queue, ecn=ecn)
-    plan = _engine.plan(text)
+    plan = plans.plan(text)
     for replication in range(3):
-        found = _engine.run_one(plan.scenario(0, replication)).metrics
+        found = batches.run_one(plan.scenario(0, replication)).metrics
         seen = {name: value for name, value in found.items() if base(name) in FRACTIONS}
         assert len(seen) > 100
         wrong = {name: value for name, value in seen.items() if not 0 <= value <= 1 + 1e-12}

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 import redtail
-from redtail import _engine
+from redtail.engine import batches, plans
 
 ROOT = Path(__file__).parent.parent
 EXPERIMENT = ROOT / "docs" / "papers" / "redtail2003-table3.toml"
@@ -101,7 +101,7 @@ class Mean:
 
 
 @cache
-def plan(variant: str) -> _engine.Plan:
+def plan(variant: str) -> plans.Plan:
     """The experiment with a variant's changes."""
     text = EXPERIMENT.read_text()
     if variant == "KB of 1024 bytes":
@@ -121,7 +121,7 @@ def plan(variant: str) -> _engine.Plan:
 @cache
 def run(variant: str, queue: str, replication: int) -> dict[str, float]:
     """The metrics of one replication."""
-    return _engine.run_one(plan(variant).scenario(QUEUES.index(queue), replication)).metrics
+    return batches.run_one(plan(variant).scenario(QUEUES.index(queue), replication)).metrics
 
 
 def runs(variant: str, queue: str, replications: int = REPLICATIONS) -> list[dict[str, float]]:

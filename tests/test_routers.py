@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from redtail import _engine
+from redtail import facts
 from redtail.backends import linux as backend
 from redtail.backends import live
 from redtail.backends.virtual import kernels, machine
@@ -114,7 +114,7 @@ def test_every_device_is_asked_for() -> None:
 
 
 def test_rows_are_keys_of_the_experiment_file() -> None:
-    catalog = Catalog(_engine.schema())
+    catalog = Catalog(facts.schema())
     known: dict[str, Mapping[str, Any]] = {}
     for kind in catalog.kinds(catalog.resolve({"$ref": "#/$defs/QueueSpec"})):
         known[str(kind.kind)] = {parameter.key: parameter for parameter in kind.parameters}

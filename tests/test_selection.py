@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import redtail
-from redtail import experiment, selection
+from redtail import experiment, measured, selection
 from redtail.errors import SpecError
 
 TWO_WAY = """
@@ -47,7 +47,7 @@ REPORT = '\n[report]\nmetrics = ["return.queue_delay_p99", "call.*"]\n'
 
 
 def test_the_default_follows_the_traffic_in_both_directions() -> None:
-    shown = selection.of_plan(redtail.check(redtail.Toml(TWO_WAY)))
+    shown = measured.shown(redtail.check(redtail.Toml(TWO_WAY)))
     for name in (
         "call.mos",
         "call.one_way_delay_p99",

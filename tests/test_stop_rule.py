@@ -12,11 +12,12 @@ from scipy.special import stdtrit
 from typer.testing import CliRunner
 
 import redtail
-from redtail import _engine
 from redtail import metrics as names
 from redtail.analysis.stats import estimate, paired_difference
 from redtail.analysis.stopping import Bound, StopRule, pairs
+from redtail.cases import Case
 from redtail.cli import app
+from redtail.engine import batches
 from redtail.errors import Cancelled, RedtailWarning, RunError, SpecError
 from redtail.measured import Measured
 
@@ -205,7 +206,7 @@ def test_a_difference_of_what_is_no_setting_is_refused(
 
 def test_labels_with_and_are_told_apart() -> None:
     labels = ("RED and more", "tail", "RED", "more and tail")
-    cases = [_engine.Case({}, {"q": label}) for label in labels]
+    cases = [Case({}, {"q": label}) for label in labels]
     rule = StopRule((Bound("loss", 0.05, "RED and more and tail"),), 10, 50)
     with pytest.raises(SpecError, match="several factors have"):
         pairs(rule, cases)
@@ -282,7 +283,7 @@ def test_metrics_of_runs_are_among_those_that_can_be() -> None:
         if "phases" not in scenario:
             scenario |= {"duration": "20 s", "warmup": "1 s"}
         text = json.dumps(scenario)
-        outcome = _engine.run_one(text, None, plan.queues or None, plan.traces or None)
+        outcome = batches.run_one(text, None, plan.queues or None, plan.traces or None)
         known = Measured.of([scenario])
         assert known is not None
         assert [name for name in outcome.metrics if name not in known] == [], file

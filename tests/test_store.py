@@ -261,9 +261,9 @@ def test_a_real_file_size_limit_is_reported_like_a_full_disk(tmp_path: Path) -> 
         sys.path.insert(0, {str(ROOT / "tests")!r})
         from fake_native import FakeNative
         import redtail
-        from redtail import _engine
+        from redtail import native
         engine = FakeNative()
-        _engine.native = lambda: engine
+        native.module = lambda: engine
         source = redtail.Toml({FAKE_EXPERIMENT!r})
         redtail.run(source, replications=1, out={str(tmp_path)!r})
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import _engine, experiment, packing
+from redtail import experiment, facts, packing
 from redtail.analysis.export import JSON_FORMAT
 from redtail.cli import app
 from redtail.papers import report
@@ -159,7 +159,7 @@ def test_the_page_of_formats_has_the_numbers_that_are_written() -> None:
         "archive of `redtail pack`, `pack.json`": str(packing.FORMAT),
         "output of `--json`": f"{JSON_FORMAT}; of `redtail reproduce` {report.JSON_FORMAT}",
     }
-    assert _engine.schema()["properties"]["format"]["enum"] == [experiment.FORMAT]
+    assert facts.schema()["properties"]["format"]["enum"] == [experiment.FORMAT]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

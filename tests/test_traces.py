@@ -16,8 +16,9 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import SpecError, _engine
+from redtail import SpecError
 from redtail.cli import app
+from redtail.engine import batches
 from redtail.inputs.connections import COLUMNS
 from redtail.inputs.traces import REQUEST_BYTES, Located
 
@@ -417,17 +418,17 @@ def test_a_table_that_has_changed_since_the_check_is_not_taken(tmp_path: Path) -
     written(tmp_path, HEAD + GOOD)
     ((name, located),) = plan.traces.items()
     # Here the table is still there; another process would have to read it again.
-    _engine.run_one(plan.scenario(0, 0), traces=plan.traces)
+    batches.run_one(plan.scenario(0, 0), traces=plan.traces)
     other = pickle.loads(pickle.dumps(located))
     assert other == Located(name, str(tmp_path / "flows.csv"))
     with pytest.raises(SpecError, match="has changed since the experiment was checked"):
-        _engine.run_one(plan.scenario(0, 0), traces={name: other})
+        batches.run_one(plan.scenario(0, 0), traces={name: other})
 
 
 def test_a_run_without_its_table_says_so(tmp_path: Path) -> None:
     plan = redtail.check(experiment(tmp_path, HEAD + ROWS))
     with pytest.raises(SpecError, match=r"traffic\.all: the run was started without the table"):
-        _engine.run_one(plan.scenario(0, 0))
+        batches.run_one(plan.scenario(0, 0))
 
 
 def test_captures_have_the_table_too(tmp_path: Path) -> None:
@@ -452,13 +453,13 @@ SCRIPT = """
 import resource, sys
 import numpy as np, pyarrow, pyarrow.csv, pyarrow.compute
 import redtail
-from redtail import _engine
+from redtail.engine import batches
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 redtail.check(sys.argv[1], set={"traffic.all.file": "small.csv"})
 before = peak()
 plan = redtail.check(sys.argv[1])
 read = peak()
-outcome = _engine.run_one(plan.scenario(0, 0), traces=plan.traces)
+outcome = batches.run_one(plan.scenario(0, 0), traces=plan.traces)
 print(read - before, peak() - read, outcome.metrics["all.responses"])
 """
 

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import _engine
+from redtail import facts
 from redtail.analysis.stats import Estimate
 from redtail.catalog import Catalog
 from redtail.cli import app
@@ -25,7 +25,7 @@ from redtail.tuning.found import Candidate, front
 from redtail.tuning.space import Choices, Range, axes
 
 ROOT = Path(__file__).parent.parent
-CATALOG = Catalog(_engine.schema())
+CATALOG = Catalog(facts.schema())
 
 RED = {"kind": "red", "limit": "60 packets", "min_th": "10 packets", "max_th": "30 packets"}
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import redtail
-from redtail import _engine
+from redtail import facts
 from redtail.display import style
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ FIGURES = Path(__file__).parent.parent / "figures"
 # The keys of each kind besides `kind`: the example in its file in `crates/qdisc/src/queues`. The
 # kind `plugin` has no page.
 QUEUES: dict[str, str] = {
-    kind: keys for kind, keys in _engine.queue_examples().items() if kind != "plugin"
+    kind: keys for kind, keys in facts.queue_examples().items() if kind != "plugin"
 }
 
 # TCP of the two groups, where it is not plain.

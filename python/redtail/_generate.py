@@ -24,8 +24,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from redtail import _engine
+from redtail import facts
 from redtail.catalog import Catalog, Parameter, Section, toml
+from redtail.engine import kernel_queues
 from redtail.lines import routers
 from redtail.lines.routers import openwrt
 
@@ -46,17 +47,17 @@ def main() -> None:
     parser.add_argument("--root", type=Path, default=Path(), help="the project's folder")
     options = parser.parse_args()
 
-    schema = _engine.schema()
-    definitions = _engine.metric_definitions()
+    schema = facts.schema()
+    definitions = facts.metric_definitions()
     page = "docs/explanation/metrics.md"
     files = {
         "schema/experiment.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n",
         "python/redtail/model.py": _formatted(model(schema)),
-        "docs/reference/experiment-file.md": reference(schema, _engine.presets()),
+        "docs/reference/experiment-file.md": reference(schema, facts.presets()),
         "python/redtail/metrics.json": json.dumps(definitions, indent=1, ensure_ascii=False) + "\n",
         page: with_tables((options.root / page).read_text(encoding="utf-8"), definitions),
     }
-    options_of_tc = _engine.tc_table()
+    options_of_tc = kernel_queues.tc_table()
     if options_of_tc is not None:  # the native module has it on Linux only
         page = "docs/reference/tc.md"
         files[page] = with_tc((options.root / page).read_text(encoding="utf-8"), options_of_tc)

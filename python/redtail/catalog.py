@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from redtail import _engine, escape
+from redtail import escape, facts
 from redtail import metrics as names
 from redtail.display.index import index
 from redtail.errors import SpecError
-from redtail.measured import Measured, nearest
-from redtail.metrics import DEFINITIONS, Definition, phase
+from redtail.measured import Measured
+from redtail.metrics import DEFINITIONS, Definition, nearest, phase
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -312,14 +312,14 @@ def listing(part: str, kind: str | None, width: int = _WIDTH) -> str:
     Raises:
         SpecError: there is no such kind.
     """
-    catalog = Catalog(_engine.schema())
+    catalog = Catalog(facts.schema())
     if part == "tcp":
         return _tcp_listing(catalog, kind, width)
     sections = catalog.queues if part == "queues" else catalog.traffic
     chosen = [section for section in sections if kind in (None, section.kind)]
     if not chosen:
         known = [str(section.kind) for section in sections]
-        hint = _engine.hint(kind or "", known)
+        hint = facts.hint(kind or "", known)
         raise SpecError(f"there is no kind {kind!r} of {part}; accepted: {', '.join(known)}{hint}")
     blocks = ["\n".join(_section_lines(catalog, section, width)) for section in chosen]
     if kind is None:
@@ -432,11 +432,11 @@ def plain(markdown: str) -> str:
 
 def _tcp_listing(catalog: Catalog, kind: str | None, width: int) -> str:
     presets, table = catalog.tcp
-    values = _engine.presets()
+    values = facts.presets()
     chosen = [preset for preset in presets if kind in (None, preset.value)]
     if not chosen:
         known = [str(preset.value) for preset in presets]
-        hint = _engine.hint(kind or "", known)
+        hint = facts.hint(kind or "", known)
         raise SpecError(f"there is no TCP preset {kind!r}; accepted: {', '.join(known)}{hint}")
     lines = []
     if kind is None:

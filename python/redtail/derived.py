@@ -12,15 +12,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from redtail import metrics as names
 from redtail.errors import SpecError
 from redtail.formula import Formula
 from redtail.metrics import Definition, Derived, Metric
-
-if TYPE_CHECKING:
-    from redtail.measured import Measured
 
 # Units that values can be shown in: the SI unit, the end of a column's name, and the scale.
 _SHOWN: dict[str, tuple[str, str, float]] = {
@@ -138,7 +135,20 @@ def with_derived(metrics: dict[str, float], derived: Sequence[DerivedMetric]) ->
     return found
 
 
-def check(derived: Sequence[DerivedMetric], known: Measured, factors: Sequence[str] = ()) -> None:
+class Known(Protocol):
+    """The names of the metrics that runs of an experiment can have; `measured.Measured` is one."""
+
+    @property
+    def names(self) -> Mapping[str, Any]:
+        """The names, each with its definition."""
+
+    def __contains__(self, name: str) -> bool: ...
+
+    def nearest(self, name: str) -> str:
+        """Return the names that are most like `name`, as the end of a message."""
+
+
+def check(derived: Sequence[DerivedMetric], known: Known, factors: Sequence[str] = ()) -> None:
     """Refuse formulas about metrics that no run has, and names that stand for something else.
 
     Args:

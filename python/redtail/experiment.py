@@ -12,16 +12,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
-from redtail import _engine, backends, derived, selection
+from redtail import backends, derived, selection
 from redtail import metrics as names
-from redtail._engine import Plan
 from redtail.analysis import copies, stopping
 from redtail.analysis.loads import alike
 from redtail.analysis.stopping import table
+from redtail.engine import plans
+from redtail.engine.plans import Plan
 from redtail.errors import SpecError
 from redtail.files import path_of
 from redtail.inputs.queues import name_of
-from redtail.measured import Measured
+from redtail.measured import Measured, shown
 from redtail.options import Overrides, PlanOptions
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _planned(
     else:
         limits = {"at_least": at_least, "at_most": at_most}
         sets += [f"replications.{key}={n}" for key, n in limits.items() if n is not None]
-    plan = _engine.plan(
+    plan = plans.plan(
         text,
         file=file,
         sets=sets,
@@ -146,7 +147,7 @@ def _planned(
 
     def known_metrics() -> None:
         if metrics or plan.report:
-            selection.of_plan(plan, metrics, backend=backend)
+            shown(plan, metrics, backend=backend)
 
     _refuse_all(
         lambda: _refuse_unknown_metrics(plan, backend),

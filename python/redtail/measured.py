@@ -1,22 +1,19 @@
-"""Which metrics the runs of an experiment can have."""
+"""Which metrics the runs of an experiment can have, and which of them its results show."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from redtail import _engine, backends
-from redtail.metrics import DEFINITIONS, Definition, base, named, phase, prefix
+from redtail import backends, facts, selection
+from redtail.metrics import DEFINITIONS, Definition, named, nearest, phase
+from redtail.scenario import links as links_of
 
 if TYPE_CHECKING:
-    from redtail._engine import Plan
     from redtail.derived import DerivedMetric
-
-# Most names that a message lists.
-_NEAREST = 5
+    from redtail.engine.plans import Plan
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,7 @@ class Measured:
             # A stand-in for the native module may make scenarios of another form.
             if "traffic" not in scenario:
                 return None
-            known, own = _engine.metric_names(json.dumps(scenario))
+            known, own = facts.metric_names(json.dumps(scenario))
             names.update((name, DEFINITIONS[place]) for name, place in known.items())
             free.update(dict.fromkeys(own))
             ends = len(scenario.get("phases", ()))
@@ -105,36 +102,34 @@ class Measured:
         return nearest(self.names, name)
 
 
-def nearest(present: Collection[str], wanted: str) -> str:
-    """Return the names that are most like one that does not exist, as the end of a message.
+def shown(
+    plan: Plan,
+    patterns: Sequence[str] = (),
+    where: str = "metrics",
+    backend: str | None = None,
+) -> list[str]:
+    """Return the metrics that results of an experiment will show, before anything is run.
 
     Args:
-        present: the names that there are.
-        wanted: a name, or a pattern with wildcards.
+        plan: the experiment.
+        patterns: as for `select`; without them those of the file's [report].
+        where: what messages call the place of the patterns.
+        backend: the name of what makes the runs; by default what the experiment says. What it does
+            not measure may stand in the file's [report], and not in `patterns`.
 
-    >>> nearest(["calls.mos", "calls.jitter"], "mos"), nearest(["ftp.goodput"], "ftp.godput")
-    ('; nearest: calls.mos', '; nearest: ftp.goodput')
-    >>> nearest(["queue_delay_mean", "loss"], "delay")
-    '; nearest: queue_delay_mean'
-    >>> nearest(["loss"], "x")
-    '; `redtail list metrics FILE` has the names'
+    Raises:
+        SpecError: a pattern fits no metric that a run can have.
     """
-    whole = [name for name in present if phase(name) is None]
-    bare = wanted.replace("*", "").strip(".")
-    word = base(bare)
-    found = [name for name in whole if base(name) == word and "*" not in wanted]
-    if not found and len(word) > 2:
-        found = [name for name in whole if word in base(name) and prefix(name) == prefix(bare)]
-    found += get_close_matches(bare, whole, n=3, cutoff=0.7)
-    # A name may be right but for its group, or its group but for the name.
-    for like in get_close_matches(word, {base(name) for name in whole}, n=2, cutoff=0.75):
-        alike = [name for name in whole if base(name) == like]
-        found += sorted(alike, key=lambda name: prefix(name) != prefix(bare))
-    if not found and len(word) > 2:
-        found = [name for name in whole if word in base(name)]
-    if not found:
-        found = get_close_matches(bare, whole, n=3, cutoff=0.5)
-    chosen = list(dict.fromkeys(found))[:_NEAREST]
-    if not chosen:
-        return "; `redtail list metrics FILE` has the names"
-    return f"; nearest: {', '.join(chosen)}"
+    scenarios = [json.loads(plan.example(case)) for case in range(len(plan.cases))]
+    known = Measured.of(scenarios, plan.derived, backend or plan.backend, lenient=not patterns)
+    if known is None:  # a stand-in for the native module
+        return list(patterns)
+    if not patterns:
+        patterns = plan.report
+        where = f"{plan.file}: report.metrics" if plan.file else "report.metrics"
+    links = dict.fromkeys(name for scenario in scenarios for name in links_of(scenario))
+    phases = [name for name in known.names if phase(name) is not None]
+    # Without patterns nothing needs to be known of phases, which are most names of a long file.
+    present = known.names if patterns else known.names.keys() - set(phases)
+    order = [name for name in known.names if name in present]
+    return selection.select(order, patterns, links=list(links), where=where, free=known.free)

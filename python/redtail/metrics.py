@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -381,3 +382,42 @@ def case_title(factors: Mapping[str, object], labels: Mapping[str, str]) -> str:
         else f"{factor_title(key)} {escape.name(label)}"
         for key, label in labels.items()
     )
+
+
+# Most names that a message lists.
+_NEAREST = 5
+
+
+def nearest(present: Collection[str], wanted: str) -> str:
+    """Return the names that are most like one that does not exist, as the end of a message.
+
+    Args:
+        present: the names that there are.
+        wanted: a name, or a pattern with wildcards.
+
+    >>> nearest(["calls.mos", "calls.jitter"], "mos"), nearest(["ftp.goodput"], "ftp.godput")
+    ('; nearest: calls.mos', '; nearest: ftp.goodput')
+    >>> nearest(["queue_delay_mean", "loss"], "delay")
+    '; nearest: queue_delay_mean'
+    >>> nearest(["loss"], "x")
+    '; `redtail list metrics FILE` has the names'
+    """
+    whole = [name for name in present if phase(name) is None]
+    bare = wanted.replace("*", "").strip(".")
+    word = base(bare)
+    found = [name for name in whole if base(name) == word and "*" not in wanted]
+    if not found and len(word) > 2:
+        found = [name for name in whole if word in base(name) and prefix(name) == prefix(bare)]
+    found += get_close_matches(bare, whole, n=3, cutoff=0.7)
+    # A name may be right but for its group, or its group but for the name.
+    for like in get_close_matches(word, {base(name) for name in whole}, n=2, cutoff=0.75):
+        alike = [name for name in whole if base(name) == like]
+        found += sorted(alike, key=lambda name: prefix(name) != prefix(bare))
+    if not found and len(word) > 2:
+        found = [name for name in whole if word in base(name)]
+    if not found:
+        found = get_close_matches(bare, whole, n=3, cutoff=0.5)
+    chosen = list(dict.fromkeys(found))[:_NEAREST]
+    if not chosen:
+        return "; `redtail list metrics FILE` has the names"
+    return f"; nearest: {', '.join(chosen)}"

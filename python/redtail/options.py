@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from redtail.inputs.code import Allowed
-    from redtail.running.runner import Progress
+    from redtail.progress import Progress
 
 Overrides: TypeAlias = Mapping[str, object] | Sequence[str]
 """Values by dotted key, or `key=value` texts as on the command line."""

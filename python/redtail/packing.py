@@ -32,11 +32,12 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from redtail import _engine, archive, backends, escape
-from redtail._engine import Plan
+from redtail import archive, backends, escape
 from redtail.analysis import stored
 from redtail.analysis.results import Results
 from redtail.archive import FORMAT, unpack
+from redtail.engine import plans
+from redtail.engine.plans import Plan
 from redtail.errors import Cancelled, RedtailError, RunError, SpecError, StoreError
 from redtail.files import digest, is_archive, is_file_name, is_plain, is_within, path_of
 from redtail.inputs.code import Allowed
@@ -365,7 +366,7 @@ def _refuse_changed(results: Results, experiment: str, sources: Mapping[str, byt
             else:
                 shutil.copyfile(source, path)
         try:
-            plan = _engine.plan(
+            plan = plans.plan(
                 results.provenance.text or "",
                 file=str(root / experiment),
                 sets=results.provenance.sets,
@@ -530,7 +531,7 @@ def _plan_of(
         ) from None
 
     def made(*, load: bool) -> Plan:
-        return _engine.plan(
+        return plans.plan(
             text,
             file=str(file),
             sets=index["set"],

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from redtail import _engine
+from redtail import facts
 from redtail.errors import SpecError
 from redtail.scenario import quantity
 
@@ -40,7 +40,7 @@ def parse(text: str) -> tuple[float, str]:
     >>> parse("20 ms"), parse("1.28 s"), parse("1 Gbit/s"), parse("90 %")
     ((0.02, 's'), (1.28, 's'), (1000000000.0, 'bit/s'), (0.9, '1'))
     """
-    return _engine.si_value(text)
+    return facts.si_value(text)
 
 
 def in_si(values: Sequence[object]) -> tuple[list[float], str] | None:

@@ -8,18 +8,12 @@ utilization, loss and delay of every queue. Metrics of the file's [metrics] come
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from redtail import metrics as names
 from redtail.errors import SpecError
-from redtail.measured import Measured, nearest
-from redtail.scenario import links as links_of
-
-if TYPE_CHECKING:
-    from redtail._engine import Plan
+from redtail.metrics import nearest
 
 # What a group is judged by: the first metric tells which groups these are.
 _OF_GROUPS = (
@@ -176,39 +170,6 @@ def is_last(name: str) -> bool:
     (True, False)
     """
     return names.base(name) in _LAST
-
-
-def of_plan(
-    plan: Plan,
-    patterns: Sequence[str] = (),
-    where: str = "metrics",
-    backend: str | None = None,
-) -> list[str]:
-    """Return the metrics that results of an experiment will show, before anything is run.
-
-    Args:
-        plan: the experiment.
-        patterns: as for `select`; without them those of the file's [report].
-        where: what messages call the place of the patterns.
-        backend: the name of what makes the runs; by default what the experiment says. What it does
-            not measure may stand in the file's [report], and not in `patterns`.
-
-    Raises:
-        SpecError: a pattern fits no metric that a run can have.
-    """
-    scenarios = [json.loads(plan.example(case)) for case in range(len(plan.cases))]
-    known = Measured.of(scenarios, plan.derived, backend or plan.backend, lenient=not patterns)
-    if known is None:  # a stand-in for the native module
-        return list(patterns)
-    if not patterns:
-        patterns = plan.report
-        where = f"{plan.file}: report.metrics" if plan.file else "report.metrics"
-    links = dict.fromkeys(name for scenario in scenarios for name in links_of(scenario))
-    phases = [name for name in known.names if names.phase(name) is not None]
-    # Without patterns nothing needs to be known of phases, which are most names of a long file.
-    present = known.names if patterns else known.names.keys() - set(phases)
-    order = [name for name in known.names if name in present]
-    return select(order, patterns, links=list(links), where=where, free=known.free)
 
 
 def split(texts: Iterable[str] | str | None) -> list[str]:

@@ -7,7 +7,8 @@ import random
 from collections.abc import Iterable, Iterator, Mapping
 
 from attack.inputs import QUEUE, QUEUES, TRAFFIC, experiment, queue_keys
-from redtail import _engine
+from redtail import facts
+from redtail.engine import batches, plans
 from redtail.metrics import base
 
 FRACTIONS = {
@@ -29,7 +30,7 @@ def scenario(seed: int, number: int) -> tuple[str, str]:
     kinds = sorted(QUEUES)
     queue = kinds[number % len(kinds)]
     kind = draw.choice(sorted(TRAFFIC))
-    preset = draw.choice(sorted(_engine.presets()))
+    preset = draw.choice(sorted(facts.presets()))
     # Queues of classes have one for each of these names.
     groups = [
         ("always", "bulk", f'{TRAFFIC["bulk"]}\ntcp = {{ preset = "{preset}" }}'),
@@ -42,8 +43,8 @@ def scenario(seed: int, number: int) -> tuple[str, str]:
 
 def wrong(queue: str, text: str) -> list[str]:
     """Run an experiment; return the identities that do not hold."""
-    plan = _engine.plan(text)
-    outcome = _engine.run_one(plan.scenario(0, 0))
+    plan = plans.plan(text)
+    outcome = batches.run_one(plan.scenario(0, 0))
     found = outcome.metrics
     return [
         *_ranges(found),

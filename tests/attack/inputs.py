@@ -6,7 +6,7 @@ import shutil
 from functools import cache
 from pathlib import Path
 
-from redtail import _engine
+from redtail import facts
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -17,11 +17,11 @@ QUEUE = 'kind = "tail-drop"\nlimit = "50 packets"'
 
 # The keys of a small group of each kind of traffic, which ends before the run does. A table of
 # connections (`trace`) is among the examples.
-TRAFFIC = {kind: keys for kind, keys in _engine.traffic_examples().items() if kind != "trace"}
+TRAFFIC = {kind: keys for kind, keys in facts.traffic_examples().items() if kind != "trace"}
 
 # The keys of each kind of queue except `plugin`. Queues of classes have a class for the groups
 # `always` and `step`.
-QUEUES = {kind: keys for kind, keys in _engine.queue_examples().items() if kind != "plugin"}
+QUEUES = {kind: keys for kind, keys in facts.queue_examples().items() if kind != "plugin"}
 
 
 def experiment(queue: str, groups: list[tuple[str, str, str]], duration: str = "6 s") -> str:
@@ -48,7 +48,7 @@ def files() -> dict[str, str]:
     for kind in QUEUES:
         step = ("step", "cbr", TRAFFIC["cbr"])
         found[f"queue-{kind}"] = experiment(queue_keys(kind), [always, step])
-    for preset in _engine.presets():
+    for preset in facts.presets():
         found[f"tcp-{preset}"] = experiment(QUEUE, [("always", "bulk", f'tcp = "{preset}"')])
     for kind, keys in TRAFFIC.items():
         found[f"traffic-{kind}"] = experiment(QUEUE, [("always", kind, keys)])

@@ -25,8 +25,8 @@ import numpy as np
 import redtail
 from attack.identities import of_groups
 from attack.inputs import copy_data
-from redtail import _engine
-from redtail._module import native
+from redtail import facts, native
+from redtail.engine import batches, plans
 from redtail.errors import Cancelled, RedtailError, RedtailWarning, SpecError
 from redtail.metrics import DEFINITIONS, base
 from redtail.outcomes import Outcome
@@ -63,7 +63,7 @@ _DEFINED = {each.name for each in DEFINITIONS}
 
 @cache
 def _schema() -> Table:
-    found: Table = _engine.schema()
+    found: Table = facts.schema()
     return found
 
 
@@ -71,7 +71,7 @@ def _schema() -> Table:
 def _tcp_values() -> dict[str, list[Any]]:
     """What the presets have for each parameter of TCP."""
     found: dict[str, list[Any]] = {}
-    for parameters in _engine.presets().values():
+    for parameters in facts.presets().values():
         for key, value in parameters.items():
             if value is not None and value not in found.setdefault(key, []):
                 found[key].append(value)
@@ -548,7 +548,7 @@ def experiment(seed: int, number: int) -> tuple[str, list[str], bool]:
         text = written(drawn.root)
         path.write_text(text)
         try:
-            _engine.plan(text, file=str(path))
+            plans.plan(text, file=str(path))
         except SpecError as refusal:
             if not _NAMES_A_KEY.search(str(refusal)):
                 found.append(f"a refusal that names no key: {refusal}\n{text}")
@@ -593,20 +593,20 @@ def wrong(text: str, *, threads: bool = False) -> list[str]:
     """
     path = folder() / "drawn.toml"
     path.write_text(text)  # a queue in Python is looked for beside it
-    plan = _engine.plan(text, file=str(path), load=True)
+    plan = plans.plan(text, file=str(path), load=True)
     scenario = plan.scenario(0, 0)
-    cancel = native().CancelToken()
+    cancel = native.module().CancelToken()
     watch = threading.Timer(_SECONDS, cancel.cancel)
     watch.start()
     capture = folder() / "drawn.pcapng"
     try:
-        outcome = _engine.run_one(scenario, cancel, plan.queues, plan.traces)
+        outcome = batches.run_one(scenario, cancel, plan.queues, plan.traces)
         links = outcome.names["links"]
         points = [(f"{link}:{end}", str(capture)) for link in links for end in ("in", "out")]
         # A packet larger than IP's cannot be captured.
         captured = None
         try:
-            captured = _engine.run_captured(scenario, points, 4, cancel, plan.queues, plan.traces)
+            captured = batches.run_captured(scenario, points, 4, cancel, plan.queues, plan.traces)
         except SpecError as refusal:
             if "larger than" not in str(refusal) and "IP" not in str(refusal):
                 raise
@@ -685,7 +685,7 @@ class _Packets:
     """The packets of a capture by its points, each with a number that is its own at every point."""
 
     def __init__(self, path: Path) -> None:
-        read = native().read_capture(path)
+        read = native.module().read_capture(path)
         columns = {name: np.frombuffer(data, kind) for name, (kind, data) in read.columns.items()}
         self.damage = read.damage or {k: v for k, v in dict(read.left_out).items() if v}
         of = columns["conversation"].astype(np.int64) * 2 + columns["end"]

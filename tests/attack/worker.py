@@ -24,8 +24,8 @@ from pathlib import Path
 from rich.console import Console
 
 import redtail
-from redtail import _engine
 from redtail.display.tables import summary_table
+from redtail.engine import batches, plans
 from redtail.errors import SpecError
 from redtail.running import runner
 from redtail.store import runs
@@ -77,7 +77,7 @@ def attempt(path: str) -> str:
     if small is None:
         return "checked"
     with limited() as cancel, contextlib.suppress(redtail.Cancelled):
-        outcome = _engine.run_one(small.scenario(0, 0), cancel, small.queues, small.traces)
+        outcome = batches.run_one(small.scenario(0, 0), cancel, small.queues, small.traces)
         wrong = [name for name, value in outcome.metrics.items() if not math.isfinite(value)]
         assert not wrong, f"not finite: {wrong}"
         if outcome.wall_time_s < _QUICK and len(small.cases) <= _MOST_STORED:
@@ -85,7 +85,7 @@ def attempt(path: str) -> str:
     return "ran"
 
 
-def smaller(path: str) -> _engine.Plan | None:
+def smaller(path: str) -> plans.Plan | None:
     """The file with a short duration; None if it is not valid then, or large all the same."""
     try:
         plan = redtail.check(path, set={"duration": _SIMULATED, "warmup": "0 s"}, replications=1)
@@ -94,7 +94,7 @@ def smaller(path: str) -> _engine.Plan | None:
     return plan if all(is_small(plan, case) for case in range(len(plan.cases))) else None
 
 
-def is_small(plan: _engine.Plan, case: int) -> bool:
+def is_small(plan: plans.Plan, case: int) -> bool:
     """Whether a case can be run in no time and memory worth the name."""
     scenario = plan.example(case)
     if len(scenario) > 100_000 or plan.loads(case):
@@ -105,7 +105,7 @@ def is_small(plan: _engine.Plan, case: int) -> bool:
     return counts <= _MOST_FLOWS and fastest <= _FASTEST
 
 
-def stored(plan: _engine.Plan) -> None:
+def stored(plan: plans.Plan) -> None:
     """Run an experiment as a user would: stored, shown, read back and verified."""
     with tempfile.TemporaryDirectory() as out:
         try:
@@ -144,7 +144,7 @@ def bits_per_s(text: object) -> float:
 @contextlib.contextmanager
 def limited() -> Iterator[object]:
     """What stops a run that takes long: rates may be of any size."""
-    cancel = _engine.cancel_token()
+    cancel = batches.cancel_token()
     timer = threading.Timer(_SECONDS_OF_A_RUN, cancel.cancel)
     timer.start()
     try:

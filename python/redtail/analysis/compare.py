@@ -38,7 +38,7 @@ from redtail.analysis.paired import (
 )
 from redtail.analysis.stats import difference, estimate
 from redtail.errors import RedtailError
-from redtail.measured import nearest
+from redtail.metrics import nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa

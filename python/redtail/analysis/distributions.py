@@ -16,8 +16,7 @@ from redtail.analysis.flows import array, tables_by_run
 from redtail.analysis.stats import Estimate, band
 from redtail.analysis.tables import case_columns
 from redtail.errors import RedtailError, StoreError
-from redtail.measured import nearest
-from redtail.metrics import BINS_PER_DECADE, base, prefix
+from redtail.metrics import BINS_PER_DECADE, base, nearest, prefix
 from redtail.store.columns import table as table_of
 from redtail.store.parquet import field
 

@@ -46,7 +46,7 @@ from redtail.analysis.paired import Paired, Unjudged, why_no_interval, why_unjud
 from redtail.analysis.stats import Estimate, difference, estimate
 from redtail.analysis.tolerances import DEFAULTS, Tolerance, Tolerances
 from redtail.errors import SpecError
-from redtail.measured import nearest
+from redtail.metrics import nearest
 
 if TYPE_CHECKING:
     import os

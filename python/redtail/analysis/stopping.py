@@ -50,7 +50,7 @@ from redtail.analysis.stats import Estimate, estimate, paired_difference
 from redtail.errors import SpecError
 
 if TYPE_CHECKING:
-    from redtail._engine import Case
+    from redtail.cases import Case
 
 GROWTH = 1.5
 """The factor by which the replications of a case grow from one look to the next.
@@ -194,7 +194,7 @@ def pairs(rule: StopRule, cases: Sequence[Case]) -> tuple[Pair, ...]:
         SpecError: no factor has both settings, or several have; or no two cases differ in it alone.
 
     >>> rule = StopRule((Bound("loss", 0.05, "A and B"),), 10, 50)
-    >>> from redtail._engine import Case
+    >>> from redtail.cases import Case
     >>> cases = [Case({}, {"queue": q, "rate": r}) for q in ("A", "B", "C") for r in ("1", "2")]
     >>> [(pair.first, pair.second) for pair in pairs(rule, cases)]
     [(0, 2), (1, 3)]

@@ -75,6 +75,8 @@ def _repeated(values: Sequence[Any], repeats: Sequence[int]) -> list[Any]:
 
 def estimates(results: Results) -> pa.Table:
     """Return a row for each case and metric; see `Results.to_arrow`."""
+    import pyarrow as pa
+
     fields, repeated = case_columns(results, [len(results.metric_names)] * len(results.cases))
     estimates = [
         (name, names.describe(name).unit, case.metric(name))

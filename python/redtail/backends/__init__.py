@@ -4,8 +4,7 @@ The runner, the pool and the store know this interface and no engine. A backend 
 its name, so that a worker in another process finds the same one (docs/decisions/0010-backends.md).
 
 A backend must not know cases, factors, replications or what is made of results: it is given
-scenarios and gives outcomes (`refuse` alone sees the plan). `shell` is not handed out by a name: it
-runs and stores an experiment, through `running`.
+scenarios and gives outcomes (`refuse` alone sees the plan).
 
     interface  what a backend is asked for
     sim        the engine
@@ -13,7 +12,6 @@ runs and stores an experiment, through `running`.
                `agent`: the process that makes such a run
     linux      a kernel in virtual time (docs/decisions/0012-virtual-machines.md), with `virtual`
     real       what the backends with a real kernel's TCP have in common
-    shell      a run in real time with programs of the user
     host       what this computer has of programs and queues
     doctor     what this computer has for each backend
 """
@@ -27,7 +25,7 @@ from redtail.backends.interface import Backend, Batching, Cancel, Capturing, Ref
 from redtail.errors import SpecError
 
 if TYPE_CHECKING:
-    from redtail._engine import Plan
+    from redtail.engine.plans import Plan
 
 __all__ = ["Backend", "Batching", "Cancel", "Capturing", "Refusal"]
 

@@ -21,8 +21,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from redtail import _engine
 from redtail.backends import host
+from redtail.engine import realtime
 from redtail.errors import QueueError, RunError, SpecError
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for: the arguments of `_engine.run_live`."""
+    """What is asked for: the arguments of `realtime.run_live`."""
 
     scenario: str
     queues: Mapping[str, own.Located]
     traces: Mapping[str, tables.Located]
-    programs: _engine.Programs | None = None
+    programs: realtime.Programs | None = None
     captures: Sequence[tuple[str, str]] = ()
     kernel_queues: bool = False
 
@@ -69,7 +69,7 @@ class Request:
         programs = None
         if given is not None:
             tuples = {name: tuple(given[name]) for name in lists}
-            programs = _engine.Programs(**{**given, **tuples})
+            programs = realtime.Programs(**{**given, **tuples})
         return Request(
             plain["scenario"],
             {name: own.Located(**queue) for name, queue in plain["queues"].items()},
@@ -98,10 +98,10 @@ def main() -> int:
 def entered(reply_to: int, *, processes: bool = False) -> bool:
     """Enter the namespaces, or reply why that is forbidden."""
     try:
-        _engine.enter_namespaces(processes=processes)
+        realtime.enter_namespaces(processes=processes)
     except OSError as error:
         with os.fdopen(reply_to, "wb") as reply:
-            reply.write(_engine.failed_reply("kernel", forbidden(error)))
+            reply.write(realtime.failed_reply("kernel", forbidden(error)))
         return False
     return True
 
@@ -112,7 +112,7 @@ def serve(request_from: int, reply_to: int) -> int:
         asked = Request.from_bytes(request.readline())
     threading.Thread(target=end_with, args=(request_from,), daemon=True).start()
     try:
-        answer = _engine.run_live(
+        answer = realtime.run_live(
             asked.scenario,
             asked.queues,
             asked.traces,
@@ -121,15 +121,15 @@ def serve(request_from: int, reply_to: int) -> int:
             asked.kernel_queues,
         )
     except OSError as error:
-        answer = _engine.failed_reply("kernel", str(error))
+        answer = realtime.failed_reply("kernel", str(error))
     except QueueError as error:
-        answer = _engine.failed_reply("queue", str(error))
+        answer = realtime.failed_reply("queue", str(error))
     except SpecError as error:
-        answer = _engine.failed_reply("experiment", str(error))
+        answer = realtime.failed_reply("experiment", str(error))
     except RunError as error:
-        answer = _engine.failed_reply("engine", str(error))
+        answer = realtime.failed_reply("engine", str(error))
     except Exception as error:
-        answer = _engine.failed_reply("engine", f"{type(error).__name__}: {error}")
+        answer = realtime.failed_reply("engine", f"{type(error).__name__}: {error}")
     with os.fdopen(reply_to, "wb") as reply:
         reply.write(answer)
     return 0
@@ -146,7 +146,7 @@ def serve_programs(request_from: int, reply_to: int) -> int:
         os.set_inheritable(descriptor, False)
     if not entered(reply_to, processes=True):
         return 1
-    _engine.hide_process()
+    realtime.hide_process()
     child = os.fork()
     if child == 0:
         os._exit(serve(request_from, reply_to))
@@ -175,7 +175,7 @@ def survey() -> int:
     if not found["namespaces"]:
         controls = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
         found["controls"] = controls.read_text().split() if controls.exists() else []
-        _engine.enter_network()
+        realtime.enter_network()
         device = "trial"
         made = subprocess.run(
             ["ip", "tuntap", "add", "dev", device, "mode", "tun"], capture_output=True, check=False
@@ -190,7 +190,7 @@ def survey() -> int:
 def namespaces() -> str:
     """Enter a user namespace; return why that is forbidden, or nothing."""
     try:
-        _engine.enter_namespaces()
+        realtime.enter_namespaces()
     except OSError as error:
         return forbidden(error)
     return ""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from redtail import _engine
+from redtail import facts
 from redtail.backends import host, live
 from redtail.errors import RedtailError
 
@@ -80,7 +80,7 @@ def needs() -> list[Need]:
 
 def _of_sim() -> Iterator[Need]:
     try:
-        version = _engine.version()
+        version = facts.version()
     except RedtailError as error:
         yield Need("sim", "redtail's native module", lacking=str(error))
     else:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from redtail.errors import RunError
 
 if TYPE_CHECKING:
-    from redtail._engine import Plan
+    from redtail.engine.plans import Plan
     from redtail.inputs import queues, traces
     from redtail.outcomes import Outcome, Outcomes
 

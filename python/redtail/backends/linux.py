@@ -14,18 +14,18 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from redtail import _engine
 from redtail.backends import host, virtual
 from redtail.backends.interface import Refusal
 from redtail.backends.live import old_kernel
 from redtail.backends.real import RealTcp, Stop
+from redtail.engine import realtime
 from redtail.errors import InvalidRun, SpecError
 from redtail.scenario import seconds
 
 if TYPE_CHECKING:
-    from redtail._engine import Plan
     from redtail.backends.virtual.kernels import Kernel
     from redtail.backends.virtual.machine import Guest
+    from redtail.engine.plans import Plan
     from redtail.inputs import queues, traces
     from redtail.outcomes import Outcome
 
@@ -57,7 +57,7 @@ class Linux(RealTcp):
         own = guest.kernel.iproute2
         programs = f"iproute2-{own}" if own else host.iproute2()
         return (
-            f"{_engine.live_version()} Linux {guest.kernel.release} "
+            f"{realtime.live_version()} Linux {guest.kernel.release} "
             f"({guest.identity[:12]}) {programs} QEMU {guest.qemu}"
         )
 
@@ -97,7 +97,7 @@ class Linux(RealTcp):
 
         start = time.perf_counter()
         stop: Stop = cancel if isinstance(cancel, Stop) else Stop()
-        request = _engine.guest_request(scenario, traces, self.kernel_queues)
+        request = realtime.guest_request(scenario, traces, self.kernel_queues)
         duration_s = seconds(json.loads(scenario)["duration"])
         reply = machine.run(_guest(self.kernel), request, duration_s, stop)
         outcome, invalid, _ = self.measured(reply, scenario, start)

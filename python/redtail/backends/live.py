@@ -19,10 +19,10 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
-from redtail import _engine
 from redtail.backends import host
 from redtail.backends.agent import Request
 from redtail.backends.real import KERNEL, RealTcp, Stop
+from redtail.engine import realtime
 from redtail.errors import Cancelled, InvalidRun, RedtailWarning, RunError, SpecError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Live(RealTcp):
 
     def identity(self) -> str:
         """Return the hash of the code, the kernel's release and the version of iproute2."""
-        return f"{_engine.live_version()} Linux {platform.release()} {host.iproute2()}"
+        return f"{realtime.live_version()} Linux {platform.release()} {host.iproute2()}"
 
     def require_host(self) -> None:
         """Refuse a host on which no run can be made."""
@@ -78,7 +78,7 @@ class Live(RealTcp):
         queues: Mapping[str, queues.Located] | None = None,
         traces: Mapping[str, traces.Located] | None = None,
     ) -> Outcome:
-        """Make one run and capture packets, as `_engine.run_captured` does.
+        """Make one run and capture packets, as `batches.run_captured` does.
 
         A run that must not be used has its capture all the same; the user is warned.
         """

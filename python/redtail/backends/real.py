@@ -7,13 +7,14 @@ import threading
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from redtail import _engine, escape
+from redtail import escape, facts
 from redtail.backends.interface import Cancel, Refusal
+from redtail.engine import realtime
 from redtail.errors import RunError
 from redtail.metrics import DEFINITIONS
 
 if TYPE_CHECKING:
-    from redtail._engine import Plan
+    from redtail.engine.plans import Plan
     from redtail.outcomes import Outcome
 
 ABSENT = frozenset(
@@ -99,7 +100,7 @@ class RealTcp:
         scenarios = [plan.example(case) for case in range(len(plan.cases))]
         controls = self.controls()
         for scenario in scenarios:
-            for key, reason in _engine.live_refusals(scenario, controls):
+            for key, reason in realtime.live_refusals(scenario, controls):
                 yield Refusal(key, reason)
         for bound in plan.stop.until if plan.stop else ():
             if self.lacks(bound.metric):
@@ -109,7 +110,7 @@ class RealTcp:
             return
         kinds = self.kernel_kinds()
         for scenario in scenarios:
-            for key, reason in _engine.live_queue_refusals(scenario, kinds):
+            for key, reason in realtime.live_queue_refusals(scenario, kinds):
                 yield Refusal(key, reason)
 
     def lacks(self, metric: str) -> bool:
@@ -123,13 +124,13 @@ class RealTcp:
     def measured(
         self, reply: bytes, scenario: str, start: float
     ) -> tuple[Outcome, str | None, int | None]:
-        """Return what a reply says of a run of this scenario; as `_engine.run_outcome`.
+        """Return what a reply says of a run of this scenario; as `realtime.run_outcome`.
 
         Raises:
             RunError: it has a metric that no such run has, or as there.
         """
-        outcome, invalid, code = _engine.run_outcome(reply, start, self.host)
-        known, free = _engine.metric_names(scenario)
+        outcome, invalid, code = realtime.run_outcome(reply, start, self.host)
+        known, free = facts.metric_names(scenario)
         own = (each.name for each in DEFINITIONS if each.of in self.own_metrics)
         strange = sorted(outcome.metrics.keys() - known.keys() - set(own))
         for name in strange:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from redtail import _engine
+from redtail import facts
 from redtail.backends.interface import Cancel, Refusal
+from redtail.engine import batches
 from redtail.errors import RunError
 
 if TYPE_CHECKING:
-    from redtail._engine import Plan
+    from redtail.engine.plans import Plan
     from redtail.inputs import queues, traces
     from redtail.outcomes import Outcome, Outcomes
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 class Sim:
     """Runs scenarios in simulated time; it can run all that the experiment file can say."""
 
-    name = _engine.BACKEND
+    name = batches.BACKEND
     at_once = None
     own_metrics: Sequence[str] = ()
 
@@ -28,7 +29,7 @@ class Sim:
 
     def identity(self) -> str:
         """Return the hash of the engine's code."""
-        return _engine.code_version()
+        return facts.code_version()
 
     def refuse(self, plan: Plan) -> Sequence[Refusal]:
         """Return no reason: what is checked can be run."""
@@ -36,7 +37,7 @@ class Sim:
 
     def cancel_token(self) -> Cancel:
         """Return the engine's token."""
-        token: Cancel = _engine.cancel_token()
+        token: Cancel = batches.cancel_token()
         return token
 
     def run(
@@ -47,7 +48,7 @@ class Sim:
         traces: Mapping[str, traces.Located] | None = None,
     ) -> Outcome:
         """Make one run, without the interpreter lock, except for queues written in Python."""
-        return _engine.run_one(scenario, cancel, queues, traces)
+        return batches.run_one(scenario, cancel, queues, traces)
 
     def run_many(
         self,
@@ -58,7 +59,7 @@ class Sim:
         columns: bool = False,
     ) -> list[Outcomes | RunError]:
         """Make runs one after the other."""
-        return _engine.run_many(scenarios, cancel, queues, traces, columns)
+        return batches.run_many(scenarios, cancel, queues, traces, columns)
 
     def run_captured(
         self,
@@ -70,4 +71,4 @@ class Sim:
         traces: Mapping[str, traces.Located] | None = None,
     ) -> Outcome:
         """Make one run and capture packets."""
-        return _engine.run_captured(scenario, points, ip, cancel, queues, traces)
+        return batches.run_captured(scenario, points, ip, cancel, queues, traces)

@@ -249,9 +249,9 @@ _SIGNS_OF_NO_MEMORY = (
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from redtail import _engine
+        from redtail import facts
 
-        say(f"redtail {_engine.version()}")
+        say(f"redtail {facts.version()}")
         raise typer.Exit
 
 

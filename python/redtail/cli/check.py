@@ -9,7 +9,7 @@ from redtail.cli.output import complain, say
 from redtail.options import PlanOptions
 
 if TYPE_CHECKING:
-    from redtail._engine import Plan
+    from redtail.engine.plans import Plan
 
 
 @with_plan_options

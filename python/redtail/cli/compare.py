@@ -245,7 +245,7 @@ def _compare_backends(
     out: str,
     given: PlanOptions,
 ) -> None:
-    from redtail import experiment, selection
+    from redtail import experiment, measured
     from redtail.analysis.gap import in_words
     from redtail.running import gaps
 
@@ -257,7 +257,7 @@ def _compare_backends(
         found = gaps.execute(
             plan,
             chosen,
-            metrics=metric or (selection.of_plan(plan) if given.get("metrics") else None),
+            metrics=metric or (measured.shown(plan) if given.get("metrics") else None),
             tolerances=limits_of(*limits, own=[each.name for each in plan.derived]),
             jobs=jobs,
             out=out,

@@ -28,13 +28,13 @@ def templates(incomplete: str) -> list[str]:
 
 def parts(context: typer.Context, incomplete: str) -> list[str]:
     """Return the queues, presets, kinds of traffic or metrics, as `redtail list` lists them."""
-    from redtail import _engine, catalog, metrics
+    from redtail import catalog, facts, metrics
 
     part = context.params.get("part")
     part = getattr(part, "value", part)
     if part == "metrics":
         return _beginning((each.name for each in metrics.DEFINITIONS), incomplete)
-    known = catalog.Catalog(_engine.schema())
+    known = catalog.Catalog(facts.schema())
     if part == "tcp":
         return _beginning((str(preset.value) for preset in known.tcp[0]), incomplete)
     sections = known.traffic if part == "traffic" else known.queues

@@ -101,13 +101,13 @@ def read(
     """
     from rich.console import Console
 
-    from redtail import _engine, escape, lines
+    from redtail import escape, facts, lines
 
     if direction not in (None, "down", "up"):
         raise SpecError(f"--direction {direction}: accepted: down or up")
-    rtt_s = None if rtt is None else _engine.time_s("rtt", rtt)
-    down_bps = None if down is None else _engine.rate_bps("down", down)
-    up_bps = None if up is None else _engine.rate_bps("up", up)
+    rtt_s = None if rtt is None else facts.time_s("rtt", rtt)
+    down_bps = None if down is None else facts.rate_bps("down", down)
+    up_bps = None if up is None else facts.rate_bps("up", up)
     # Only on a terminal; a capture of a gigabyte takes some ten seconds.
     with Console(stderr=True).status(f"Reading {escape.plain(escape.name(recording))}"):
         return lines.estimate(

@@ -25,9 +25,9 @@ class Part(StrEnum):
 
 def schema() -> None:
     """Print the JSON schema of the experiment file, for editors that complete and check."""
-    from redtail import _engine
+    from redtail import facts
 
-    say(json.dumps(_engine.schema(), indent=2, ensure_ascii=False))
+    say(json.dumps(facts.schema(), indent=2, ensure_ascii=False))
 
 
 def list_parts(

@@ -12,7 +12,7 @@ from redtail import escape
 from redtail.cli.output import complain
 
 if TYPE_CHECKING:
-    from redtail.running.runner import Progress
+    from redtail.progress import Progress
     from redtail.running.watching import State
 
 
@@ -73,7 +73,7 @@ def progress_shown(
 
 def seen(state: State) -> Progress:
     """Return the state of another process's campaign as the progress of one of this process."""
-    from redtail.running.runner import Progress
+    from redtail.progress import Progress
 
     return Progress(
         total=state.total,

@@ -25,8 +25,8 @@ from redtail.options import PlanOptions
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from redtail._engine import Plan
     from redtail.analysis.results import Results
+    from redtail.engine.plans import Plan
     from redtail.running.captures import Captured
 
 

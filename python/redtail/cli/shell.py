@@ -91,10 +91,10 @@ def shell(
     `--outside` this computer's loopback at the address in REDTAIL_COMPUTER. Its exit code becomes
     that of this command.
     """
-    from redtail import _engine
-    from redtail.backends import shell as backend
     from redtail.backends.live import require_host
     from redtail.display.tables import summary_table
+    from redtail.engine import realtime
+    from redtail.running import shell as backend
 
     if writable and not read_only:
         raise SpecError("--writable: all folders are; accepted: with --read-only")
@@ -113,7 +113,7 @@ def shell(
             say(f"The outside is connected by {connected}; this computer is $REDTAIL_COMPUTER.")
         say("The status is in the title of the terminal. The end of the shell ends the run.")
     logs = backend.logs_folder(plan, out)
-    programs = _engine.Programs(
+    programs = realtime.Programs(
         words,
         tuple(server or ()),
         status.value,

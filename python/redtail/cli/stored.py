@@ -176,7 +176,7 @@ def gc(
     yes: Annotated[bool, typer.Option("--yes", help="Remove; without it nothing is.")] = False,
 ) -> None:
     """Remove leftovers and damaged runs, and on request runs that no results refer to."""
-    from redtail import _engine
+    from redtail import facts
     from redtail.files import path_of
     from redtail.store import objects, runs
 
@@ -195,7 +195,7 @@ def gc(
             raise SpecError(f"{folder} is a run; name its experiment, {folder.parent.name}")
         found = runs.clean(
             folder,
-            code_version=_engine.code_version() if older_code else None,
+            code_version=facts.code_version() if older_code else None,
             unreferenced=unreferenced,
             yes=really,
         )

@@ -33,7 +33,7 @@ from redtail.display.layout import (
     values_of,
 )
 from redtail.errors import RedtailError
-from redtail.measured import nearest
+from redtail.metrics import nearest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -34,8 +34,7 @@ from redtail.display.responses import response_figure
 from redtail.display.series import fairness_figure, series_figure
 from redtail.display.values import Models, Published
 from redtail.errors import RedtailError
-from redtail.measured import nearest
-from redtail.metrics import Metric
+from redtail.metrics import Metric, nearest
 from redtail.scenario import series_key
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from redtail._module import native
+from redtail import native
 from redtail.errors import StoreError
 from redtail.files import path_of
 
@@ -111,7 +111,7 @@ class TraceTable:
     def native(self) -> Any:
         """Return the table as the engine takes it."""
         columns = {name: each.astype("<u8").tobytes() for name, each in self._columns().items()}
-        return native().Trace(self.name, **columns)
+        return native.module().Trace(self.name, **columns)
 
     def place(self, connection: int) -> str:
         """Return where in its file a connection begins, for messages."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from redtail._module import native
+from redtail import native
 from redtail.errors import RedtailWarning, SpecError
 from redtail.files import OUTSIDE, is_within, path_of
 from redtail.inputs.connections import (
@@ -468,7 +468,7 @@ class Located:
 
     def unpack(self, content: Mapping[str, bytes]) -> Located:
         """Return the same with the content that `pack` gave in another process."""
-        return Located(self.name, self.path, native().Trace(self.name, **content))
+        return Located(self.name, self.path, native.module().Trace(self.name, **content))
 
 
 def _changed(path: str) -> str:

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from redtail import _engine
+from redtail import facts
 from redtail.analysis.stats import interval_in_words
 from redtail.errors import RedtailError
 from redtail.files import path_of
@@ -60,7 +60,7 @@ def page(results: Sequence[Results], *, metrics: Sequence[str] = ()) -> str:
             library_licence=_text("plotly-LICENSE"),
             script=script,
             hashes=" ".join(f"'sha256-{_hash(text)}'" for text in (library, script)),
-            version=_engine.version(),
+            version=facts.version(),
             intervals=(interval_in_words(), interval_in_words(paired=True)),
         )
     )

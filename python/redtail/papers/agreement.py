@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from redtail._engine import Plan
+from redtail.engine.plans import Plan
 from redtail.errors import RedtailError, SpecError
 from redtail.measured import Measured
 from redtail.papers.checks import loads_named

@@ -11,12 +11,12 @@ from typing import Any
 
 from redtail import metrics as names
 from redtail import quantities
-from redtail._engine import Case
 from redtail.analysis import copies
 from redtail.analysis.case import CaseResult
 from redtail.analysis.rare import why_no_interval
 from redtail.analysis.results import Results
 from redtail.analysis.stats import Estimate, bootstrap, estimate, quantile, shares_within
+from redtail.cases import Case
 from redtail.errors import RedtailError, SpecError
 from redtail.formula import Formula
 from redtail.metrics import Metric

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from redtail import _engine, backends, experiment
-from redtail._engine import Plan
+from redtail import backends, experiment, facts
 from redtail.analysis.case import CaseResult
 from redtail.analysis.results import Results
+from redtail.engine.plans import Plan
 from redtail.errors import RedtailError, RedtailWarning, SpecError
 from redtail.experiment import toml_key
 from redtail.files import path_of
@@ -37,8 +37,8 @@ from redtail.papers.definition import (
     names,
 )
 from redtail.papers.grid import Grid, in_si, quantity, replace_cases
+from redtail.progress import Progress
 from redtail.running import runner
-from redtail.running.runner import Progress
 from redtail.store.folders import ExperimentStore
 from redtail.store.parquet import parquet_bytes
 from redtail.store.writing import explain_write_errors, replace_file
@@ -775,4 +775,4 @@ def _load(study: Study, case: CaseResult) -> float:
 
 def versions() -> dict[str, str]:
     """Return what made the results: redtail's version and the hash of the engine's sources."""
-    return {"redtail_version": _engine.version(), "code_version": _engine.code_version()}
+    return {"redtail_version": facts.version(), "code_version": facts.code_version()}

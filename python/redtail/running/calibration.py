@@ -22,7 +22,7 @@ from redtail.analysis.loads import Calibrated
 from redtail.errors import RunError
 
 if TYPE_CHECKING:
-    from redtail._engine import LoadRequest, Plan
+    from redtail.engine.plans import LoadRequest, Plan
 
 REPLICATIONS = 10
 """Runs of each trial: replications 0 to 9, for any number of replications of the experiment.

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 from redtail import experiment
-from redtail._engine import Plan
 from redtail.analysis.results import Results, Rows
+from redtail.engine.plans import Plan
 from redtail.errors import RedtailWarning, SpecError
 from redtail.experiment import Source
 from redtail.extras import extra

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from redtail import _engine, backends, experiment
-from redtail._engine import Case, Plan
+from redtail import backends, experiment
 from redtail.backends import Capturing
+from redtail.cases import Case
+from redtail.engine import batches
+from redtail.engine.plans import Plan
 from redtail.errors import SpecError, StoreError
 from redtail.experiment import Source
 from redtail.files import path_of
@@ -167,7 +169,7 @@ def _calibrated(plan: Plan) -> Plan:
 
     def measure(scenarios: list[tuple[str, str]]) -> list[float | None]:
         runs = [
-            functools.partial(_engine.run_one, scenario, queues=plan.queues, traces=plan.traces)
+            functools.partial(batches.run_one, scenario, queues=plan.queues, traces=plan.traces)
             for scenario, _ in scenarios
         ]
         return [
@@ -213,7 +215,7 @@ def _in_threads(
     Raises:
         KeyboardInterrupt: there was a Ctrl-C.
     """
-    token = token or _engine.cancel_token()
+    token = token or batches.cancel_token()
     threads = ThreadPoolExecutor(available_cores(), thread_name_prefix="redtail")
     with Interrupts() as held:
         try:

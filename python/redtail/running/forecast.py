@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from redtail import _engine, backends
-from redtail._engine import Plan
+from redtail import backends, facts
+from redtail.engine.plans import Plan
 from redtail.files import path_of
 from redtail.metrics import counted
 from redtail.store.folders import ExperimentStore
@@ -133,7 +133,7 @@ def forecast(
                 scenario,
                 outcome,
                 code_version=version,
-                version=_engine.version(),
+                version=facts.version(),
                 backend=maker.name,
                 replication=0,
             )

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Unpack
 
 from redtail import backends as known
-from redtail import experiment, selection
-from redtail._engine import Plan
+from redtail import experiment, measured
 from redtail.analysis.gap import Gaps, gaps, require_metrics
 from redtail.analysis.results import Results
 from redtail.analysis.tolerances import Tolerances
+from redtail.engine.plans import Plan
 from redtail.errors import RedtailWarning, SpecError
 from redtail.experiment import Source
 from redtail.measured import Measured
@@ -59,7 +59,7 @@ def compare_backends(
     limits = Tolerances(tolerances, "tolerances: ", [each.name for each in plan.derived])
     for text in plan.warnings:
         warnings.warn(text, RedtailWarning, stacklevel=2)
-    metrics = selection.of_plan(plan) if checking.get("metrics") else None
+    metrics = measured.shown(plan) if checking.get("metrics") else None
     found = execute(plan, backends, metrics=metrics, tolerances=limits, **running)
     for text in found.warnings:
         warnings.warn(text, RedtailWarning, stacklevel=2)

@@ -10,12 +10,13 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, cast
 
-from redtail import _engine, backends
+from redtail import backends, facts
 from redtail.backends import Backend, Batching, Cancel
 from redtail.errors import Cancelled, InvalidRun, QueueError, RunError, SpecError
 from redtail.inputs import queues as own
 from redtail.inputs import traces as tables
 from redtail.outcomes import Listed, Outcomes
+from redtail.progress import Inside
 from redtail.running.interrupts import Interrupts
 
 # Short runs are handed out several at a time, so many that a batch takes so many seconds. To hand a
@@ -29,10 +30,6 @@ TICK_S = 0.5
 
 Contents: TypeAlias = "Mapping[str, Any]"
 """Files that runs need, by the names that scenarios have for them."""
-
-
-Inside: TypeAlias = "Sequence[tuple[float, float]]"
-"""For each run in progress the simulated time and its end, in seconds."""
 
 
 class Task(Protocol):
@@ -359,7 +356,7 @@ def run_batch(
     if needs.code_version not in (None, backend.identity()):
         raise RunError(
             "a worker has another version of redtail, whose results are not the same: "
-            f"{_engine.version()} with engine {backend.identity()}, and not engine "
+            f"{facts.version()} with engine {backend.identity()}, and not engine "
             f"{needs.code_version}"
         )
     queues: dict[str, own.Located] = {}

@@ -9,19 +9,17 @@ import json
 import math
 import os
 import shlex
-import time
 import traceback
 import warnings
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
-from redtail import _engine, backends, experiment
-from redtail._engine import Plan
+from redtail import backends, experiment, facts
 from redtail.analysis import copies
 from redtail.analysis.case import CaseResult
 from redtail.analysis.failures import Failure
@@ -34,84 +32,22 @@ from redtail.analysis.stopping import Pair, StopRule, pairs, reached
 from redtail.analysis.stored import replaced, write
 from redtail.backends import Backend
 from redtail.derived import with_derived
+from redtail.engine.plans import Plan
 from redtail.errors import Cancelled, InvalidRun, RedtailWarning, RunError, SpecError, StoreError
 from redtail.experiment import Source, toml_value
-from redtail.measured import nearest
+from redtail.metrics import nearest
 from redtail.options import ExecuteOptions, RunOptions, split
 from redtail.outcomes import Outcome, Outcomes
+from redtail.progress import Inside, Progress
 from redtail.running import calibration
-from redtail.running.pool import Inside, Needs, Pool, available_cores
+from redtail.running.pool import Needs, Pool, available_cores
 from redtail.running.watching import Board
 from redtail.store.folders import ExperimentStore, StoredRun
 from redtail.store.format import folder_name, run_keys
 from redtail.store.segments import LARGE, CampaignRuns
 
-# The share of a run from which on the time that is left can be told.
-_LEAST_PART = 0.01
-
 # Runs whose texts are made in one call.
 _AT_ONCE = 100
-
-# Seconds that a run takes at least to be slow.
-_SLOW_S = 2.0
-
-
-@dataclass
-class Progress:
-    """The progress of an experiment.
-
-    Attributes:
-        total: number of runs of the experiment.
-        reused: runs whose results were in the store already.
-        done: runs finished so far, the reused ones included.
-        packets: packets that finished runs have sent over their bottleneck.
-        failed: runs that failed so far.
-        calibrating: whether these are runs that find how many users offer a load, before those of
-            the experiment.
-        notes: what was found so far, a line each.
-        running: for each simulation in progress the simulated time and its end, in seconds, as they
-            were half a second ago or less; empty where this is not known.
-        started: `time.monotonic()` at the start.
-    """
-
-    total: int
-    reused: int = 0
-    done: int = 0
-    packets: int = 0
-    failed: int = 0
-    calibrating: bool = False
-    notes: tuple[str, ...] = ()
-    running: Inside = ()
-    started: float = field(default_factory=time.monotonic)
-
-    @property
-    def packets_per_s(self) -> float:
-        """Simulated bottleneck packets per second of waiting."""
-        return self.packets / max(time.monotonic() - self.started, 1e-9)
-
-    @property
-    def left_s(self) -> float | None:
-        """Seconds left, supposing that runs take as long as so far; None if nothing is known yet.
-
-        The parts that simulations in progress have done count.
-        """
-        fresh = self.done - self.reused + self.failed + self.parts
-        if fresh < _LEAST_PART:
-            return None
-        left = max(0.0, self.total - self.reused - fresh)
-        return (time.monotonic() - self.started) / fresh * left
-
-    @property
-    def parts(self) -> float:
-        """What simulations in progress have done, in runs."""
-        return sum(min(1.0, now / end) for now, end in self.running if end > 0)
-
-    @property
-    def slow(self) -> bool:
-        """Whether runs take so long that it is worth saying how far each is."""
-        fresh = self.done - self.reused + self.failed
-        working = (time.monotonic() - self.started) * len(self.running)
-        return working >= _SLOW_S * max(1, fresh)
 
 
 @dataclass(slots=True)
@@ -344,7 +280,7 @@ class _Study:
             backend.name,
             plan.runs >= LARGE,
         )
-        self.version = _engine.version()
+        self.version = facts.version()
         # Of each case, by replication.
         self.keys: list[list[str]] = [[] for _ in plan.cases]
         self.failures: dict[str, Failure] = {}
@@ -782,7 +718,7 @@ def _save(store: ExperimentStore, task: _Task, outcome: Outcome, backend: Backen
         task.scenario,
         outcome,
         code_version=backend.identity(),
-        version=_engine.version(),
+        version=facts.version(),
         backend=backend.name,
         replication=task.replication,
     )

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from redtail import experiment
-from redtail._engine import Plan
 from redtail.analysis.case import CaseResult
 from redtail.analysis.results import Results
+from redtail.engine.plans import Plan
 from redtail.errors import Cancelled, SpecError
 from redtail.experiment import Source, override_texts, toml_value
 from redtail.options import ExecuteOptions, PlanOptions
+from redtail.progress import Progress
 from redtail.running import runner
-from redtail.running.runner import Progress
 
 
 @dataclass(frozen=True)

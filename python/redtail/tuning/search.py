@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
-from redtail import _engine
+from redtail import facts
 from redtail.catalog import Catalog
 from redtail.errors import RedtailWarning, SpecError
 from redtail.experiment import Source, toml_value
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from optuna import Study
     from optuna.trial import Trial
 
-    from redtail._engine import Plan
+    from redtail.engine.plans import Plan
 
 ROUND = 8
 """Candidates of a round. Source: our choice; their runs fill a pool of many cores, and the sampler
@@ -154,7 +154,7 @@ def prepare(
     if not objectives:
         raise SpecError("objective: none is given; accepted: 'min METRIC' or 'max METRIC'")
     bounds = aims.bounds(subject_to, known)
-    catalog = Catalog(_engine.schema())
+    catalog = Catalog(facts.schema())
     kinds = [str(section.kind) for section in catalog.queues]
     chosen = bench.chosen(queue, kinds)
     varied = axes(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from redtail import _engine, escape
+from redtail import escape, facts
 from redtail.analysis.gap import head_of, row_texts
 from redtail.errors import StoreError
 from redtail.files import path_of
@@ -44,7 +44,7 @@ def markdown(found: Validation) -> str:
     lines = [_INTRODUCTION.format(first=escape.markdown(found.backends[0]))]
     lines += ["| backend | made by |", "|---|---|"]
     lines += [_row(each.backend, each.made_by) for each in first.results]
-    lines += ["", f"redtail {escape.markdown(_engine.version())}.", "", "## Cells", ""]
+    lines += ["", f"redtail {escape.markdown(facts.version())}.", "", "## Cells", ""]
     lines += [summary(found), *by_means(found), ""]
     if len(found.replications) > 1:
         lines += [*_GROWN.splitlines(), ""]

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redtail import experiment
-from redtail._engine import Plan
 from redtail.analysis.gap import Gap, Gaps, Verdict, counted, gaps
 from redtail.analysis.tolerances import Tolerances
+from redtail.engine.plans import Plan
 from redtail.errors import SpecError
 from redtail.experiment import toml_value
 from redtail.files import path_of
 from redtail.running import gaps as running
 
 if TYPE_CHECKING:
-    from redtail.running.runner import Progress
+    from redtail.progress import Progress
 
 MATRIX = Path(__file__).parent / "matrix"
 """Where the experiment files are."""

@@ -27,11 +27,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from redtail import _engine
 from redtail.backends import virtual
 from redtail.backends.real import Stop
 from redtail.backends.virtual import initramfs, snapshots
 from redtail.backends.virtual.kernels import Kernel
+from redtail.engine import realtime
 from redtail.errors import Cancelled, RunError
 from redtail.store import writing
 
@@ -325,8 +325,8 @@ def run_programs(guest: Guest, programs: Sequence[Sequence[str]]) -> list[Printe
     Raises:
         RunError: as for `run`, or a program could not be started.
     """
-    reply = run(guest, _engine.guest_programs(programs), len(programs), Stop())
-    return [Printed(*each) for each in _engine.guest_printed(reply)]
+    reply = run(guest, realtime.guest_programs(programs), len(programs), Stop())
+    return [Printed(*each) for each in realtime.guest_printed(reply)]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Unpack
 
-from redtail import _engine, experiment
+from redtail import experiment, facts
 from redtail.errors import SpecError
 from redtail.lines.advice.access import ACCESS, own_port
 from redtail.lines.advice.answer import Advice
@@ -85,9 +85,9 @@ def given_line(
 ) -> Line:
     """Return a line from texts; arguments and errors as for `advise`."""
     line = Line(
-        down_bps=_engine.rate_bps("down", down),
-        up_bps=_engine.rate_bps("up", up),
-        rtt_s=_engine.time_s("rtt", rtt),
+        down_bps=facts.rate_bps("down", down),
+        up_bps=facts.rate_bps("up", up),
+        rtt_s=facts.time_s("rtt", rtt),
         access=access,
         uses=names_of(use),
         people=people,
@@ -175,7 +175,7 @@ def _kinds(queues: str | Sequence[str]) -> tuple[str, ...]:
     named = names_of(queues)
     for name in named:
         if name not in QUEUES:
-            hint = _engine.hint(name, QUEUES)
+            hint = facts.hint(name, QUEUES)
             raise SpecError(
                 f'queues = "{name}" is no queue to advise; accepted: {", ".join(QUEUES)}{hint}',
                 key="queues",
@@ -186,7 +186,7 @@ def _kinds(queues: str | Sequence[str]) -> tuple[str, ...]:
 def _buffer(text: str | None) -> float:
     if text is None:
         return BUFFER
-    seconds = _engine.time_s("buffer", text)
+    seconds = facts.time_s("buffer", text)
     if not 0.001 <= seconds <= 10:
         raise SpecError(
             f'buffer = "{text}" is no buffer of a line; accepted: from "1 ms" to "10 s"',

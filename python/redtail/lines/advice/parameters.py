@@ -14,7 +14,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from redtail import _engine, escape
+from redtail import escape, facts
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -127,7 +127,7 @@ def queue_parameters(
     Raises:
         SpecError: a value makes no sense, or the queue has no rule to advise by.
     """
-    found = _engine.advise(
+    found = facts.advise(
         queue=queue,
         rate=rate,
         rtt=rtt,

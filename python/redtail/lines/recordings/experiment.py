@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from redtail import _engine, escape
+from redtail import escape
+from redtail.engine import plans
 from redtail.errors import SpecError
 from redtail.experiment import FORMAT, toml_value
 from redtail.files import path_of
@@ -42,7 +43,7 @@ def experiment_text(found: Found, trace: str = "line.trace") -> str:
     """
     made = _text(found, trace)
     try:
-        _engine.plan(made, given={trace: trace_text(found) or ""})
+        plans.plan(made, given={trace: trace_text(found) or ""})
     except SpecError as error:
         raise SpecError(
             f"{found.file}: what it tells makes no experiment; --down, --up and --rtt give other "

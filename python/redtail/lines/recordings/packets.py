@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
-from redtail._module import native
+from redtail import native
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
@@ -169,7 +169,7 @@ def read(path: str | Path, name: Path | None = None) -> Capture:
         ValueError: it is not such a file; the text says what is wrong.
         OSError: it cannot be read.
     """
-    found = native().read_capture(path)
+    found = native.module().read_capture(path)
     columns = _arrays(found.columns)
     talks = Conversations(_arrays(found.conversations))
     used, columns["interface"] = np.unique(columns["interface"], return_inverse=True)

@@ -30,7 +30,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from redtail import _engine
+from redtail.engine import kernel_queues
 from redtail.errors import SpecError
 from redtail.lines.line import Shaped
 from redtail.lines.routers import dummynet, ios, junos, linux, openwrt, rates, table, tc
@@ -87,7 +87,7 @@ _UNUSUAL = (
 
 
 def _tc_table() -> list[dict[str, str]]:
-    found = _engine.tc_table()
+    found = kernel_queues.tc_table()
     if found is None:
         raise SpecError(
             "device = linux and openwrt need the table of tc's options, which redtail has on Linux "

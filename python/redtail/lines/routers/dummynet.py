@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from redtail import _engine
+from redtail import facts
 from redtail.lines.line import Direction, Shaped
 from redtail.lines.routers import rates, table
 from redtail.lines.routers.model import Change
@@ -35,7 +35,7 @@ def _written(
 ) -> tuple[int, dict[str, Written], list[Change]]:
     """Return the rate, the settings of the queue, and what changed."""
     rate, told = rates.for_full_packets(shaped, packet_bytes, COUNTED, step_bps)
-    keys = _engine.queue_keys(shaped.queue)
+    keys = facts.queue_keys(shaped.queue)
     values, changes = table.settings(device, shaped, keys, Place(rate, packet_bytes))
     return rate, values, [*told, *changes]
 

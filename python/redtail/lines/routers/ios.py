@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from redtail import _engine
+from redtail import facts
 from redtail.lines.line import Shaped
 from redtail.lines.routers import rates, table
 from redtail.lines.routers.model import Change
@@ -34,7 +34,7 @@ def lines(shaped: Shaped, device: str, packet_bytes: int) -> tuple[list[str], li
     """Return the configuration for a direction, and what is not as it was advised."""
     rate, changes = rates.for_full_packets(shaped, packet_bytes, COUNTED, STEP_BPS)
     place, name = Place(rate, packet_bytes), policy(shaped)
-    keys = _engine.queue_keys(shaped.queue)
+    keys = facts.queue_keys(shaped.queue)
     values, more = table.settings("ios", shaped, keys, place)
     changes += more
     text = {key: each.text for key, each in values.items()}

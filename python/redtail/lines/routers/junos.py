@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from redtail import _engine
+from redtail import facts
 from redtail.lines.line import Shaped
 from redtail.lines.routers import rates, table
 from redtail.lines.routers.model import Change
@@ -36,7 +36,7 @@ def lines(shaped: Shaped, device: str, packet_bytes: int) -> tuple[list[str], li
     """Return the configuration for a direction, and what is not as it was advised."""
     rate, changes = rates.for_full_packets(shaped, packet_bytes, COUNTED, 1)
     place = Place(rate, packet_bytes)
-    keys = _engine.queue_keys(shaped.queue)
+    keys = facts.queue_keys(shaped.queue)
     thresholds: dict[str, str] = {}
     for key in ("min_th", "max_th"):
         if key in keys:

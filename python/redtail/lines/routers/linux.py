@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from redtail import _engine
+from redtail.engine import kernel_queues
 from redtail.lines.line import Shaped
 from redtail.lines.routers.model import Change
 from redtail.lines.routers.tc import ETHERNET_HEADER, Kernel, adapted
@@ -46,7 +46,7 @@ class Tree:
     """The queue for one direction, below its shaper.
 
     Attributes:
-        queue: `{kind: keys}`, as `redtail._engine.tc_queue` takes it.
+        queue: `{kind: keys}`, as `redtail.kernel_queues.tc_queue` takes it.
         rate_bps: rate of the shaper, or of the line if there is none, in bit/s.
         stab: the words that correct the sizes of packets.
         changes: what is not as it was advised.
@@ -59,7 +59,7 @@ class Tree:
 
     def commands(self, device: str, kernel: Kernel) -> list[str]:
         """Return the commands that put it at the root of a device."""
-        made = _engine.tc_queue(
+        made = kernel_queues.tc_queue(
             self.queue, rate_bps=self.rate_bps, mtu=kernel.mtu, hz=kernel.hz, device=device
         )
         first, *others = ([*words] for words in made.commands)
@@ -76,7 +76,7 @@ class Tree:
             shown: the output of `tc -j -d qdisc show dev DEVICE`.
             kernel: what was asked for the commands.
         """
-        return _engine.tc_differs(
+        return kernel_queues.tc_differs(
             self.queue, shown, rate_bps=self.rate_bps, mtu=kernel.mtu, hz=kernel.hz
         )
 

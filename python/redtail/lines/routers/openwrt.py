@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from redtail import _engine
+from redtail.engine import kernel_queues
 from redtail.errors import SpecError
 from redtail.lines.line import Shaped
 from redtail.lines.routers import linux, tc
@@ -127,7 +127,7 @@ def _of_direction(shaped: Shaped, kernel: tc.Kernel) -> tuple[dict[str, str], li
     """Return the settings of the queue of a direction."""
     keys, changes = tc.adapted(shaped, kernel)
     kind = str(shaped.queue["kind"])
-    made = _engine.tc_queue(
+    made = kernel_queues.tc_queue(
         {kind: keys | ({"rate": "1 Mbit/s"} if kind == "cake" else {})},
         rate_bps=math.floor(shaped.shaper_bps or shaped.line_bps),
         mtu=kernel.mtu,

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from redtail import _engine
+from redtail.engine import kernel_queues
 from redtail.errors import SpecError
 from redtail.lines.line import Direction, Shaped
 from redtail.lines.routers.model import Change
@@ -168,10 +168,10 @@ def _fixed(found: _Keys, place: Place, kernel: Kernel) -> None:
         SpecError: it cannot have a value.
     """
     kind = found.kind
-    rows = {row["key"]: row for row in _engine.tc_table() or () if row["kind"] == kind}
+    rows = {row["key"]: row for row in kernel_queues.tc_table() or () if row["kind"] == kind}
     while True:
         try:
-            made = _engine.tc_queue(
+            made = kernel_queues.tc_queue(
                 {kind: _with_rate(kind, found.keys, place)},
                 rate_bps=math.floor(place.rate_bps),
                 mtu=kernel.mtu,

@@ -25,8 +25,9 @@ from redtail.files import path_of
 from redtail.store import format, objects
 
 if TYPE_CHECKING:
-    from redtail._engine import Plan, Programs
     from redtail.analysis.results import Results
+    from redtail.engine.plans import Plan
+    from redtail.engine.realtime import Programs
     from redtail.inputs import queues, traces
     from redtail.outcomes import Outcome
 
