@@ -178,9 +178,10 @@ test-rust: $(VENV)/.created ## Rust tests
 test-queue: ## Rust tests of one queue, within seconds of a change (QUEUE=red)
 	QUEUE=$(QUEUE) cargo test --locked --quiet -p redtail-qdisc --test it -- $(subst -,_,$(QUEUE)) conformance
 
-check-python: $(VENV)/.dev ## formatting and lints of the Python code
+check-python: $(VENV)/.dev ## formatting, lints and floors of the Python code
 	$(BIN)/ruff format --check python tests benches docs
 	$(BIN)/ruff check python tests benches docs
+	$(BIN)/lint-imports --no-logo --no-cache
 
 check-types: dev ## type checks, and the native module against its stub
 	$(BIN)/mypy
