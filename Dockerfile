@@ -20,11 +20,15 @@ COPY . .
 RUN make build-wheel MANYLINUX=
 
 FROM python:3.13-slim-${DEBIAN}
-COPY requirements.lock /tmp/requirements.lock
+COPY requirements.lock pyproject.toml /tmp/
 COPY --from=build /source/dist/*.whl /tmp/
-RUN pip install --no-cache-dir --require-hashes --no-deps -r /tmp/requirements.lock \
+# The lock has the hashes of all files; pip installs uv by its hash, and uv checks the others.
+RUN sed -n '/^uv==/,/[^\\]$/p' /tmp/requirements.lock > /tmp/uv.txt \
+    && pip install --no-cache-dir --require-hashes --no-deps -r /tmp/uv.txt \
+    && uv pip install --system --no-cache -c /tmp/requirements.lock -r /tmp/pyproject.toml \
     && pip install --no-cache-dir --no-deps /tmp/redtail-*.whl \
-    && rm /tmp/requirements.lock /tmp/redtail-*.whl \
+    && pip uninstall --yes uv \
+    && rm /tmp/requirements.lock /tmp/pyproject.toml /tmp/uv.txt /tmp/redtail-*.whl \
     && useradd --create-home --uid 1000 redtail \
     && install -d -o redtail -g redtail /work
 # Matplotlib and the Linux backend keep files there; with `docker run --user` the home may not be writable.

@@ -1,0 +1,40 @@
+# Checks that run nothing: formatting, lints, types, generated files, licences, instructions.
+
+check-rust: $(VENV)/.created ## formatting, lints and documentation of the Rust code
+	cargo fmt --all -- --check
+	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items --quiet
+
+MINIMUM_RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml).0
+
+# rustup fetches the version if it can; a machine without rustup or network says that it does not check.
+check-minimum: $(VENV)/.created ## whether the oldest Rust version of Cargo.toml still compiles what users build
+	@if rustup toolchain install $(MINIMUM_RUST) --profile minimal --no-self-update > /dev/null 2>&1; then \
+		echo "Checking with Rust $(MINIMUM_RUST)"; \
+		rustup run $(MINIMUM_RUST) cargo check --locked --workspace --quiet \
+			--target-dir target/minimum; \
+	else echo "Rust $(MINIMUM_RUST) cannot be installed here: not checked"; fi
+
+deny: ## licences, sources and known faults of the Rust dependencies (needs cargo-deny and network)
+	cargo deny check
+
+check-python: $(VENV)/.dev ## formatting, lints and floors of the Python code
+	$(BIN)/ruff format --check python tests benches docs
+	$(BIN)/ruff check python tests benches docs
+	$(BIN)/lint-imports --no-logo --no-cache
+
+check-types: dev ## type checks, and the native module against its stub
+	$(BIN)/mypy
+	MYPYPATH=python $(PY) -m mypy.stubtest redtail._native
+
+check-fresh: dev ## whether generated files match the Rust types they are made from
+	$(PY) -m redtail._generate --check
+
+check-instructions: dev ## whether a packet takes more instructions than before (needs valgrind; RENEW=1 writes the counts)
+	$(PY) benches/instructions.py $(if $(RENEW),--renew)
+
+ACTIONLINT ?= actionlint
+check-workflows: ## lint the workflows of .github (needs actionlint)
+	@if command -v $(ACTIONLINT) > /dev/null; then $(ACTIONLINT) && echo "workflows: no faults"; \
+	else echo "actionlint is not installed: workflows are not checked" \
+		"(go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12)"; fi

@@ -1,0 +1,65 @@
+# Tests beside `make test-rust` and `make test-python`: real time, virtual machines, versions, coverage.
+
+test-live: dev ## tests in real time, which need a computer without other work
+	$(TEST_PYTHON) -m live tests
+
+# Without a kernel the tests are skipped, and say why.
+test-linux: export REDTAIL_KERNELS := $(abspath target/linux/kernels)
+test-linux: export XDG_CACHE_HOME := $(abspath target/linux/caches)
+test-linux: dev ## tests in virtual machines (need QEMU, and Debian's or Ubuntu's packages for a kernel)
+	$(BIN)/redtail kernel fetch || echo "There is no kernel: what needs one is skipped"
+	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m linux tests
+
+test-determinism: dev target/debug-python/.built ## same bytes on 1 and 2 threads, debug and optimised
+	$(PY) tests/determinism.py --against target/debug-python
+
+target/debug-python/.built: $(VENV)/.runtime $(RUST_SOURCES) $(shell find python -name '*.py' -o -name '*.toml' -o -name '*.json')
+	rm -rf target/debug-python target/debug-wheel
+	$(BIN)/maturin build --quiet --profile dev --locked --out target/debug-wheel
+	$(PY) -m zipfile -e target/debug-wheel/*.whl target/debug-python
+	@touch $@
+
+test-portable: dev ## what can be tested on any system: Rust tests, and Python tests without real time and machines
+	$(MAKE) test-rust
+	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "not live and not linux"
+
+# Another environment with the same native module. The versions of what redtail itself needs are found
+# first, because with --resolution=lowest-direct the tools of the tests would be as old as they can be.
+define TEST_VERSIONS
+	@mkdir -p target/$@
+	$(BIN)/uv pip compile pyproject.toml $(EXTRAS) --quiet --upgrade --resolution $(1) --python $(PYTHON) \
+		--no-annotate --no-header --no-emit-index-url -o target/$@/versions.txt
+	$(PYTHON) -m venv --clear target/$@/venv
+	$(BIN)/uv pip install --quiet --python target/$@/venv/$(SCRIPTS)/python -c target/$@/versions.txt \
+		-r pyproject.toml $(EXTRAS) --extra build --extra dev
+	VIRTUAL_ENV=$(abspath target/$@/venv) $(BIN)/maturin develop --profile quick --locked --quiet
+	target/$@/venv/$(SCRIPTS)/python -m pytest -q -n $(PYTEST_WORKERS) $(2) \
+		-m "not live and not linux and not papers and not locked" $(TESTS)
+endef
+
+# Old libraries use what has been deprecated since in the libraries that they need.
+test-lowest: dev ## Python tests with the lowest versions that pyproject.toml allows
+	$(call TEST_VERSIONS,lowest-direct,-W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning)
+
+test-newest: dev ## Python tests with the newest versions that pyproject.toml allows
+	$(call TEST_VERSIONS,highest,)
+
+# Without the tests that take longest or need a kernel. TESTS=FILE measures with a part of the rest.
+
+test-weekly: check-minimum ## what the weekly workflow runs besides: the oldest Rust version, the benchmark of queues
+	cargo test --locked --quiet -p redtail-qdisc --bench queue_cost
+
+validate: export REDTAIL_KERNELS := $(abspath target/linux/kernels)
+validate: setup ## the simulator beside a Linux kernel, over all or ONLY=PATTERN of the matrix (hours; needs QEMU)
+	$(BIN)/redtail kernel fetch
+	$(BIN)/redtail validate $(if $(ONLY),--only '$(ONLY)') --out target/validation --report target/validation.md
+
+coverage: dev ## which lines of the Python code the tests reach (pages in target/coverage)
+	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "not live and not linux and not papers" \
+		--cov --cov-report=term:skip-covered --cov-report=html:target/coverage $(TESTS)
+
+coverage-rust: ## the same of the Rust code (needs cargo-llvm-cov)
+	@cargo llvm-cov --version > /dev/null 2>&1 || \
+		{ echo "cargo-llvm-cov is not installed: cargo install cargo-llvm-cov"; exit 1; }
+	cargo llvm-cov --locked --workspace --exclude redtail-py --html --output-dir target/coverage-rust
+	cargo llvm-cov report
