@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+_DOCS = "tests/documents/test_docs.py"
 _NATIVE = "redtail-py"  # it has no tests: it only translates
 
 
@@ -77,7 +78,7 @@ def python_tests(files: Iterable[str]) -> list[str]:
         if path.is_relative_to("python/redtail") and path.suffix == ".py"
     }
     chosen = []
-    for path in sorted((ROOT / "tests").glob("test_*.py")):
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
         name = str(path.relative_to(ROOT))
         imports = "\n".join(re.findall(r"^\s*(?:from|import) .*$", path.read_text(), re.MULTILINE))
         if name in files or any(re.search(rf"\b{module}\b", imports) for module in modules):
@@ -105,16 +106,16 @@ def commands(files: list[str]) -> list[list[str]]:
     if any(file.endswith(".py") for file in files):
         found.append(["make", "check-python"])
     tests = python_tests(files)
-    if _NATIVE in crates and "tests/test_engine.py" not in tests:
-        tests.append("tests/test_engine.py")
+    if _NATIVE in crates and "tests/engine/test_engine.py" not in tests:
+        tests.append("tests/engine/test_engine.py")
     pages = [file for file in files if file.endswith(".md")]
     if tests or pages:
         found.append(["make", "--silent", "dev"])  # not before: Rust tests need no native module
     if tests:
         found.append([sys.executable, "-m", "pytest", "-q", *tests])
-    if pages and "tests/test_docs.py" not in tests:
+    if pages and _DOCS not in tests:
         names = " or ".join(pages)
-        found.append([sys.executable, "-m", "pytest", "-q", "tests/test_docs.py", "-k", names])
+        found.append([sys.executable, "-m", "pytest", "-q", _DOCS, "-k", names])
     return found
 
 

@@ -31,34 +31,34 @@ replications = 3
 
 # Files whose tests take longest, the longest first.
 SLOW = (
-    "tests/test_papers.py",
-    "tests/test_docs.py",
-    "tests/test_redtail_table3.py",
-    "tests/test_capture.py",
-    "tests/test_recordings.py",
-    "tests/test_kills.py",
-    "tests/test_delivery_times.py",
-    "tests/test_offered_load.py",
-    "tests/test_runs.py",
-    "tests/test_loss_throughput.py",
-    "tests/test_linux_more.py",
-    "tests/test_cli.py",
-    "tests/test_results.py",
-    "tests/test_cluster.py",
-    "tests/test_attack.py",
-    "tests/test_engine.py",
-    "tests/test_every_command.py",
-    "tests/test_objects.py",
-    "tests/test_escape.py",
-    "tests/test_traces.py",
+    "tests/studies/test_papers.py",
+    "tests/documents/test_docs.py",
+    "tests/reference/test_redtail_table3.py",
+    "tests/running/test_capture.py",
+    "tests/lines/test_recordings.py",
+    "tests/store/test_kills.py",
+    "tests/reference/test_delivery_times.py",
+    "tests/running/test_offered_load.py",
+    "tests/store/test_runs.py",
+    "tests/reference/test_loss_throughput.py",
+    "tests/reference/test_linux_more.py",
+    "tests/cli/test_cli.py",
+    "tests/analysis/test_results.py",
+    "tests/running/test_cluster.py",
+    "tests/house/test_attack.py",
+    "tests/engine/test_engine.py",
+    "tests/cli/test_every_command.py",
+    "tests/store/test_objects.py",
+    "tests/display/test_escape.py",
+    "tests/inputs/test_traces.py",
 )
 
 # Files of which the tests with parameters are long and share nothing.
 APART = (
-    "tests/test_papers.py",
-    "tests/test_docs.py",
-    "tests/test_engine.py",
-    "tests/test_linux.py",
+    "tests/studies/test_papers.py",
+    "tests/documents/test_docs.py",
+    "tests/engine/test_engine.py",
+    "tests/backends/test_linux.py",
 )
 
 
@@ -67,8 +67,10 @@ def unit(nodeid: str) -> str:
 
     Tests of a file may share fixtures and cached results, which each worker would have to make.
 
-    >>> unit("tests/test_kills.py::test_damage[1]"), unit("tests/test_docs.py::test_page[a]")
-    ('tests/test_kills.py', 'tests/test_docs.py::test_page[a]')
+    >>> unit("tests/store/test_kills.py::test_damage[1]")
+    'tests/store/test_kills.py'
+    >>> unit("tests/documents/test_docs.py::test_page[a]")
+    'tests/documents/test_docs.py::test_page[a]'
     """
     file = nodeid.partition("::")[0]
     return nodeid if file in APART and "[" in nodeid else file

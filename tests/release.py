@@ -49,10 +49,10 @@ def check(tag: str, root: Path = ROOT) -> str:
         raise ValueError(f"tag {tag!r}: Cargo.toml has version {crates}, so the tag is v{crates}")
     if cited is None or cited[1] != version:
         raise ValueError(f"CITATION.cff: 'version: {version}' is wanted")
-    if not (root / f"tests/fixtures/results-{version}/runs").is_dir():
+    if not (root / f"tests/store/fixtures/results-{version}/runs").is_dir():
         raise ValueError(
-            f"tests/fixtures: no results of {version}, which later versions have to open; "
-            "make them: .venv/bin/python tests/fixtures/make_results.py"
+            f"tests/store/fixtures: no results of {version}, which later versions have to open; "
+            "make them: .venv/bin/python tests/store/fixtures/make_results.py"
         )
     return notes((root / "CHANGELOG.md").read_text(), version)
 

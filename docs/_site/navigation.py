@@ -1,6 +1,6 @@
 """The navigation of the site, from the lists of docs/index.md.
 
-Every page has to be linked there (tests/test_docs.py), so there is no second list to keep.
+Every page has to be linked there (tests/documents/test_docs.py), so there is no second list.
 """
 
 from __future__ import annotations

@@ -241,7 +241,7 @@ def tests() -> tuple[ModuleType, ModuleType]:
     """The tests that hold redtail against a kernel's figures."""
     import importlib
 
-    sys.path.insert(0, str(ROOT / "tests"))
+    sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "reference")]
     first, more = (
         importlib.import_module(name) for name in ("test_linux_reference", "test_linux_more")
     )

@@ -12,3 +12,9 @@
     validate    the same of `redtail validate`
     watch       the same of `redtail runs watch`, beside a campaign
 """
+
+import sys
+from pathlib import Path
+
+# What the tests of the store have for killed commands is used here too.
+sys.path.append(str(Path(__file__).parents[1] / "store"))

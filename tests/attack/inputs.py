@@ -8,7 +8,7 @@ from pathlib import Path
 
 from redtail import facts
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[2].parent
 
 # Examples of queues and tables beside the files that name them.
 _DATA = ("*.trace", "*.csv", "*.cvec", "*.py")

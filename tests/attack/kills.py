@@ -14,12 +14,13 @@ import sys
 import time
 from pathlib import Path
 
-from redtail.store import runs
 from test_kills import contents, finish, lines, start, stored
+
+from redtail.store import runs
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
-_TESTS = Path(__file__).parent.parent
+_TESTS = Path(__file__).parents[2]
 
 # Of processes that one leaves behind; the variable says whose they are.
 _MARK = "REDTAIL_ATTACK"

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from test_kills import contents
 
 import redtail
 from attack.identities import of_groups
@@ -30,7 +31,6 @@ from redtail.engine import batches, plans
 from redtail.errors import Cancelled, RedtailError, RedtailWarning, SpecError
 from redtail.metrics import DEFINITIONS, base
 from redtail.outcomes import Outcome
-from test_kills import contents
 
 Table: TypeAlias = dict[str, Any]
 
@@ -38,13 +38,13 @@ LEFT_OUT = {
     "backend": "another program makes the runs",
     "factors": "each case is an experiment of its own",
     "case": "each case is an experiment of its own",
-    "metrics": "changes no run; tests/test_derived.py",
+    "metrics": "changes no run; tests/analysis/test_derived.py",
     "report": "changes no run",
     "description": "changes no run",
     "label": "changes no run",
-    "load": "needs trial runs, tests/test_offered_load.py",
+    "load": "needs trial runs, tests/running/test_offered_load.py",
     "source": "another class would be refused",
-    "params": "the class of a queue says what it takes; tests/test_own_queues.py",
+    "params": "the class of a queue says what it takes; tests/inputs/test_own_queues.py",
 }
 """Keys that are not drawn, and why."""
 

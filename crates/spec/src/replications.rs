@@ -3,7 +3,7 @@
 //! Source of a relative bound on an interval: A. M. Law, W. D. Kelton, L. W. Koenig, "Relative width
 //! sequential confidence intervals for the mean", Communications in Statistics B 10 (1981) 29-39,
 //! who recommend to begin with ten replications and bounds of at most 15 %. What the bounds promise
-//! after stopping is measured in `tests/test_stop_rule.py`.
+//! after stopping is measured in `tests/analysis/test_stop_rule.py`.
 
 use std::borrow::Cow;
 use std::fmt;

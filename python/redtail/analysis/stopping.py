@@ -30,7 +30,7 @@ after stopping covers the true difference 93 % of the time in the worst case, an
 met the difference is within the bound of the true one 95 % of the time. (Its interval is Student's,
 which is shorter than the one of a mean.)
 
-`tests/test_stop_rule.py` measures all of these again.
+`tests/analysis/test_stop_rule.py` measures all of these again.
 
 Source: A. M. Law, W. D. Kelton, L. W. Koenig, "Relative width sequential confidence intervals for
 the mean", Communications in Statistics B 10 (1981) 29-39, for the kind of rule and for beginning

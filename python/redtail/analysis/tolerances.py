@@ -38,7 +38,8 @@ DEFAULTS: dict[str, str] = {
 }
 """The metrics that are compared when none is named, by the last part of their name.
 
-Source: the tolerances of redtail's agreement with Linux 6.1 (`tests/test_linux_reference.py`).
+Source: the tolerances of redtail's agreement with Linux 6.1
+(`tests/reference/test_linux_reference.py`).
 """
 
 TIMES = "15 %"
