@@ -87,10 +87,10 @@ PYTEST_WORKERS ?= auto
 
 # Some hundred processes load the same modules. What Python has compiled is kept in target, also where the
 # environment says that nothing is to be kept beside the sources.
-TEST_PYTHON := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath target/pycache) $(BIN)/pytest -q
+TEST_PYTHON := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath target/pycache) $(BIN)/pytest -q --durations=20 --durations-min=5
 
 test-python: dev ## Python tests, doctests, and every example
-	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "not live and not linux"
+	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "not live and not linux and not weekly"
 
 bench: setup $(VENV)/.dev ## time and memory per packet, starts, and what is installed, on this machine
 	$(PY) benches/bench.py

@@ -1,14 +1,14 @@
 # Tests beside `make test-rust` and `make test-python`: real time, virtual machines, versions, coverage.
 
 test-live: dev ## tests in real time, which need a computer without other work
-	$(TEST_PYTHON) -m live tests
+	$(TEST_PYTHON) -m "live and not weekly" tests
 
 # Without a kernel the tests are skipped, and say why.
 test-linux: export REDTAIL_KERNELS := $(abspath target/linux/kernels)
 test-linux: export XDG_CACHE_HOME := $(abspath target/linux/caches)
 test-linux: dev ## tests in virtual machines (need QEMU, and Debian's or Ubuntu's packages for a kernel)
 	$(BIN)/redtail kernel fetch || echo "There is no kernel: what needs one is skipped"
-	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m linux tests
+	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "linux and not weekly" tests
 
 test-determinism: dev target/debug-python/.built ## same bytes on 1 and 2 threads, debug and optimised
 	$(PY) tests/determinism.py --against target/debug-python
@@ -20,8 +20,7 @@ target/debug-python/.built: $(VENV)/.runtime $(RUST_SOURCES) $(shell find python
 	@touch $@
 
 test-portable: dev ## what can be tested on any system: Rust tests, and Python tests without real time and machines
-	$(MAKE) test-rust
-	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "not live and not linux"
+	$(MAKE) test-rust test-python
 
 # Another environment with the same native module. The versions of what redtail itself needs are found
 # first, because with --resolution=lowest-direct the tools of the tests would be as old as they can be.
@@ -44,16 +43,19 @@ test-lowest: dev ## Python tests with the lowest versions that pyproject.toml al
 test-newest: dev ## Python tests with the newest versions that pyproject.toml allows
 	$(call TEST_VERSIONS,highest,)
 
-# Without the tests that take longest or need a kernel. TESTS=FILE measures with a part of the rest.
-
-test-weekly: check-minimum ## what the weekly workflow runs besides: the oldest Rust version, the benchmark of queues
+test-weekly: check-minimum dev ## what the weekly workflow runs besides: the oldest Rust version, long tests
 	cargo test --locked --quiet -p redtail-qdisc --bench queue_cost
+	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "weekly and not live and not linux"
+	$(TEST_PYTHON) -m "weekly and live" tests
+	REDTAIL_KERNELS=$(abspath target/linux/kernels) XDG_CACHE_HOME=$(abspath target/linux/caches) \
+		$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "weekly and linux" tests
 
 validate: export REDTAIL_KERNELS := $(abspath target/linux/kernels)
 validate: setup ## the simulator beside a Linux kernel, over all or ONLY=PATTERN of the matrix (hours; needs QEMU)
 	$(BIN)/redtail kernel fetch
 	$(BIN)/redtail validate $(if $(ONLY),--only '$(ONLY)') --out target/validation --report target/validation.md
 
+# Without the tests that take longest or need a kernel. TESTS=FILE measures with a part of the rest.
 coverage: dev ## which lines of the Python code the tests reach (pages in target/coverage)
 	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "not live and not linux and not papers" \
 		--cov --cov-report=term:skip-covered --cov-report=html:target/coverage $(TESTS)

@@ -55,6 +55,12 @@ ISCC = definition.FOLDER / "iscc2001"
 PUBLISHED_SET = "congestion-controls"
 EVALUATIONS = [name for name in papers.names() if name != PUBLISHED_SET]
 
+# Of these one is repeated with each push, and all by `make test-weekly`: two minutes of two cores.
+PUSHED = "iscc2001"
+VERDICTS = [
+    pytest.param(name, marks=[] if name == PUSHED else pytest.mark.weekly) for name in EVALUATIONS
+]
+
 runner = CliRunner()
 
 Cells = dict[tuple[str, int], dict[str, Sequence[float]]]
@@ -1093,7 +1099,7 @@ def judged_alone(paper: Paper, scale: str, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 @pytest.mark.papers
-@pytest.mark.parametrize("name", EVALUATIONS)
+@pytest.mark.parametrize("name", VERDICTS)
 def test_verdicts_at_quick_scale_are_the_expected_ones(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
