@@ -221,11 +221,12 @@ def build(
     package: str,
     name: str,
     *,
+    kind: str = "bin",
     profile: str = "bench",
     together_with: str | None = None,
     trained: Path | None = None,
 ) -> Path:
-    """Build an optimised measuring program and return its path.
+    """Build an optimised measuring program, a binary or a benchmark, and return its path.
 
     Named `together_with` it, another package gives shared dependencies the features that it needs,
     so that what was compiled for that package is used. The profile `trained` of a module fits only
@@ -235,9 +236,9 @@ def build(
     if trained is not None:
         environment["CARGO_BUILD_RUSTFLAGS"] = f"-Cprofile-use={trained}"
         environment["CARGO_TARGET_DIR"] = str(trained.parent)
-    command = ["cargo", "bench", "--locked", "--profile", profile, "-p", package, "--bench", name]
+    command = ["cargo", "build", "--locked", "--profile", profile, "-p", package, f"--{kind}", name]
     command += ["-p", together_with] if together_with else []
-    command += ["--no-run", "--message-format", "json"]
+    command += ["--message-format", "json"]
     done = subprocess.run(
         command, cwd=_ROOT, check=True, stdout=subprocess.PIPE, text=True, env=environment
     )
@@ -270,7 +271,7 @@ def measure_rows(program: Path, scenarios: dict[str, Path], repeats: int) -> dic
 
 def build_rows() -> Path:
     """Build the program that measures rows, with the profile that the module has."""
-    return build("redtail-sim", "packet_cost", together_with="redtail-py", trained=trained())
+    return build("redtail-bench", "packet_cost", together_with="redtail-py", trained=trained())
 
 
 def measure_written(scenarios: Callable[[Path], dict[str, Path]], repeats: int) -> dict[str, Row]:
@@ -614,7 +615,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not options.json:
             show_campaigns(tables["campaigns"])
     if "queues" in parts:
-        queues = measure_queues(build("redtail-qdisc", "queue_cost"), options.repeats)
+        queues = measure_queues(build("redtail-qdisc", "queue_cost", kind="bench"), options.repeats)
         tables["queues"] = [
             {"kind": kind, "backlog": backlog, "flows": flows, **vars(cell)}
             for kind, places in queues.items()

@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "not compared. After an update of rust-toolchain.toml: make check-instructions RENEW=1"
         )
         return 0
-    program = build("redtail-sim", "packet_cost", profile="quick", together_with="redtail-py")
+    program = build("redtail-bench", "packet_cost", profile="quick", together_with="redtail-py")
     scenarios = {row: (_HERE / "scenarios" / ROWS[row][1]).read_text() for row in GUARDED}
     counts = {row: count(program, shortened(text)) for row, text in scenarios.items()}
     if options.renew:

@@ -1,7 +1,7 @@
 //! Measures what a bottleneck packet costs.
 //!
-//! `cargo bench -p redtail-sim --bench packet_cost -- SCENARIO.toml...` runs the
-//! first replication of each case of each file on this thread and prints one
+//! `cargo run --profile bench -p redtail-bench -- SCENARIO.toml...` runs the first
+//! replication of each case of each file on this thread and prints one
 //! line of JSON per case: bottleneck packets, events, seconds and peak memory.
 
 // This program exists to read the clock.
