@@ -51,6 +51,13 @@ def test_every_pair_of_queues_is_compared_at_each_setting_of_the_rest(tmp_path: 
     assert pairs == [(f"ftp flows {n}", *pair) for n in (16, 64) for pair in expected]
 
 
+def test_a_factor_with_one_setting_does_not_change_along_with_another(tmp_path: Path) -> None:
+    values = {(q, 16): [1.0, 2.0] for q in ("a", "b")}
+    found = _results(tmp_path, values, [QUEUE, "traffic.ftp.flows"]).compare("queue_delay_mean")
+    assert found.along == ()
+    assert [row.others for row in found] == ["ftp flows 16"]
+
+
 def test_with_a_baseline_it_alone_is_subtracted(tmp_path: Path) -> None:
     values = {("a",): [1.0, 2.0, 4.0], ("b",): [2.0, 4.0, 5.0], ("c",): [1.0, 1.0, 1.0]}
     found = _results(tmp_path, values, [QUEUE]).compare("queue_delay_mean", baseline="b")

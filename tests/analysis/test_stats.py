@@ -10,6 +10,7 @@ from scipy.special import stdtr, stdtrit
 
 from redtail.analysis.stats import (
     Estimate,
+    difference,
     estimate,
     exceedance,
     paired_difference,
@@ -151,3 +152,8 @@ def test_shifting_all_values_shifts_the_mean_alone(values: list[float], shift: f
     assert moved.mean == pytest.approx(base.mean + shift, abs=1e-6)
     if base.ci95 is not None and moved.ci95 is not None:  # a shift can make values equal
         assert moved.ci95 == pytest.approx(base.ci95, abs=1e-5)
+
+
+def test_a_difference_in_the_twelfth_digit_is_one_and_in_the_fifteenth_is_none() -> None:
+    assert difference(1.0, 1.0 - 2e-12) == pytest.approx(2e-12)
+    assert difference(1.0, 1.0 - 2e-15) == 0.0

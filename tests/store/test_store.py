@@ -370,3 +370,10 @@ def test_names_that_differ_do_not_share_a_folder(fake: FakeNative, tmp_path: Pat
     quoted = 'a \\"b\\" \\\\'
     assert redtail.run(experiment(quoted), out=tmp_path).run_count == 1
     assert redtail.run(experiment(quoted), out=tmp_path).reused == 1
+
+
+@pytest.mark.parametrize(("digits", "is_run"), [(15, False), (16, True), (17, False)])
+def test_the_name_of_a_run_has_as_many_digits_as_its_key(digits: int, is_run: bool) -> None:
+    assert (format.RUN_NAME.fullmatch("a" * digits) is not None) is is_run
+    (key,) = format.run_keys(["{}"], "code", "sim")
+    assert len(key) == 16

@@ -244,4 +244,19 @@ mod tests {
             assert_eq!(send(&mut prr, &mut in_flight), 2);
         }
     }
+    #[test]
+    fn the_fast_retransmit_leaves_although_the_reduction_allows_less_than_a_segment() {
+        // RFC 9937, section 6.2: the first transmission of a recovery has at least one segment.
+        let mut prr = Prr::new(10_000, 0);
+        let ack = |in_flight| Delivery {
+            delivered: 1000,
+            in_flight,
+            safe: false,
+        };
+        prr.on_ack(ack(9000), 1000.0, MSS); // a tenth of a segment
+        assert_eq!(prr.cwnd(), 10_000.0);
+        prr.on_sent(1000);
+        prr.on_ack(ack(9000), 1000.0, MSS);
+        assert_eq!(prr.cwnd(), 9000.0); // no second one
+    }
 }
