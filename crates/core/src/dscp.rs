@@ -36,7 +36,7 @@ impl Dscp {
         Self(octet >> 2)
     }
 
-    /// Its number.
+    /// The number of the code point.
     #[inline]
     pub const fn get(self) -> u8 {
         self.0

@@ -33,7 +33,7 @@ pub trait Packet: Copy {
     fn dscp(&self) -> Dscp;
     /// Changes the class it asks for.
     fn set_dscp(&mut self, dscp: Dscp);
-    /// Its ECN bits.
+    /// The ECN bits of the packet.
     fn ecn(&self) -> Ecn;
     /// Sets CE if the packet is ECN-capable. Returns whether it carries CE.
     fn mark_ce(&mut self) -> bool;

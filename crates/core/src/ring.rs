@@ -26,7 +26,7 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// How many values it has.
+    /// The number of values in the ring.
     #[inline]
     pub fn len(&self) -> usize {
         self.len

@@ -302,7 +302,7 @@ impl Rate {
         })
     }
 
-    /// How many whole bytes pass in `span`.
+    /// The number of whole bytes that pass in `span`.
     pub const fn whole_bytes_in(self, span: Span) -> Bytes {
         let bytes = self.0 as u128 * span.0 as u128 / (8 * PS_PER_S as u128);
         Bytes(if bytes > u64::MAX as u128 {

@@ -11,9 +11,9 @@ use crate::packet::Socket;
 /// A side of a traffic group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// Its hosts send data, or serve.
+    /// The hosts of this side send data, or serve.
     Sending,
-    /// Its hosts receive data, or are users.
+    /// The hosts of this side receive data, or are users.
     Receiving,
 }
 

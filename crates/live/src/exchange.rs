@@ -21,7 +21,7 @@ pub enum Asked {
 /// What a program has printed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Printed {
-    /// Its exit code; `None` if a signal has ended it.
+    /// The exit code of the program; `None` if a signal has ended it.
     pub code: Option<i32>,
     /// To standard output.
     pub output: String,
@@ -64,7 +64,7 @@ pub enum Reply {
     },
     /// All programs were run; what each has printed.
     Printed(Vec<Printed>),
-    /// It failed.
+    /// The run failed.
     Failed {
         /// Where.
         at: Failure,
@@ -95,7 +95,7 @@ impl Failure {
         (Self::Engine, "engine"),
     ];
 
-    /// Its name.
+    /// The name of the failure in replies.
     pub fn name(self) -> &'static str {
         let found = Self::ALL.iter().find(|(each, _)| *each == self);
         found.expect("all are in the list").1

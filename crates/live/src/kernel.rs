@@ -31,9 +31,9 @@ pub struct HostSettings {
 /// A setting of a network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sysctl {
-    /// Its key below `/proc/sys/net`.
+    /// The key of the setting below `/proc/sys/net`.
     pub key: &'static str,
-    /// Its value.
+    /// The value of the setting.
     pub value: String,
     /// Whether every kernel has it; others are left as they are where they do not exist.
     pub required: bool,

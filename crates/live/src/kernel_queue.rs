@@ -106,7 +106,7 @@ impl Released {
 /// A router with a queue of the kernel.
 #[derive(Debug)]
 pub struct Router {
-    /// Its devices live as long as it.
+    /// The devices of the router live as long as this.
     _namespace: NetNamespace,
     input: Tun,
     output: Tun,
@@ -483,7 +483,7 @@ pub struct KernelQueue {
     next: u16,
     /// Packets that were dropped.
     lost: Vec<u16>,
-    /// How many of `held` have been dropped, besides those in `lost`.
+    /// The number of packets of `held` that have been dropped, besides those in `lost`.
     missing: u64,
     /// Since when the link has waited for a packet that the kernel has.
     waiting_since: Option<Time>,

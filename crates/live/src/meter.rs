@@ -13,7 +13,7 @@ const INTERVAL: Span = Span::from_s(1);
 /// The state of a link over the last second.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
-    /// Its name in results.
+    /// The name of the link in results.
     pub link: String,
     /// Bits that it sent, divided by the time.
     pub rate_bps: f64,

@@ -71,7 +71,7 @@ impl Program {
             .find(|it| it.name() == name)
     }
 
-    /// Its name, which is that of its file.
+    /// The name of the program, which is that of its file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pasta => "pasta",

@@ -114,13 +114,13 @@ pub struct Qdisc {
     pub handle: u16,
     /// The class above it; `None` at the root of the device.
     pub parent: Option<String>,
-    /// Its name in `tc`, such as `fq_codel`.
+    /// The name of the queue in `tc`, such as `fq_codel`.
     pub kind: &'static str,
-    /// Its options, in the order of `tc`'s command line.
+    /// The options of the queue, in the order of `tc`'s command line.
     pub settings: Vec<Setting>,
     /// Options that only `tc qdisc change` takes, one command each (`gred`).
     pub changes: Vec<Change>,
-    /// Its classes that must be made; parents come first.
+    /// The classes of the queue that must be made; parents come first.
     pub classes: Vec<Class>,
     /// Words after `tc filter add dev DEVICE`, in the order in which packets meet them.
     pub filters: Vec<Vec<String>>,
@@ -135,7 +135,7 @@ pub struct Qdisc {
 /// What the kernel's RED measures idle periods with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MeanPacket {
-    /// Its size.
+    /// The size of the packet.
     pub size: Bytes,
     /// The rate of the link.
     pub rate: Rate,
@@ -146,7 +146,7 @@ pub struct MeanPacket {
 pub struct Change {
     /// The number of the part.
     pub number: usize,
-    /// Its options.
+    /// The options that change.
     pub settings: Vec<Setting>,
 }
 
@@ -155,9 +155,9 @@ pub struct Change {
 pub struct Class {
     /// The class or queue above it, `10:` or `10:1`.
     pub parent: String,
-    /// Its own name, `10:2`.
+    /// The name of the class itself, `10:2`.
     pub id: String,
-    /// Its kind and options.
+    /// The kind of the class and its options.
     pub words: Vec<String>,
 }
 
@@ -230,7 +230,7 @@ impl Qdisc {
         std::iter::once(self).chain(inner).collect()
     }
 
-    /// Its handle as `tc` writes it.
+    /// The handle of the queue as `tc` writes it.
     pub fn name(&self) -> String {
         handle(self.handle)
     }

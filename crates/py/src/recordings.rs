@@ -93,7 +93,7 @@ impl PacketCapture {
         found.map_or("", |one| one.name.as_str())
     }
 
-    /// How many packets are in no column, by the reason.
+    /// The number of packets that are in no column, by the reason.
     #[getter]
     fn left_out(&self) -> BTreeMap<&'static str, u64> {
         let left = self.0.left;

@@ -66,15 +66,15 @@ pub struct Situated {
 pub struct Advised {
     /// The key of the queue, or the name of a result of the model.
     pub name: String,
-    /// Its symbol in the model.
+    /// The symbol of the parameter in the model.
     pub symbol: &'static str,
     /// The number.
     pub value: f64,
-    /// Its unit; empty for a pure number.
+    /// The unit of the parameter; empty for a pure number.
     pub unit: &'static str,
-    /// Its form in the experiment file; `None` if it is not a key.
+    /// The form of the parameter in the experiment file; `None` if it is not a key.
     pub toml: Option<String>,
-    /// Its source, in a sentence.
+    /// The source of the parameter, in a sentence.
     pub source: String,
 }
 

@@ -20,7 +20,7 @@ use crate::{
 pub struct LeafParams<'a> {
     /// The key of the list that it is in: `class`, `class.all.class`.
     pub list: String,
-    /// Its name.
+    /// The name of the class.
     pub name: &'a str,
     /// The rules for the packets that belong to it.
     pub rules: Option<&'a OneOrMore<RuleParams>>,

@@ -21,7 +21,7 @@ params! {
     pub struct RuleParams {
         /// DSCP of the packet, or a list of which it must be one.
         dscp: Option<OneOrMore<Dscp>>, "none, any class fits.";
-        /// Its protocol.
+        /// The protocol of the packet.
         protocol: Option<Protocol>, "none, any protocol fits.";
         /// The `port` of the packet's traffic group, or a list of which it must be one.
         port: Option<OneOrMore<u16>>, "none, any port fits.";

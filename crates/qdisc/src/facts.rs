@@ -44,9 +44,9 @@ pub struct LinkFacts {
 /// A traffic group whose data crosses a link.
 #[derive(Clone, Debug)]
 pub struct GroupFacts {
-    /// Its number, in the order of the file.
+    /// The number of the group, in the order of the file.
     pub group: u32,
-    /// Its flows.
+    /// The number of flows of the group.
     pub flows: u64,
     /// Size of its packets.
     pub packet: Bytes,
@@ -175,7 +175,7 @@ pub struct FlowTable {
 pub struct FlowRun {
     /// The first flow.
     pub first: FlowFacts,
-    /// How many there are.
+    /// The number of flows of the run.
     pub count: u32,
     /// How many hosts they have on each side, which they take in turn. The numbers of these follow one another.
     pub hosts: u32,
@@ -210,7 +210,7 @@ impl Run {
 struct Opened {
     /// The number of the user's own flow (upper half) and that of the host that sends data.
     packed: AtomicU64,
-    /// How many connections had this number.
+    /// The number of connections that have used this flow number.
     connections: AtomicU32,
 }
 
@@ -368,7 +368,7 @@ pub enum Protocol {
 pub struct FlowFacts {
     /// Number of its group, in the order of the file.
     pub group: u32,
-    /// Its protocol.
+    /// The protocol of the flow.
     pub protocol: Protocol,
     /// The DSCP that its sender sets.
     pub dscp: Dscp,

@@ -191,7 +191,7 @@ impl TimeAverage {
         self.value = self.value.wrapping_add_signed(change);
     }
 
-    /// Its average up to `now`.
+    /// The average of the value up to `now`.
     pub fn until(&self, now: Time) -> f64 {
         let rest = u128::from(self.value) * u128::from((now - self.latest).as_ps());
         let time = (now - self.begun).max(Span::from_ps(1));
@@ -255,7 +255,7 @@ impl<P: Packet> FlowQueues<P> {
         }
     }
 
-    /// How many queues there are, empty or not.
+    /// The number of queues, empty or not.
     pub fn len(&self) -> usize {
         self.queues.len()
     }

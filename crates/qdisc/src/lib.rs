@@ -80,7 +80,7 @@ pub trait Sink<P> {
 pub struct Backlog {
     /// Number of waiting packets.
     pub packets: u64,
-    /// Their total size on the link, in bytes.
+    /// The total size of the packets on the link, in bytes.
     pub bytes: u64,
 }
 

@@ -9,7 +9,7 @@ pub const TIMESTAMPS: u8 = 1;
 /// Where packets were captured.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Interface {
-    /// Its name, if the file tells it.
+    /// The name of the interface, if the file tells it.
     pub name: String,
     /// The link-layer header type.
     pub link_type: i32,
@@ -22,7 +22,7 @@ pub struct Conversation {
     pub protocol: u8,
     /// Addresses of the two ends.
     pub addresses: [IpAddr; 2],
-    /// Their ports; the identifier, for echo requests and their replies.
+    /// The ports of both sides; the identifier, for echo requests and their replies.
     pub ports: [u16; 2],
     /// The largest segment that each end accepts, from its SYN; 0 if that was not captured.
     pub mss: [u16; 2],

@@ -28,7 +28,7 @@ const LATEST: i64 = 1 << 62;
 pub enum ReadError {
     /// The system does not let it be read.
     Io(io::Error),
-    /// It is no capture, or holds nothing.
+    /// The file is no capture, or holds nothing.
     Form(String),
 }
 

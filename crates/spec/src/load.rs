@@ -36,7 +36,7 @@ pub struct LoadRequest {
     pub link: String,
     /// What results call the utilization of this link by this group.
     pub metric: String,
-    /// Its rate.
+    /// The rate of the link.
     pub rate: Rate,
     /// How much faster the link of the unconstrained network is.
     pub speed_up: u64,

@@ -63,7 +63,7 @@ pub struct Plan {
     pub name: String,
     /// What it is about.
     pub description: Option<String>,
-    /// How many runs each case gets; with a rule, how many it gets at most.
+    /// The number of runs of each case; with a rule, the largest number.
     pub replications: u32,
     /// The name of what makes the runs, if the file says so.
     pub backend: Option<String>,

@@ -67,7 +67,7 @@ impl RateTrace {
         self.0.last().copied().unwrap_or_default()
     }
 
-    /// Its mean rate, rounded to 1 bit/s.
+    /// The mean rate of the trace, rounded to 1 bit/s.
     pub fn mean_rate(&self) -> Rate {
         let bits = self.0.len() as u128 * u128::from(OPPORTUNITY) * 8 * 1000;
         let ms = u128::from(self.length_ms());

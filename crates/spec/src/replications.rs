@@ -16,7 +16,7 @@ use serde::de::{self, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
-/// How many runs each case gets.
+/// The number of runs of each case.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Replications {
     /// A fixed number.

@@ -63,7 +63,7 @@ pub struct TraceSite {
 /// A plug-in of an experiment.
 #[derive(Debug, PartialEq)]
 pub(crate) struct PluginUse {
-    /// Its name.
+    /// The name of the class.
     pub class: String,
     /// The key of the queue.
     pub key: String,

@@ -13,7 +13,7 @@ use crate::application::Exchange;
 /// An exchange that is not complete.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
-    /// Its number in the order of the requests, from 1.
+    /// The number of the request in the order of requests, from 1.
     number: u32,
     exchange: Exchange,
     asked: Time,

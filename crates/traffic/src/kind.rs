@@ -33,7 +33,7 @@ pub trait TrafficKind: Group {
     /// What a listing of the experiment calls one flow of the group, such as "bulk flow".
     fn noun(&self) -> &'static str;
 
-    /// How many of these the group has.
+    /// The number of flows or users in the group.
     fn count(&self) -> u32 {
         self.access().flows
     }

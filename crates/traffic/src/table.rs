@@ -76,7 +76,7 @@ impl TraceTable {
         &self.name
     }
 
-    /// Its connections.
+    /// The connections of the table.
     pub fn connections(&self) -> &[TracedConnection] {
         &self.connections
     }

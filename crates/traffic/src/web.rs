@@ -319,7 +319,7 @@ struct Page {
     opening: bool,
     persistent: bool,
     server: Server,
-    /// Its connections without a pending request.
+    /// The connections of the page without a pending request.
     free: Vec<ConnectionId>,
     stream: Stream,
 }

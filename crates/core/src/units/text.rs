@@ -44,7 +44,7 @@ pub(super) struct Dimension {
     pub base: &'static str,
     /// The SI unit, or what is counted; "1" for a share.
     pub si: &'static str,
-    /// How many base units are one SI unit.
+    /// The number of base units in one SI unit.
     pub per_si: u64,
     /// The text for zero.
     pub zero: &'static str,

@@ -17,9 +17,9 @@ use crate::packet::Socket;
 /// A user with its place among the hosts.
 #[derive(Debug)]
 pub struct UserSlot {
-    /// Its program; `None` while it runs.
+    /// The program of the user; `None` while it runs.
     program: Option<Box<User>>,
-    /// Its group.
+    /// The group of the user.
     pub group: usize,
     host: usize,
     /// The place of each of its connections; `None` where it has none.
@@ -39,7 +39,7 @@ impl UserSlot {
         }
     }
 
-    /// Its program.
+    /// The program of the user.
     ///
     /// # Panics
     /// While it runs.
@@ -61,7 +61,7 @@ pub struct Place {
     user: u32,
     /// Which of the user's connections it is.
     nth: u32,
-    /// Its group.
+    /// The group of the user.
     pub group: usize,
     /// The host that serves.
     host: usize,

@@ -124,9 +124,9 @@ impl ServerStream for Stream {
 /// A TCP flow with data from one side, which is open from its start.
 #[derive(Debug)]
 pub struct TcpFlow {
-    /// Its group.
+    /// The group of the flow.
     pub group: usize,
-    /// Its number within the group.
+    /// The number of the flow within the group.
     pub index: usize,
     /// What it transfers; `None` if there is always more.
     pub size: Option<u64>,

@@ -26,9 +26,9 @@ const LARGEST: usize = 65_536;
 /// A UDP flow.
 #[derive(Debug)]
 pub struct UdpFlow {
-    /// Its group.
+    /// The group of the flow.
     pub group: usize,
-    /// Its number within the group.
+    /// The number of the flow within the group.
     pub index: usize,
     source: UdpSource,
     random: Random,

@@ -140,7 +140,7 @@ fn odd() -> io::Error {
 
 /// What the kernel says to a request.
 enum Answer<'a> {
-    /// It is done.
+    /// The kernel has done what the request asked for.
     Done,
     /// The attributes of a queue.
     Queue(&'a [u8]),

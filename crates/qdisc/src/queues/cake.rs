@@ -447,7 +447,7 @@ struct Queue<P> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Host {
     tag: u64,
-    /// Its bulk queues.
+    /// The number of bulk queues of the host.
     bulk: u32,
 }
 

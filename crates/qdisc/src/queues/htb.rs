@@ -501,7 +501,7 @@ impl Ring {
 struct Node {
     parent: Option<usize>,
     level: usize,
-    /// Its queue, among those of the tree.
+    /// The queue of the class, among those of the tree.
     leaf: Option<usize>,
     prio: usize,
     rate: TokenBucket,
@@ -514,7 +514,7 @@ struct Node {
     /// By priority, the children that borrow from this class and have something to send.
     feeds: Vec<Ring>,
     quantum: i64,
-    /// Its deficits, by the level at which it is served.
+    /// The deficits of the class, by the level at which it is served.
     deficit: [i64; LEVELS],
     /// Packets sent with borrowed tokens, since the measurement began.
     borrowed: u64,
@@ -743,7 +743,7 @@ pub struct Htb<P: Packet> {
     classifier: Classifier,
     /// The classes with a queue.
     leaves: Vec<Leaf<P>>,
-    /// Their places in the tree.
+    /// The places of these classes in the tree.
     held: Vec<usize>,
     tree: Box<Tree>,
     /// The time at which a class can send again, set when a packet was asked for too early.

@@ -103,10 +103,10 @@ pub enum AboveMaxTh {
 /// Whether and where to the probability rises beyond `max_th`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Gentle {
-    /// It jumps to 1 at `max_th`.
+    /// The drop probability jumps to 1 at `max_th`.
     #[default]
     Off,
-    /// It reaches 1 at twice `max_th` (Floyd 2000).
+    /// The drop probability reaches 1 at twice `max_th` (Floyd 2000).
     TwiceMaxTh,
     /// It reaches 1 at the queue's limit (ISCC 2001).
     Limit,

@@ -42,7 +42,7 @@ const RATE_WINDOW: Span = Span::from_ms(200);
 pub struct Outgoing {
     /// What it carries.
     pub packet: CallPacket,
-    /// Its size on the link, in bytes.
+    /// The size of the packet on the link, in bytes.
     pub size: u32,
 }
 

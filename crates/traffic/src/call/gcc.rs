@@ -277,7 +277,7 @@ pub struct DelayBased {
     bounds: Bounds,
     /// Average of R_hat at decreases, in kbit/s.
     average: Option<f64>,
-    /// Its variance divided by the average, in kbit/s.
+    /// The variance of R_hat at decreases, divided by the average, in kbit/s.
     variance: f64,
     updated: Option<Time>,
     decreased: Option<Time>,

@@ -23,7 +23,7 @@ pub enum CallPayload {
 /// Voice, or a part of a frame of video.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Media {
-    /// Its number among all packets of media from this sender, from 0.
+    /// The number of the packet among all packets of media from this sender, from 0.
     pub sequence: u32,
     /// Its number among the packets of voice, or that of its frame of video.
     pub unit: u32,

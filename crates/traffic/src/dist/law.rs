@@ -45,7 +45,7 @@ pub enum Law<V> {
     },
     /// Uniform between two ends.
     Uniform(V, V),
-    /// Its logarithm is normal.
+    /// The logarithm of the value is normal.
     Lognormal {
         /// Exponential of the logarithm's mean.
         median: V,

@@ -11,7 +11,7 @@ use redtail_core::{Span, Time};
 /// What playback is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PlaybackState {
-    /// It has not started.
+    /// Playback has not started.
     Waiting,
     Playing,
     /// It waits for more video after it had started.
@@ -30,7 +30,7 @@ pub struct Playback {
     at: Time,
     /// When the user asked for the video.
     asked: Time,
-    /// It has started, now or before.
+    /// Playback has started, now or before.
     started: bool,
     /// The buffer holds all that is left of the video.
     complete: bool,
