@@ -100,8 +100,8 @@ generate: dev ## schema, Python model, definitions of metrics and reference page
 
 format: dev ## format all code
 	cargo fmt --all
-	$(BIN)/ruff format python tests benches docs
-	$(BIN)/ruff check --fix python tests benches docs
+	$(BIN)/ruff format python tests tools benches docs
+	$(BIN)/ruff check --fix python tests tools benches docs
 
 # The extras of users.
 EXTRAS := $(patsubst %,--extra %,cluster notebook objects pandas polars recordings tune)

@@ -19,8 +19,8 @@ deny: ## licences, sources and known faults of the Rust dependencies (needs carg
 	cargo deny check
 
 check-python: $(VENV)/.dev ## formatting, lints and floors of the Python code
-	$(BIN)/ruff format --check python tests benches docs
-	$(BIN)/ruff check python tests benches docs
+	$(BIN)/ruff format --check python tests tools benches docs
+	$(BIN)/ruff check python tests tools benches docs
 	$(BIN)/lint-imports --no-logo --no-cache
 
 check-types: dev ## type checks, and the native module against its stub
