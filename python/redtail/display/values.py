@@ -396,7 +396,7 @@ def _about_differences(name: str, found: Sequence[Estimate]) -> tuple[Metric, st
     ends = [each.mean + side * (each.ci95 or 0.0) for each in found for side in (-1, 1)]
     about = names.readable(names.describe(name), ends)
     unit = "percentage points" if about.shown_unit == "%" else about.shown_unit
-    return about, names.title_of(name) + (f" ({unit})" if unit else "")
+    return about, f"{names.title_of(name)}, difference" + (f" ({unit})" if unit else "")
 
 
 def can_differ(results: Results) -> bool:

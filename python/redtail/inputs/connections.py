@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from redtail import native
 from redtail.errors import StoreError
 from redtail.files import path_of
+from redtail.store.parquet import parquet_bytes
+from redtail.store.writing import put_in_place
 
 if TYPE_CHECKING:
     import numpy as np
@@ -146,15 +148,10 @@ class TraceTable:
         Raises:
             StoreError: the file cannot be written.
         """
-        import pyarrow.parquet as pq
-
         target = path_of(path)
-        aside = target.with_name(f".{target.name}.part")
         try:
-            pq.write_table(self.to_arrow(), aside, compression="zstd")
-            aside.replace(target)
+            put_in_place(target, parquet_bytes(self.to_arrow()))
         except OSError as error:
-            aside.unlink(missing_ok=True)
             raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
 
     def summary(self, intervals: int = 10) -> str:
