@@ -98,8 +98,17 @@ def _commands(page: str, folder: Path) -> Iterator[tuple[re.Match[str], int]]:
             yield command, block.start("body")
 
 
+# Pages whose commands simulate for long: `make test-weekly` repeats them.
+LONG = {"docs/how-to/my-line.md", "docs/how-to/offered-load.md", "docs/how-to/tune.md"}
+
+
+PAGES = [
+    pytest.param(page, marks=[pytest.mark.weekly] if _name(page) in LONG else []) for page in MARKED
+]
+
+
 @pytest.mark.locked
-@pytest.mark.parametrize("page", MARKED, ids=_name)
+@pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_the_commands_of_a_page_print_what_it_shows(page: Path, tmp_path: Path) -> None:
     folder = _scratch(tmp_path)
     for command, _ in _commands(page.read_text(), folder):

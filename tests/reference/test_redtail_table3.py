@@ -266,7 +266,13 @@ _TABLE = re.compile(r"^<!-- table: (?P<name>\w+) -->\n\n(?P<body>(?:\|.*\n)+)", 
 _TABLES = {"results": results_table, "files": files_table, "variants": variants_table}
 
 
-@pytest.mark.parametrize("name", _TABLES)
+# The variants take a minute of processor time.
+_WEEKLY = [
+    pytest.param(name, marks=[pytest.mark.weekly] if name == "variants" else []) for name in _TABLES
+]
+
+
+@pytest.mark.parametrize("name", _WEEKLY)
 def test_the_page_shows_the_table(name: str) -> None:
     shown = {found["name"]: found["body"] for found in _TABLE.finditer(PAGE.read_text())}
     assert shown[name] == _TABLES[name]()

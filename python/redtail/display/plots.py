@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 
+import redtail
 from redtail import escape
 from redtail import metrics as names
 from redtail.analysis.responses import group_of
-from redtail.analysis.stored import load
 from redtail.display import drawn, plane, recorded, style, values
 from redtail.display.distributions import distribution_figure
 from redtail.display.gaps import gap_figure
@@ -259,7 +259,7 @@ def _safe_path() -> Iterator[None]:
 def _draw_part(
     stored: Path, names: Sequence[str], folder: Path, formats: Sequence[str]
 ) -> list[Path]:
-    results = load(stored)
+    results = redtail.load(stored)
     with mpl.rc_context(style.RC):
         chosen = chosen_of(drawings(results), names)
         return save([(each.name, each.draw()) for each in chosen], folder, formats)
