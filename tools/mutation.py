@@ -30,6 +30,9 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.testing import run_tests
 from cosmic_ray.work_item import TestOutcome
 
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from check import python_tests
+
 ROOT = Path(__file__).parents[1]
 COPY = ROOT / "target" / "mutants" / "tree"
 
@@ -118,14 +121,14 @@ def copy() -> None:
 
 
 def test(mutant: Mutant, tests: str) -> TestOutcome:
-    """Return whether a mutant survives the tests of its room: its own test file comes first."""
+    """Return whether a mutant survives the tests of its room: those that import it come first."""
     text = mutant.text()
     if text is None:
         return TestOutcome.INCOMPETENT
     file = COPY / mutant.module
     before = file.read_text(encoding="utf-8")
-    own = COPY / "tests" / tests / f"test_{mutant.module.stem}.py"
-    files = [str(own)] if own.exists() else []
+    named = python_tests([str(mutant.module)])
+    files = [str(COPY / name) for name in named if Path(name).parent.name == tests]
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
     command += ["-m", "not live and not linux and not weekly and not papers"]
     command += [*files, str(COPY / "tests" / tests), str(file)]

@@ -353,3 +353,12 @@ def test_progress_is_told_during_a_run(tmp_path: Path, monkeypatch: pytest.Monke
     run(tmp_path, text, replications=1, progress=lambda state: seen.append(tuple(state.running)))
     assert [each for each in seen if each] == [((10.0, 60.0),), ((20.0, 60.0),)]
     assert seen[-1] == ()
+
+
+@pytest.mark.parametrize("kind", ["queue_delay", "response_time"])
+def test_a_bin_begins_where_the_one_before_it_ends(kind: str) -> None:
+    about = distributions.KINDS[kind]
+    assert about.per_decade is not None
+    ends = [1e-3 * 10 ** (number / about.per_decade) for number in range(3)]
+    found, starts, _ = distributions._binned(ends, [1, 2, 3], about)
+    assert list(starts[1:]) == pytest.approx(ends[:-1]) and list(found) == ends
