@@ -7,7 +7,7 @@
 //! wait.
 
 use redtail_core::{Span, Stream, Time};
-use redtail_qdisc::{AnyQueue, DropReason, Outlook, QueueDiscipline, Sink, TcpHeader};
+use redtail_qdisc::{AnyQueue, DropReason, Outlook, QueueDiscipline, Sink, TcpHeader, Wakeup};
 
 use crate::capacity::{Capacity, Deliveries};
 use crate::packet::{ContentId, SimPacket};
@@ -276,7 +276,7 @@ impl Link {
     /// Statistics that begin now.
     pub(crate) fn statistics(&self, now: Time) -> LinkStatistics {
         // A queue that others serve, a plug-in, has to be woken.
-        let served_by_others = self.queue.asks_to_be_woken();
+        let served_by_others = self.queue.next_wakeup() != Wakeup::Never;
         LinkStatistics::new(now, &self.books.waiting, self.round_trip, served_by_others)
     }
 
@@ -489,7 +489,7 @@ impl Link {
             Some(Capacity::Trace(deliveries)) => {
                 let next = deliveries.next_after(now);
                 let some = self.transmitting.is_some() || self.queue.backlog().packets > 0;
-                let wakeup = self.queue.next_wakeup().unwrap_or(Time::MAX);
+                let wakeup = self.queue.next_wakeup().time_or_max();
                 (if some { next } else { Time::MAX }, wakeup)
             }
             _ => self.begin(now, paths, ends, |link, size| {
@@ -615,13 +615,13 @@ impl Link {
             return; // replaced by an earlier wakeup
         }
         self.wakeup = Time::MAX;
-        if self.queue.next_wakeup().is_some_and(|at| at <= now) {
+        if self.queue.next_wakeup().is_due(now) {
             self.queue.on_wakeup(now);
         }
         if self.transmitting.is_none() {
             self.resume(now, paths, scheduler, ends);
         }
-        let next = self.queue.next_wakeup().unwrap_or(Time::MAX);
+        let next = self.queue.next_wakeup().time_or_max();
         if next <= now {
             // The wakeup that the queue asks for is already due. A busy link polls the queue when
             // it is free, and one with a trace when it can deliver. On an idle link this would

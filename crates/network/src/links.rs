@@ -21,7 +21,7 @@
 //! smaller. `paths.rs` says the same of hosts.
 
 use redtail_core::{Ecn, Span, Time};
-use redtail_qdisc::QueueDiscipline;
+use redtail_qdisc::{QueueDiscipline, Wakeup};
 
 use crate::link::{Ends, INSTANT, LATEST_HEAD};
 use crate::lookahead::shortest_legs;
@@ -78,7 +78,7 @@ impl Links {
             if has_next
                 && shortest > Span::ZERO
                 && !link.has_trace()
-                && !link.queue.asks_to_be_woken()
+                && link.queue.next_wakeup() == Wakeup::Never
             {
                 link.slack = shortest;
                 let lines = self.network.paths.let_late(link.number, shortest);

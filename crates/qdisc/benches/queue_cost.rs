@@ -262,7 +262,7 @@ impl Served for Red<Probe> {
 fn outlook(queue: &impl QueueDiscipline<Probe>) -> Outlook {
     Outlook {
         packets: queue.backlog().packets,
-        wakeup: queue.next_wakeup().unwrap_or(Time::MAX),
+        wakeup: queue.next_wakeup().time_or_max(),
     }
 }
 
@@ -313,10 +313,10 @@ impl<Q: Served> Place<Q> {
     #[cold]
     fn wake_now(&mut self) {
         self.armed = None;
-        if self.queue.next_wakeup().is_some_and(|at| at <= self.now) {
+        if self.queue.next_wakeup().is_due(self.now) {
             self.queue.on_wakeup(self.now);
         }
-        let next = self.queue.next_wakeup();
+        let next = self.queue.next_wakeup().time();
         self.arm(next.filter(|&at| at > self.now).unwrap_or(Time::MAX));
     }
 

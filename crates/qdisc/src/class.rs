@@ -12,7 +12,7 @@ use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Rate, Time, 
 use crate::classify::{Classifier, OneOrMore, RuleParams, check_rules, check_rules_at};
 use crate::{
     AnyQueue, Backlog, DropReason, FigureNames, InnerVisitor, LinkFacts, QueueContext,
-    QueueDiscipline, QueueParams, Report, Sink, TcpHeader,
+    QueueDiscipline, QueueParams, Report, Sink, TcpHeader, Wakeup,
 };
 
 /// A class that holds packets, as the file describes it.
@@ -406,14 +406,14 @@ impl<P: Packet> Leaf<P> {
         }
     }
 
-    /// The time at which the class's queue asks to be woken.
-    pub fn next_wakeup(&self) -> Option<Time> {
+    /// When the class's queue is to be woken.
+    pub fn next_wakeup(&self) -> Wakeup {
         self.queue.next_wakeup()
     }
 
     /// Wakes the class's queue if it asked for this time or an earlier one.
     pub fn on_wakeup(&mut self, now: Time) {
-        if self.queue.next_wakeup().is_some_and(|at| at <= now) {
+        if self.queue.next_wakeup().is_due(now) {
             self.queue.on_wakeup(now);
         }
     }
@@ -450,9 +450,9 @@ impl<P: Packet> Leaf<P> {
     }
 }
 
-/// Whether the queue of any of these classes ever asks to be woken.
-pub fn ask_to_be_woken<'a, P: Packet + 'a>(mut leaves: impl Iterator<Item = &'a Leaf<P>>) -> bool {
-    leaves.any(|leaf| leaf.queue.asks_to_be_woken())
+/// When a queue with these classes is to be woken.
+pub fn next_wakeup<'a, P: Packet + 'a>(leaves: impl Iterator<Item = &'a Leaf<P>>) -> Wakeup {
+    leaves.map(Leaf::next_wakeup).min().unwrap_or(Wakeup::Never)
 }
 
 /// The backlog of all these classes.

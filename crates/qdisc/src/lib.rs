@@ -94,6 +94,48 @@ pub struct Outlook {
     pub wakeup: Time,
 }
 
+/// When a queue is to be called although no packet arrives or leaves: the earlier, the less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wakeup {
+    /// At this time.
+    At(Time),
+    /// Not before a packet arrives or leaves.
+    NotNow,
+    /// Never in its life.
+    Never,
+}
+
+impl Wakeup {
+    /// The time, if there is one now.
+    #[inline]
+    pub fn time(self) -> Option<Time> {
+        match self {
+            Self::At(at) => Some(at),
+            Self::NotNow | Self::Never => None,
+        }
+    }
+
+    /// The time; [`Time::MAX`] if there is none now.
+    #[inline]
+    pub fn time_or_max(self) -> Time {
+        self.time().unwrap_or(Time::MAX)
+    }
+
+    /// Whether the time has come at `now`.
+    #[inline]
+    pub fn is_due(self, now: Time) -> bool {
+        self.time().is_some_and(|at| at <= now)
+    }
+}
+
+impl From<Option<Time>> for Wakeup {
+    /// That of a queue which may have a time; `None` if it has none now.
+    #[inline]
+    fn from(time: Option<Time>) -> Self {
+        time.map_or(Self::NotNow, Self::At)
+    }
+}
+
 /// A control law's state, for time series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Internals {
@@ -113,19 +155,15 @@ pub trait QueueDiscipline<P: Packet> {
     /// then stays idle until the next arrival or `next_wakeup`.
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P>;
 
-    /// The time at which `on_wakeup` is to be called next; `None` if it need not be called.
-    fn next_wakeup(&self) -> Option<Time> {
-        None
+    /// When `on_wakeup` is to be called next. A queue answers [`Wakeup::Never`] always or not at all. The calls of one that
+    /// does may lag behind the other events of a simulation; each has the time at which it was due as `now`, and they
+    /// come in the order of these times.
+    fn next_wakeup(&self) -> Wakeup {
+        Wakeup::Never
     }
 
     /// Called at the time `next_wakeup` gave.
     fn on_wakeup(&mut self, _now: Time) {}
-
-    /// Whether the queue ever asks to be woken. One that does is called in time. Calls of others may come late: each with
-    /// the time at which it was due as `now`, and in the order of these times.
-    fn asks_to_be_woken(&self) -> bool {
-        false
-    }
 
     /// Returns the packet that `dequeue` will return next, independently of later arrivals and of the time
     /// of the call; `None` if this is not certain. With it, a queue that holds this one can see the size of
@@ -253,7 +291,7 @@ pub trait QueueKind {
 fn outlook<P: Packet>(queue: &impl QueueDiscipline<P>) -> Outlook {
     Outlook {
         packets: queue.backlog().packets,
-        wakeup: queue.next_wakeup().unwrap_or(Time::MAX),
+        wakeup: queue.next_wakeup().time_or_max(),
     }
 }
 
@@ -450,14 +488,11 @@ macro_rules! disciplines {
                 match self { $(Self::$variant(queue) => apart::dequeue(&mut **queue, now, sink),)+ }
             }
             #[inline(always)]
-            fn next_wakeup(&self) -> Option<Time> {
+            fn next_wakeup(&self) -> Wakeup {
                 match self { $(Self::$variant(queue) => queue.next_wakeup(),)+ }
             }
             fn on_wakeup(&mut self, now: Time) {
                 match self { $(Self::$variant(queue) => queue.on_wakeup(now),)+ }
-            }
-            fn asks_to_be_woken(&self) -> bool {
-                match self { $(Self::$variant(queue) => queue.asks_to_be_woken(),)+ }
             }
             fn front(&self) -> Option<&P> {
                 match self { $(Self::$variant(queue) => queue.front(),)+ }

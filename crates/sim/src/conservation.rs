@@ -69,7 +69,7 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
             if link.queue.backlog().packets == 0 {
                 break; // the queue dropped the rest
             }
-            let wakeup = link.queue.next_wakeup();
+            let wakeup = link.queue.next_wakeup().time();
             let wakeup = wakeup.filter(|at| *at < Time::MAX);
             useless += 1;
             let Some(at) = wakeup.filter(|_| useless < MAX_USELESS_WAKEUPS) else {

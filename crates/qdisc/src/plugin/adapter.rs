@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     Backlog, DropReason, FlowTable, Internals, Limit, QueueContext, QueueDiscipline, Report, Sink,
+    Wakeup,
 };
 use std::sync::Arc;
 
@@ -282,8 +283,8 @@ impl<P: Packet> QueueDiscipline<P> for Plugin<P> {
         packet
     }
 
-    fn next_wakeup(&self) -> Option<Time> {
-        self.0.wakeup
+    fn next_wakeup(&self) -> Wakeup {
+        self.0.wakeup.into()
     }
 
     fn on_wakeup(&mut self, now: Time) {
@@ -295,10 +296,6 @@ impl<P: Packet> QueueDiscipline<P> for Plugin<P> {
         let result = inner.queue.on_wakeup(now);
         inner.sound("on_wakeup", result);
         inner.ask_wakeup(now);
-    }
-
-    fn asks_to_be_woken(&self) -> bool {
-        true
     }
 
     fn backlog(&self) -> Backlog {

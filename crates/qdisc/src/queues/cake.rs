@@ -51,7 +51,7 @@ use crate::laws::ack_filter;
 use crate::laws::cobalt::{CobaltConfig, CobaltLaw, FirstGap};
 use crate::{
     Backlog, DropReason, FigureNames, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline,
-    QueueKind, Report, Sink,
+    QueueKind, Report, Sink, Wakeup,
 };
 
 params! {
@@ -997,16 +997,15 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
         None
     }
 
-    fn next_wakeup(&self) -> Option<Time> {
-        self.wake
+    fn next_wakeup(&self) -> Wakeup {
+        match self.rate {
+            Some(_) => self.wake.into(),
+            None => Wakeup::Never,
+        }
     }
 
     fn on_wakeup(&mut self, now: Time) {
         self.wake = self.wake.filter(|&wake| wake > now);
-    }
-
-    fn asks_to_be_woken(&self) -> bool {
-        self.rate.is_some()
     }
 
     #[inline]

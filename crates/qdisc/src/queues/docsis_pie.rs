@@ -28,7 +28,7 @@ use crate::refuse;
 use crate::signal::Ticks;
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
-    Sink,
+    Sink, Wakeup,
 };
 
 params! {
@@ -256,16 +256,12 @@ impl<P: Packet> QueueDiscipline<P> for DocsisPie<P> {
         self.fifo.pop()
     }
 
-    fn next_wakeup(&self) -> Option<Time> {
-        self.wake
+    fn next_wakeup(&self) -> Wakeup {
+        self.wake.into()
     }
 
     fn on_wakeup(&mut self, now: Time) {
         self.wake = self.wake.filter(|&wake| wake > now);
-    }
-
-    fn asks_to_be_woken(&self) -> bool {
-        true
     }
 
     #[inline]

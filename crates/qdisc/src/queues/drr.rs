@@ -25,7 +25,7 @@ use crate::classify::{Classifier, OneOrMore, RuleParams};
 use crate::plugin::PluginVisitor;
 use crate::{
     Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
-    QueueParams, Report, Sink,
+    QueueParams, Report, Sink, Wakeup,
 };
 
 params! {
@@ -201,7 +201,7 @@ impl<P: Packet> Drr<P> {
     /// Puts blocked classes whose queues can send again into the list of turns.
     fn unblock(&mut self, now: Time) {
         for (i, class) in self.classes.iter_mut().enumerate() {
-            let held = class.leaf.next_wakeup().is_some_and(|at| at > now);
+            let held = class.leaf.next_wakeup().time().is_some_and(|at| at > now);
             if class.state == TurnState::Blocked && !held {
                 class.state = TurnState::Active;
                 self.turns.push_back(i);
@@ -291,18 +291,13 @@ impl<P: Packet> QueueDiscipline<P> for Drr<P> {
         }
     }
 
-    fn next_wakeup(&self) -> Option<Time> {
-        let wakeups = self.classes.iter().filter_map(|c| c.leaf.next_wakeup());
-        wakeups.min()
+    fn next_wakeup(&self) -> Wakeup {
+        class::next_wakeup(self.classes.iter().map(|class| &class.leaf))
     }
 
     fn on_wakeup(&mut self, now: Time) {
         let each = self.classes.iter_mut();
         each.for_each(|class| class.leaf.on_wakeup(now));
-    }
-
-    fn asks_to_be_woken(&self) -> bool {
-        class::ask_to_be_woken(self.classes.iter().map(|class| &class.leaf))
     }
 
     fn backlog(&self) -> Backlog {

@@ -52,7 +52,7 @@ use crate::figures::{BY_FLOW, FLOWS_ACTIVE};
 use crate::fq::{FlowHash, Lists, TimeAverage};
 use crate::{
     Backlog, DropReason, FlowTable, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
-    Report, Sink,
+    Report, Sink, Wakeup,
 };
 
 params! {
@@ -348,16 +348,12 @@ impl<P: Packet> QueueDiscipline<P> for Fq<P> {
         }
     }
 
-    fn next_wakeup(&self) -> Option<Time> {
-        self.wake
+    fn next_wakeup(&self) -> Wakeup {
+        self.wake.into()
     }
 
     fn on_wakeup(&mut self, now: Time) {
         self.wake = self.wake.filter(|&wake| wake > now);
-    }
-
-    fn asks_to_be_woken(&self) -> bool {
-        true
     }
 
     #[inline]

@@ -38,7 +38,7 @@ use crate::laws::token_bucket::TokenBucket;
 use crate::plugin::PluginVisitor;
 use crate::{
     Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
-    QueueParams, Report, Sink,
+    QueueParams, Report, Sink, Wakeup,
 };
 
 params! {
@@ -819,18 +819,13 @@ impl<P: Packet> QueueDiscipline<P> for Htb<P> {
         None
     }
 
-    fn next_wakeup(&self) -> Option<Time> {
-        let of_leaves = self.leaves.iter().filter_map(Leaf::next_wakeup);
-        of_leaves.chain(self.wakeup).min()
+    fn next_wakeup(&self) -> Wakeup {
+        class::next_wakeup(self.leaves.iter()).min(self.wakeup.into())
     }
 
     fn on_wakeup(&mut self, now: Time) {
         self.wakeup.take_if(|at| *at <= now);
         self.leaves.iter_mut().for_each(|leaf| leaf.on_wakeup(now));
-    }
-
-    fn asks_to_be_woken(&self) -> bool {
-        true
     }
 
     fn backlog(&self) -> Backlog {

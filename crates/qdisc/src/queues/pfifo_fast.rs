@@ -103,10 +103,6 @@ impl<P: Packet> QueueDiscipline<P> for PfifoFast<P> {
         waiting.next()?.dequeue(now, sink)
     }
 
-    fn asks_to_be_woken(&self) -> bool {
-        class::ask_to_be_woken(self.bands.iter())
-    }
-
     fn backlog(&self) -> Backlog {
         class::backlog(self.bands.iter())
     }

@@ -10,7 +10,7 @@ use crate::classify::{Classifier, OneOrMore, RuleParams};
 use crate::plugin::PluginVisitor;
 use crate::{
     Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
-    QueueParams, Report, Sink,
+    QueueParams, Report, Sink, Wakeup,
 };
 
 params! {
@@ -125,16 +125,12 @@ impl<P: Packet> QueueDiscipline<P> for Prio<P> {
         waiting.find_map(|band| band.dequeue(now, sink))
     }
 
-    fn next_wakeup(&self) -> Option<Time> {
-        self.bands.iter().filter_map(Leaf::next_wakeup).min()
+    fn next_wakeup(&self) -> Wakeup {
+        class::next_wakeup(self.bands.iter())
     }
 
     fn on_wakeup(&mut self, now: Time) {
         self.bands.iter_mut().for_each(|band| band.on_wakeup(now));
-    }
-
-    fn asks_to_be_woken(&self) -> bool {
-        class::ask_to_be_woken(self.bands.iter())
     }
 
     fn backlog(&self) -> Backlog {

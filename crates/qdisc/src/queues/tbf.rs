@@ -20,7 +20,7 @@ use crate::laws::token_bucket::{TokenBucket, cost};
 use crate::plugin::PluginVisitor;
 use crate::{
     Backlog, DropReason, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext,
-    QueueDiscipline, QueueKind, QueueParams, Report, Sink,
+    QueueDiscipline, QueueKind, QueueParams, Report, Sink, Wakeup,
 };
 
 params! {
@@ -195,20 +195,13 @@ impl<P: Packet> QueueDiscipline<P> for Tbf<P> {
         self.queue.dequeue(now, sink)
     }
 
-    fn next_wakeup(&self) -> Option<Time> {
-        self.wakeup
-            .into_iter()
-            .chain(self.queue.next_wakeup())
-            .min()
+    fn next_wakeup(&self) -> Wakeup {
+        self.queue.next_wakeup().min(self.wakeup.into())
     }
 
     fn on_wakeup(&mut self, now: Time) {
         self.wakeup.take_if(|at| *at <= now);
         self.queue.on_wakeup(now);
-    }
-
-    fn asks_to_be_woken(&self) -> bool {
-        true
     }
 
     fn backlog(&self) -> Backlog {

@@ -32,7 +32,7 @@ use crate::classify::{Classifier, OneOrMore, RuleParams};
 use crate::plugin::PluginVisitor;
 use crate::{
     Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
-    QueueParams, Report, Sink,
+    QueueParams, Report, Sink, Wakeup,
 };
 
 params! {
@@ -272,18 +272,13 @@ impl<P: Packet> QueueDiscipline<P> for Wfq<P> {
         Some(packet)
     }
 
-    fn next_wakeup(&self) -> Option<Time> {
-        let wakeups = self.classes.iter().filter_map(|c| c.leaf.next_wakeup());
-        wakeups.min()
+    fn next_wakeup(&self) -> Wakeup {
+        class::next_wakeup(self.classes.iter().map(|class| &class.leaf))
     }
 
     fn on_wakeup(&mut self, now: Time) {
         let each = self.classes.iter_mut();
         each.for_each(|class| class.leaf.on_wakeup(now));
-    }
-
-    fn asks_to_be_woken(&self) -> bool {
-        class::ask_to_be_woken(self.classes.iter().map(|class| &class.leaf))
     }
 
     fn backlog(&self) -> Backlog {

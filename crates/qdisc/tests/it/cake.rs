@@ -8,7 +8,7 @@ use redtail_qdisc::laws::cobalt::FirstGap;
 use redtail_qdisc::queues::cake::{AckFilter, CakeParams, Diffserv, Framing, Isolation};
 use redtail_qdisc::{
     AnyQueue, DropReason, FlowFacts, FlowTable, Limit, LinkFacts, QueueDiscipline, QueueParams,
-    Report,
+    Report, Wakeup,
 };
 
 fn params() -> CakeParams {
@@ -69,7 +69,7 @@ fn departures(params: CakeParams, sizes: &[u64]) -> Vec<Time> {
         match queue.dequeue(now, &mut heard) {
             Some(_) => times.push(now),
             None => {
-                now = queue.next_wakeup().expect("packets wait");
+                now = queue.next_wakeup().time().expect("packets wait");
                 queue.on_wakeup(now);
             }
         }
@@ -121,12 +121,12 @@ fn time_without_packets_is_not_made_up_for() {
     }
     assert!(queue.dequeue(ms(50), &mut heard).is_some());
     assert!(queue.dequeue(ms(50), &mut heard).is_none());
-    assert_eq!(queue.next_wakeup(), Some(ms(51)));
+    assert_eq!(queue.next_wakeup(), Wakeup::At(ms(51)));
     assert!(queue.dequeue(ms(51), &mut heard).is_some());
     // The packet just sent still holds the next one up.
     queue.enqueue(packet(2, 0, 1000, 0), ms(51), &mut heard);
     assert!(queue.dequeue(ms(51), &mut heard).is_none());
-    assert_eq!(queue.next_wakeup(), Some(ms(52)));
+    assert_eq!(queue.next_wakeup(), Wakeup::At(ms(52)));
 }
 
 /// Bytes sent by each of `flows` backlogged flows in `sends` packets of 1000 B.
@@ -250,7 +250,7 @@ fn two_hundred_flows_together_get_what_one_gets() {
             let left = loop {
                 match queue.dequeue(now, &mut heard) {
                     Some(left) => break left,
-                    None => now = queue.next_wakeup().expect("the shaper waits"),
+                    None => now = queue.next_wakeup().time().expect("the shaper waits"),
                 }
             };
             sent[left.flow as usize] += 1;
@@ -326,7 +326,7 @@ fn tins_are_those_of_the_codepoints() {
         while order.len() < dscps.len() {
             match queue.dequeue(now, &mut heard) {
                 Some(packet) => order.push(packet.dscp.get()),
-                None => now = queue.next_wakeup().expect("packets wait"),
+                None => now = queue.next_wakeup().time().expect("packets wait"),
             }
         }
         order
@@ -410,7 +410,7 @@ fn a_shaped_tin_beyond_its_share_gives_way() {
                 sent[left.flow as usize] += 1;
                 feed(&mut queue, left.flow, &mut heard, now);
             }
-            None => now = queue.next_wakeup().expect("packets wait"),
+            None => now = queue.next_wakeup().time().expect("packets wait"),
         }
     }
     let voice = sent[1] as f64 / 4000.0;

@@ -52,6 +52,7 @@ use redtail_qdisc::queues::wfq::{WfqClassParams, WfqParams};
 use redtail_qdisc::queues::wred::{Average, ProfileParams, WredParams};
 use redtail_qdisc::{
     AnyQueue, Backlog, DropReason, Internals, Limit, LinkFacts, QueueDiscipline, QueueParams,
+    Wakeup,
 };
 
 const SEVEN_PACKETS: Limit = Limit::packets(7);
@@ -847,7 +848,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct View {
     backlog: Backlog,
-    next_wakeup: Option<Time>,
+    next_wakeup: Wakeup,
     internals: Internals,
 }
 
@@ -855,6 +856,8 @@ struct View {
 struct Examination {
     queue: AnyQueue<Probe>,
     limit: Option<Limit>,
+    /// Whether it said at first that it is never to be woken.
+    never_woken: bool,
     marks: Marks,
     now: Time,
     next_id: u64,
@@ -872,8 +875,10 @@ struct Examination {
 
 impl Examination {
     fn new(spec: &QueueParams, marks: Marks) -> Self {
+        let queue = build_on(spec, link());
         Self {
-            queue: build_on(spec, link()),
+            never_woken: queue.next_wakeup() == Wakeup::Never,
+            queue,
             limit: spec.limit().map(|limit| limit.at(LINK)),
             marks,
             now: Time::ZERO,
@@ -955,7 +960,7 @@ impl Examination {
         self.settle(heard);
         let Some(packet) = packet else {
             assert!(
-                self.inside.is_empty() || self.queue.next_wakeup().is_some(),
+                self.inside.is_empty() || self.queue.next_wakeup().time().is_some(),
                 "packets wait and nobody will ask for them"
             );
             return false;
@@ -975,7 +980,7 @@ impl Examination {
     /// Calls `on_wakeup`, when it is due and when it is not.
     fn wakeup(&mut self) {
         let before = self.view();
-        let due = before.next_wakeup.is_some_and(|at| at <= self.now);
+        let due = before.next_wakeup.is_due(self.now);
         self.queue.on_wakeup(self.now);
         if !due {
             assert_eq!(self.view(), before, "woken before its time, it acted");
@@ -1020,10 +1025,8 @@ impl Examination {
             assert!(limit.packets.is_none_or(|most| backlog.packets <= most));
             assert!(limit.bytes.is_none_or(|most| backlog.bytes <= most));
         }
-        assert!(
-            self.queue.asks_to_be_woken() || self.queue.next_wakeup().is_none(),
-            "asks to be woken, which it says it never does"
-        );
+        let never = self.queue.next_wakeup() == Wakeup::Never;
+        assert_eq!(never, self.never_woken, "it asks to be woken or never does");
         if let Some(probability) = self.queue.internals().probability {
             assert!((0.0..=1.0).contains(&probability), "{probability}");
         }
@@ -1034,7 +1037,9 @@ impl Examination {
         while !self.inside.is_empty() {
             // What was asked for may have been dropped instead, the last one too.
             if !self.dequeue() && !self.inside.is_empty() {
-                self.now = self.now.max(self.queue.next_wakeup().expect("checked"));
+                self.now = self
+                    .now
+                    .max(self.queue.next_wakeup().time().expect("checked"));
                 self.queue.on_wakeup(self.now);
             }
             self.check();
@@ -1077,7 +1082,7 @@ proptest! {
             for &step in &steps {
                 one.step(step);
                 // The other is also woken whenever nothing is due, and looked at.
-                let due = other.queue.next_wakeup().is_some_and(|at| at <= other.now);
+                let due = other.queue.next_wakeup().is_due(other.now);
                 if !due {
                     other.wakeup();
                 }

@@ -192,7 +192,9 @@ fn every_decision_is_that_of_appendix_a() {
             // What leaves before this arrival, and the updates in between, in order.
             loop {
                 let entered = waiting.front().map_or(Time::MAX, |&(_, entered)| entered);
-                let asked = free.max(entered).max(queue.next_wakeup().unwrap_or(free));
+                let asked = free
+                    .max(entered)
+                    .max(queue.next_wakeup().time().unwrap_or(free));
                 let leaves = asked <= now;
                 if update <= now && (!leaves || update <= asked) {
                     let at = (update - Time::ZERO).as_secs_f64();
@@ -202,7 +204,7 @@ fn every_decision_is_that_of_appendix_a() {
                     states[appendix.aqm_state as usize] += 1;
                     update += Span::from_ms(16);
                 } else if leaves {
-                    if queue.next_wakeup().is_some_and(|wakeup| wakeup <= asked) {
+                    if queue.next_wakeup().is_due(asked) {
                         queue.on_wakeup(asked);
                     }
                     free = asked;
@@ -276,7 +278,7 @@ fn the_modem_keeps_to_both_equations_of_section_3() {
         match queue.dequeue(now, &mut heard) {
             Some(packet) => left.push((now, packet.size)),
             None => {
-                now = queue.next_wakeup().expect("packets wait");
+                now = queue.next_wakeup().time().expect("packets wait");
                 queue.on_wakeup(now);
             }
         }

@@ -6,7 +6,9 @@ use std::collections::VecDeque;
 use crate::common::{Heard, Probe, build};
 use redtail_core::{Bytes, Ecn, Rate, Span, Stream, Time};
 use redtail_qdisc::queues::fq::FqParams;
-use redtail_qdisc::{AnyQueue, DropReason, Limit, LinkFacts, QueueDiscipline, QueueParams, Report};
+use redtail_qdisc::{
+    AnyQueue, DropReason, Limit, LinkFacts, QueueDiscipline, QueueParams, Report, Wakeup,
+};
 
 fn ms(ms: u64) -> Time {
     Time::ZERO + Span::from_ms(ms)
@@ -59,7 +61,7 @@ impl Bench {
             match self.queue.dequeue(now, &mut self.heard) {
                 Some(_) => times.push(now),
                 None => {
-                    now = self.queue.next_wakeup().expect("packets wait");
+                    now = self.queue.next_wakeup().time().expect("packets wait");
                     self.queue.on_wakeup(now);
                 }
             }
@@ -179,10 +181,10 @@ fn a_late_departure_is_made_up_for_by_half_a_gap_at_most() {
     assert_eq!(bench.take(1, Time::ZERO), [0]); // next at 24 ms
     assert_eq!(bench.take(1, ms(30)), [0]); // 6 ms late: next at 30 + 18
     assert!(bench.queue.dequeue(ms(47), &mut bench.heard).is_none());
-    assert_eq!(bench.queue.next_wakeup(), Some(ms(48)));
+    assert_eq!(bench.queue.next_wakeup(), Wakeup::At(ms(48)));
     assert_eq!(bench.take(1, ms(88)), [0]); // 40 ms late: next at 88 + 12
     assert!(bench.queue.dequeue(ms(99), &mut bench.heard).is_none());
-    assert_eq!(bench.queue.next_wakeup(), Some(ms(100)));
+    assert_eq!(bench.queue.next_wakeup(), Wakeup::At(ms(100)));
 }
 
 #[test]
@@ -412,7 +414,7 @@ fn every_departure_of_random_traffic_is_the_kernel_s() {
                     }
                     Err(wakeup) => {
                         assert_eq!(
-                            (ours, queue.next_wakeup()),
+                            (ours, queue.next_wakeup().time()),
                             (None, wakeup),
                             "case {case} at {now:?}"
                         );

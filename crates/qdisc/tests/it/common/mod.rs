@@ -158,7 +158,7 @@ pub fn serve(
     let mut arrivals = arrivals.iter().peekable();
     let mut free: Option<Time> = None;
     loop {
-        let wakeup = queue.next_wakeup();
+        let wakeup = queue.next_wakeup().time();
         let coming = arrivals.peek().map(|(at, _)| *at);
         let Some(now) = [free, coming, wakeup].into_iter().flatten().min() else {
             break;
@@ -173,7 +173,7 @@ pub fn serve(
             queue.enqueue(*packet, now, &mut heard);
         } else {
             queue.on_wakeup(now);
-            let again = queue.next_wakeup();
+            let again = queue.next_wakeup().time();
             assert!(again.is_none_or(|at| at > now), "woken in vain");
         }
         if free.is_none()
