@@ -690,6 +690,7 @@ fn run_captured(
         traces,
         plugins: plugins(queues, &cancel)?,
         cancel: Some(&cancel),
+        ..RunOptions::default()
     };
     let result = py.detach(|| redtail_sim::run(&scenario, options));
     let result = result.map_err(|error| match error {

@@ -26,6 +26,10 @@ pub struct RunOptions<'a> {
     pub cancel: Option<&'a AtomicBool>,
     /// Is set to the simulated time in picoseconds now and then.
     pub progress: Option<&'a AtomicU64>,
+    /// Every event happens at its own time, in the total order of events
+    /// ([`lookahead`](redtail_network::lookahead)). The result is the same, but for the number of events: this is
+    /// for tests and to find faults. A capture does the same.
+    pub without_lookahead: bool,
 }
 
 /// Why a run has no result.
@@ -81,7 +85,7 @@ fn run_to_end(scenario: &Scenario, options: RunOptions<'_>) -> Result<RunResult,
     if let Some(capture) = options.capture {
         let recorder = Recorder::new(capture, scenario, &engine.links.network, &engine.ends.flows)?;
         engine.ends.recorder = Some(Box::new(recorder));
-    } else {
+    } else if !options.without_lookahead {
         engine.links.allow_late_links(engine.end);
         engine.allow_late_arrivals();
     }

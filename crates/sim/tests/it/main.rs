@@ -11,7 +11,7 @@ mod exact_timing;
 mod flow_rows;
 mod golden;
 mod jitter;
-mod late_ends;
+mod lookahead;
 mod metrics;
 mod queues_aqm;
 mod queues_classes;

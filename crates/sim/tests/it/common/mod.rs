@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use redtail_sim::{RunOptions, RunResult, Traces};
-use redtail_spec::{Plan, PlanOptions, Scenario, TraceSite};
+use redtail_spec::{Plan, PlanOptions, Scenario, SpecError, TraceSite};
 use redtail_traffic::{TraceParams, TraceTable};
 
 /// `text` as a whole file. Tests pin the engine to exact times, so what the text leaves out is what
@@ -30,11 +30,14 @@ fn file(text: &str) -> String {
 
 /// The scenario of replication `replication` of the first case in `text`.
 pub fn scenario(text: &str, replication: u32) -> Scenario {
-    let text = file(text);
-    let plan = Plan::from_text(&text, PlanOptions::default())
-        .unwrap_or_else(|error| panic!("{error}\nin:\n{text}"));
+    find_scenario(text, replication).unwrap_or_else(|error| panic!("{error}\nin:\n{text}"))
+}
+
+/// As [`scenario`], for a text that may be refused.
+pub fn find_scenario(text: &str, replication: u32) -> Result<Scenario, SpecError> {
+    let plan = Plan::from_text(&file(text), PlanOptions::default())?;
     let scenario = plan.scenario(0, replication);
-    scenario.expect("a plan has a case")
+    Ok(scenario.expect("a plan has a case"))
 }
 
 /// The scenario of the first replication of `text`, whose groups of kind `trace` get `table`; `check`

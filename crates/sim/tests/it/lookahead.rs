@@ -1,0 +1,662 @@
+//! With lookahead, links and hosts carry out several events at once, each at its own time. A run without lookahead, and
+//! one with a capture, has every event at its own time. The results must be equal to the byte.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::common::{find_scenario, scenario, scenario_with};
+use redtail_core::{Span, Stream, Time};
+use redtail_qdisc::QueueParams;
+use redtail_sim::capture::{Capture, IpVersion, Point};
+use redtail_sim::plugin::{Actions, PacketId, PacketView, PluginError, PluginQueue};
+use redtail_sim::{Plugins, RunOptions, RunResult, Traces};
+use redtail_spec::Scenario;
+use redtail_traffic::{Direction, TraceTable, TracedConnection, TracedExchange};
+
+/// Checks that a run of `text` has the same result with lookahead, without it, and with a capture, except for the number
+/// of events. Returns how many fewer events there are with lookahead, as a share.
+#[track_caller]
+fn same_results(text: &str) -> f64 {
+    same_results_of(&scenario(text, 0), &Plugins::new(), &Traces::new(), text)
+}
+
+/// As [`same_results`], of a scenario with these plug-ins and traces.
+#[track_caller]
+fn same_results_of(scenario: &Scenario, plugins: &Plugins, traces: &Traces, text: &str) -> f64 {
+    let run = |without_lookahead: bool, capture: Option<Capture<'_>>| {
+        let options = RunOptions {
+            capture,
+            without_lookahead,
+            plugins: plugins.clone(),
+            traces: traces.clone(),
+            ..RunOptions::default()
+        };
+        let mut result: RunResult = redtail_sim::run(scenario, options).expect("it can be run");
+        let events = std::mem::take(&mut result.events);
+        // Undefined values are NaN, which equals nothing; as text all digits that matter are compared.
+        (format!("{result:?}"), events)
+    };
+    let link = scenario.topology.link_name(0, Direction::Forward);
+    let points: Vec<Point> = vec![link.parse().expect("a point")];
+    let (total_order, more) = run(true, None);
+    let (with_lookahead, fewer) = run(false, None);
+    assert!(
+        with_lookahead == total_order,
+        "lookahead changes the result: {}\nof\n{text}",
+        first_difference(&with_lookahead, &total_order)
+    );
+    let captured = run(
+        false,
+        Some(Capture {
+            ip: IpVersion::V4,
+            files: vec![(points, Box::new(io::sink()))],
+        }),
+    );
+    assert!(
+        captured == (total_order, more),
+        "a capture changes the result of\n{text}"
+    );
+    1.0 - fewer as f64 / more as f64
+}
+
+/// What stands where two texts first differ.
+fn first_difference(one: &str, other: &str) -> String {
+    let same = one.bytes().zip(other.bytes());
+    let at = same.take_while(|(one, other)| one == other).count();
+    let near = |text: &str| text[at.saturating_sub(120)..text.len().min(at + 40)].to_owned();
+    format!("{:?} and {:?}", near(one), near(other))
+}
+
+/// Several hosts with the same delays, UDP that arrives at the same instants as other packets, samples, and phases.
+/// `queue` has the lines of the queue's table, `link` lines of the link, and `more` further tables.
+fn dumbbell(queue: &str, link: &str, more: &str) -> String {
+    format!(
+        r#"
+duration = "8 s"
+warmup = "2 s"
+phases = ["4 s", "5 s"]
+[series]
+interval = "10 ms"
+windows = true
+[bottleneck]
+rate = "3 Mbit/s"
+delay = "20 ms"
+{link}
+[bottleneck.queue]
+{queue}
+{more}
+[[traffic]]
+name = "always"
+kind = "bulk"
+flows = 6
+tcp = {{ preset = "sack", ecn = true }}
+access_delay = ["5 ms", "5 ms", "10 ms"]
+[[traffic]]
+name = "linux"
+kind = "bulk"
+flows = 2
+tcp = "linux"
+[[traffic]]
+name = "step"
+kind = "cbr"
+flows = 2
+rate = "400 kbit/s"
+packet = "1000 B"
+"#
+    )
+}
+
+const TAIL_DROP: &str = "kind = \"tail-drop\"\nlimit = \"30 packets\"";
+const RED: &str = r#"kind = "red"
+limit = "40 packets"
+min_th = "5 packets"
+max_th = "15 packets"
+ecn = true"#;
+const CODEL: &str = "kind = \"codel\"\nlimit = \"100 packets\"";
+const FQ_CODEL: &str = "kind = \"fq-codel\"\nlimit = \"100 packets\"";
+
+#[test]
+fn whatever_the_queue_is_no_result_depends_on_it() {
+    for (kind, keys) in QueueParams::examples() {
+        if kind != "plugin" {
+            let queue = format!("kind = \"{kind}\"\n{keys}");
+            same_results(&dumbbell(&queue, "", ""));
+        }
+    }
+}
+
+#[test]
+fn a_packet_needs_fewer_events_where_it_is_allowed() {
+    let fewer = same_results(&dumbbell(TAIL_DROP, "", ""));
+    assert!(fewer > 0.5, "only {fewer} of the events are gone");
+    // A queue that asks to be woken is served in time.
+    let shaper = format!(
+        "kind = \"tbf\"\nrate = \"2 Mbit/s\"\nburst = \"10 kB\"\n[bottleneck.queue.queue]\n{TAIL_DROP}"
+    );
+    let text = dumbbell(&shaper, "", "").replace("\"sack\"", "\"linux\"");
+    let (text, _) = text
+        .split_once("[[traffic]]\nname = \"step\"")
+        .expect("UDP");
+    assert_eq!(same_results(text), 0.0);
+}
+
+#[test]
+fn random_losses_and_changing_rates_do_not_matter() {
+    for queue in [RED, CODEL, FQ_CODEL] {
+        let text = dumbbell(queue, "random_loss = 0.01", "");
+        same_results(&text);
+        let returning = format!(
+            "[bottleneck.return]\nrate = \"100 kbit/s\"\ndelay = \"20 ms\"\nrandom_loss = 0.02\n\
+             [bottleneck.return.queue]\n{TAIL_DROP}\n"
+        );
+        same_results(&dumbbell(queue, "", &returning));
+        let changing = "rate_changes = [{ at = \"3 s\", rate = \"1 Mbit/s\" }, { at = \"6 s\", rate = \"9 Mbit/s\" }]";
+        same_results(&dumbbell(queue, changing, ""));
+    }
+}
+
+/// Two links of the same delay, so that packets come from one and from hosts at the same time.
+const CHAIN: &str = r#"
+duration = "8 s"
+warmup = "0 s"
+[series]
+interval = "5 ms"
+[[chain.hop]]
+rate = "3 Mbit/s"
+delay = "10 ms"
+queue = { kind = "red", limit = "40 packets", min_th = "5 packets", max_th = "15 packets" }
+[chain.hop.return]
+rate = "500 kbit/s"
+delay = "10 ms"
+queue = { kind = "tail-drop", limit = "20 packets" }
+[[chain.hop]]
+rate = "2 Mbit/s"
+delay = "10 ms"
+queue = { kind = "codel", limit = "60 packets" }
+[[traffic]]
+name = "long"
+kind = "bulk"
+flows = 3
+return_delay = "10 ms"
+[[traffic]]
+name = "first"
+kind = "bulk"
+flows = 2
+last_hop = 1
+access_delay = "10 ms"
+host_jitter = "1 ms"
+[[traffic]]
+name = "back"
+kind = "bulk"
+flows = 1
+direction = "reverse"
+last_hop = 1
+[[traffic]]
+name = "cbr"
+kind = "cbr"
+rate = "200 kbit/s"
+packet = "500 B"
+first_hop = 2
+access_delay = "10 ms"
+"#;
+
+#[test]
+fn links_in_a_row_agree() {
+    let fewer = same_results(CHAIN);
+    assert!(fewer > 0.1, "only {fewer} of the events are gone");
+}
+
+/// `groups` traffic groups that send one packet each at the same instants, in turn of four sizes, through a queue that
+/// is mostly full: which packets it drops depends on the order in which they arrive.
+fn at_the_same_instants(groups: usize) -> String {
+    let group = |number: usize| {
+        format!(
+            "[[traffic]]\nname = \"cbr{number}\"\nkind = \"cbr\"\nrate = \"{rate} kbit/s\"\npacket = \"{size} B\"\n\
+             access_delay = \"10 ms\"\naccess_rate = \"{access} Mbit/s\"\n",
+            rate = 100 * (1 + number % 4),
+            size = 250 * (1 + number % 4),
+            access = 10 * (1 + number % 4),
+        )
+    };
+    let groups: String = (0..groups).map(group).collect();
+    format!(
+        r#"
+duration = "6 s"
+warmup = "1 s"
+phases = ["3 s"]
+[series]
+interval = "20 ms"
+[bottleneck]
+rate = "1 Mbit/s"
+delay = "40 ms"
+queue = {{ kind = "tail-drop", limit = "7 packets" }}
+{groups}
+"#
+    )
+}
+
+#[test]
+fn packets_of_several_lines_reach_a_link_late_in_their_order() {
+    for groups in [2, 5, 16] {
+        let fewer = same_results(&at_the_same_instants(groups));
+        assert!(fewer > 0.2, "{groups}: only {fewer} of the events are gone");
+    }
+    // So many lines are not searched: only ends of transmissions are late.
+    let text = at_the_same_instants(17);
+    same_results(&text);
+}
+
+#[test]
+fn users_hear_of_losses_in_time() {
+    // The number and the place of a user's next connection depend on whether the last packet of an old one has been
+    // lost: SFQ and FQ-CoDel sort packets by these numbers.
+    let queues = [
+        "kind = \"tail-drop\", limit = \"10 packets\"",
+        "kind = \"codel\", limit = \"100 packets\", target = \"1 ms\"",
+        "kind = \"fq-codel\", limit = \"20 packets\", flows = 4",
+        "kind = \"sfq\", limit = \"20 packets\"",
+    ];
+    for queue in queues {
+        for loss in ["", "random_loss = 0.02", "random_loss = 0.3"] {
+            for way_back in ["0 ms", "40 ms"] {
+                let text = format!(
+                    r#"
+duration = "20 s"
+warmup = "2 s"
+phases = ["5 s"]
+[series]
+interval = "70 ms"
+[bottleneck]
+rate = "1 Mbit/s"
+delay = "50 ms"
+queue = {{ {queue} }}
+{loss}
+[[traffic]]
+name = "web"
+kind = "web"
+model = "http1"
+users = 20
+think = "exponential mean 1 s"
+objects = "uniform 0..10"
+access_delay = ["1 ms", "30 ms"]
+return_delay = "{way_back}"
+[[traffic]]
+name = "cbr"
+kind = "cbr"
+flows = 3
+rate = "50 kbit/s"
+packet = "500 B"
+"#
+                );
+                let fewer = same_results(&text);
+                assert!(
+                    fewer > 0.3,
+                    "{queue} {loss}: only {fewer} of the events are gone"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn connections_end_in_time_when_their_last_packet_is_lost() {
+    // The queue delays packets by longer than the first retransmission timeout, so repeated segments are still in the
+    // network when their connection is over, and some of them are lost.
+    for queue in ["tail-drop", "sfq", "fq-codel"] {
+        for way_back in ["0 ms", "40 ms"] {
+            let text = format!(
+                r#"
+duration = "80 s"
+warmup = "5 s"
+[bottleneck]
+rate = "2 Mbit/s"
+delay = "50 ms"
+random_loss = 0.3
+queue = {{ kind = "{queue}", limit = "900 packets" }}
+[[traffic]]
+name = "web"
+kind = "web"
+model = "http1"
+users = 600
+document = "700 B"
+object = "700 B"
+think = "exponential mean 300 ms"
+objects = "uniform 0..4"
+access_delay = ["1 ms", "30 ms"]
+return_delay = "{way_back}"
+"#
+            );
+            let fewer = same_results(&text);
+            assert!(
+                fewer > 0.3,
+                "{queue} {way_back}: only {fewer} of the events are gone"
+            );
+        }
+    }
+}
+
+/// Hosts far from a lossy link, whose timers of all kinds expire while packets are late. `more` has further lines for
+/// both groups.
+fn far_hosts(more: &str) -> String {
+    format!(
+        r#"
+duration = "12 s"
+warmup = "2 s"
+phases = ["5 s"]
+[series]
+interval = "310 ms"
+[bottleneck]
+rate = "1 Mbit/s"
+delay = "20 ms"
+random_loss = 0.03
+queue = {{ kind = "tail-drop", limit = "6 packets" }}
+[[traffic]]
+name = "delayed"
+kind = "bulk"
+flows = 5
+tcp = {{ preset = "newreno", delayed_ack = true, delayed_ack_timeout = "100 ms", min_rto = "200 ms" }}
+access_delay = ["150 ms", "30 ms", "250 ms"]
+start = "uniform 0..3 s"
+stop = "9 s"
+{more}
+[[traffic]]
+name = "sack"
+kind = "bulk"
+flows = 4
+tcp = {{ preset = "sack", min_rto = "50 ms" }}
+access_delay = ["150 ms", "400 ms"]
+start = "uniform 0..3 s"
+{more}
+"#
+    )
+}
+
+#[test]
+fn hosts_hear_late_what_they_may() {
+    for more in [
+        // The return path takes no time, a constant time, the same for all hosts, and is part of another line.
+        "",
+        "return_delay = [\"60 ms\", \"10 ms\", \"1 ms\"]",
+        "return_delay = \"90 ms\"",
+        "return_delay = \"90 ms\"\nhost_jitter = \"5 ms\"",
+    ] {
+        let fewer = same_results(&far_hosts(more));
+        assert!(fewer > 0.2, "{more}: only {fewer} of the events are gone");
+    }
+    let returning = format!(
+        "[bottleneck.return]\nrate = \"50 kbit/s\"\ndelay = \"30 ms\"\n[bottleneck.return.queue]\n{TAIL_DROP}\n"
+    );
+    let text = far_hosts("return_delay = \"7 ms\"").replacen(
+        "[[traffic]]",
+        &format!("{returning}[[traffic]]"),
+        1,
+    );
+    same_results(&text);
+}
+
+#[test]
+fn hosts_with_timers_that_expire_at_once_hear_in_time() {
+    let linux = "tcp = { preset = \"linux\" }\naccess_delay = \"50 ms\"\nreturn_delay = \"50 ms\"";
+    let slow = "tcp = { preset = \"sack\", read_rate = \"100 kbit/s\" }\naccess_delay = \"50 ms\"";
+    let paced = "tcp = { preset = \"newreno\", pacing = true }\naccess_delay = \"50 ms\"";
+    for group in [linux, slow, paced] {
+        let text = format!(
+            r#"
+duration = "5 s"
+warmup = "0 s"
+[bottleneck]
+rate = "1 Mbit/s"
+delay = "20 ms"
+[bottleneck.queue]
+kind = "tbf"
+rate = "900 kbit/s"
+burst = "10 kB"
+[bottleneck.queue.queue]
+{TAIL_DROP}
+[[traffic]]
+name = "bulk"
+kind = "bulk"
+flows = 2
+{group}
+"#
+        );
+        assert_eq!(same_results(&text), 0.0, "{group}");
+    }
+}
+
+#[test]
+fn a_trace_of_the_rate_may_be_beside_a_link_with_lookahead() {
+    let trace = "rate_trace = { differences_ms = \"3 0 5 1 0 0 7\" }\nreturn = { rate = \"500 kbit/s\", \
+                 delay = \"20 ms\", queue = { kind = \"tail-drop\", limit = \"20 packets\" } }";
+    for queue in [TAIL_DROP, RED, CODEL, FQ_CODEL] {
+        let text = dumbbell(queue, trace, "").replace("rate = \"3 Mbit/s\"\n", "");
+        same_results(&text);
+    }
+}
+
+/// Connections of three paths, some towards the other side, whose responses overlap.
+fn table() -> Arc<TraceTable> {
+    let connection = |number: u32| TracedConnection {
+        start: Time::ZERO + Span::from_ms(u64::from(number) * 37),
+        rtt: Some(Span::from_ms(60 + 20 * u64::from(number % 3))),
+        reverse: number % 5 == 0,
+        first: number,
+    };
+    let exchange = |number: u32| TracedExchange {
+        request: 200,
+        response: u64::from(number * 977 % 40_000),
+        service: Span::from_ms(u64::from(number % 7)),
+        think: Span::ZERO,
+    };
+    let connections = (0..120).map(connection).collect();
+    Arc::new(TraceTable::new(
+        "t",
+        connections,
+        (0..120).map(exchange).collect(),
+    ))
+}
+
+#[test]
+fn connections_of_a_table_agree() {
+    for loss in ["", "random_loss = 0.1"] {
+        let text = format!(
+            r#"
+duration = "8 s"
+warmup = "1 s"
+[series]
+interval = "90 ms"
+[bottleneck]
+rate = "4 Mbit/s"
+delay = "20 ms"
+queue = {{ kind = "sfq", limit = "30 packets" }}
+{loss}
+[bottleneck.return]
+rate = "4 Mbit/s"
+delay = "10 ms"
+queue = {{ kind = "tail-drop", limit = "30 packets" }}
+[[traffic]]
+name = "all"
+kind = "trace"
+file = "t.csv"
+[[traffic]]
+name = "bulk"
+kind = "bulk"
+"#
+        );
+        let table = table();
+        let scenario = scenario_with(&text, &table, |_, _| {});
+        let traces = Traces::new().with(table);
+        same_results_of(&scenario, &Plugins::new(), &traces, &text);
+    }
+}
+
+/// A queue of a user that holds packets back, and asks to be woken.
+#[derive(Default)]
+struct Holding {
+    waiting: std::collections::VecDeque<PacketId>,
+    free: Time,
+}
+
+impl PluginQueue for Holding {
+    fn enqueue(
+        &mut self,
+        packet: PacketView,
+        _now: Time,
+        _actions: &mut dyn Actions,
+    ) -> Result<(), PluginError> {
+        self.waiting.push_back(packet.id);
+        Ok(())
+    }
+
+    fn dequeue(
+        &mut self,
+        now: Time,
+        _actions: &mut dyn Actions,
+    ) -> Result<Option<PacketId>, PluginError> {
+        if now < self.free {
+            return Ok(None);
+        }
+        let next = self.waiting.pop_front();
+        if next.is_some() {
+            self.free = now + Span::from_ms(5);
+        }
+        Ok(next)
+    }
+
+    fn next_wakeup(&self, _now: Time) -> Result<Option<Time>, PluginError> {
+        Ok((!self.waiting.is_empty()).then_some(self.free))
+    }
+}
+
+#[test]
+fn a_queue_of_a_user_is_woken_in_time() {
+    let text = dumbbell("kind = \"plugin\"\nclass = \"holding\"", "", "");
+    let plugins = Plugins::new().with("holding", |_, _| Ok(Box::new(Holding::default())));
+    same_results_of(&scenario(&text, 0), &plugins, &Traces::new(), &text);
+}
+
+/// Draws scenarios. Each has a chain of one or two hops with any queues, and up to five groups of any kinds.
+struct Draw(Stream);
+
+impl Draw {
+    fn one_of<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
+        choices[(self.0.uniform() * choices.len() as f64) as usize]
+    }
+
+    fn happens(&mut self, probability: f64) -> bool {
+        self.0.uniform() < probability
+    }
+
+    fn queue(&mut self, classes: bool) -> String {
+        let mut all = QueueParams::examples();
+        // Plug-ins have tests of their own. Classes are those of the groups of the forward direction.
+        all.retain(|(kind, keys)| *kind != "plugin" && (classes || !keys.contains("always")));
+        let (kind, keys) = all[(self.0.uniform() * all.len() as f64) as usize];
+        format!("kind = \"{kind}\"\n{keys}\n")
+    }
+
+    /// A link, whose table is `key`.
+    fn link(&mut self, key: &str, forward: bool) -> String {
+        let rate = self.one_of(&["800 kbit/s", "2 Mbit/s", "8 Mbit/s"]);
+        let delay = self.one_of(&["0 ms", "1 ms", "5 ms", "20 ms", "20 ms"]);
+        let more = match self.0.uniform() {
+            draw if draw < 0.15 => "random_loss = 0.02\n",
+            draw if draw < 0.3 => "rate_changes = [{ at = \"1.5 s\", rate = \"600 kbit/s\" }]\n",
+            _ => "",
+        };
+        let (rate, more) = match self.happens(0.1) {
+            true => (
+                String::new(),
+                "rate_trace = { differences_ms = \"3 0 9 1\" }\n",
+            ),
+            false => (format!("rate = \"{rate}\"\n"), more),
+        };
+        let queue = self.queue(forward);
+        format!("{rate}delay = \"{delay}\"\n{more}[{key}.queue]\n{queue}")
+    }
+
+    fn group(&mut self, number: usize) -> String {
+        let name = match number {
+            0 => "always".to_owned(),
+            1 => "step".to_owned(),
+            _ => format!("group{number}"),
+        };
+        let mut all = redtail_traffic::TrafficParams::examples();
+        all.retain(|(kind, _)| *kind != "trace");
+        let (kind, keys) = all[(self.0.uniform() * all.len() as f64) as usize];
+        let access = self.one_of(&[
+            "\"1 ms\"",
+            "\"20 ms\"",
+            "[\"1 ms\", \"20 ms\", \"40 ms\"]",
+            "[\"0 ms\", \"150 ms\"]",
+        ]);
+        let back = self.one_of(&[
+            "\"0 ms\"",
+            "\"0 ms\"",
+            "\"20 ms\"",
+            "[\"20 ms\", \"90 ms\"]",
+        ]);
+        let jitter = self.one_of(&["", "", "host_jitter = \"3 ms\"\n"]);
+        let has_tcp = !matches!(kind, "cbr" | "on-off" | "voip" | "game" | "call");
+        let tcp = match has_tcp {
+            true => self.one_of(&[
+                "",
+                "tcp = \"newreno\"\n",
+                "tcp = \"linux\"\n",
+                "tcp = \"bbr\"\n",
+                "tcp = { preset = \"sack\", delayed_ack = true, min_rto = \"30 ms\" }\n",
+                "tcp = { preset = \"sack\", pacing = true }\n",
+                "tcp = { preset = \"newreno\", ecn = true, handshake = true }\n",
+            ]),
+            false => "",
+        };
+        format!(
+            "[[traffic]]\nname = \"{name}\"\nkind = \"{kind}\"\naccess_delay = {access}\nreturn_delay = {back}\n\
+             {jitter}{tcp}{keys}\n"
+        )
+    }
+
+    fn scenario(&mut self) -> String {
+        let interval = self.one_of(&["10 ms", "17 ms", "1 s"]);
+        let mut text = format!(
+            "duration = \"4 s\"\nwarmup = \"0.7 s\"\nphases = [\"2 s\"]\n[series]\ninterval = \"{interval}\"\nwindows = true\n"
+        );
+        for _ in 0..1 + usize::from(self.happens(0.4)) {
+            text += "[[chain.hop]]\n";
+            text += &self.link("chain.hop", true);
+            if self.happens(0.5) {
+                text += "[chain.hop.return]\n";
+                text += &self.link("chain.hop.return", false);
+            }
+        }
+        for number in 0..2 + (self.0.uniform() * 4.0) as usize {
+            text += &self.group(number);
+        }
+        text
+    }
+}
+
+#[test]
+fn drawn_scenarios_agree() {
+    let mut draw = Draw(Stream::named(1, 0, "scenarios"));
+    // A queue may refuse its link, for instance one that no TCP flow crosses.
+    let sound = |_| {
+        let text = draw.scenario();
+        Some((find_scenario(&text, 0).ok()?, text))
+    };
+    let sound: Vec<_> = (0..400).filter_map(sound).collect();
+    assert!(
+        sound.len() > 200,
+        "only {} of 400 are accepted",
+        sound.len()
+    );
+    let fewer: Vec<f64> = sound
+        .iter()
+        .map(|(scenario, text)| same_results_of(scenario, &Plugins::new(), &Traces::new(), text))
+        .collect();
+    let some = fewer.iter().filter(|share| **share > 0.1).count();
+    assert!(
+        some > 100,
+        "lookahead does little in the scenarios that are drawn: {some}"
+    );
+}
