@@ -315,14 +315,15 @@ impl<'a> Emulator<'a> {
         Ok(())
     }
 
-    /// Lets what no host and no queue of the kernel notices happen late, at its nominal time and in its
-    /// order: fewer waits.
-    pub fn wait_for_effects(&mut self) {
+    /// Lets the network lag behind where no host and no queue of the kernel notices it, which saves waits: its events are
+    /// carried out at their nominal times and in their
+    /// order ([`Lookahead::of_network`]).
+    pub fn use_lookahead(&mut self) {
         for router in self.routers.iter().flatten() {
             router.let_link_read(false);
         }
         let outside = |link: u32| self.routers[link as usize].is_some();
-        self.lookahead = Some(Lookahead::of(&self.links.network, outside));
+        self.lookahead = Some(Lookahead::of_network(&self.links.network, outside));
     }
 
     /// Lets this thread hand packets over while the network is late; `None` ends it.
@@ -406,7 +407,7 @@ impl<'a> Emulator<'a> {
         let of_link = |(link, router): (usize, &Option<Arc<Router>>)| {
             let idle = self.links.network.links[link].transmitting.is_none();
             let waiting = self.links.network.links[link]
-                .books
+                .counters
                 .waiting
                 .iter()
                 .any(|&n| n > 0);
@@ -444,8 +445,8 @@ impl<'a> Emulator<'a> {
         let links = &self.links.network.links;
         for (router, link) in self.routers.iter().zip(links) {
             if let Some(router) = router {
-                let unknown = link.books.waiting.iter().sum();
-                let wrong = router.check_drops(link.books.passed.dropped, unknown)?;
+                let unknown = link.counters.waiting.iter().sum();
+                let wrong = router.check_drops(link.counters.passed.dropped, unknown)?;
                 let wrong = wrong.or_else(|| router.check_shaper(self.end - Time::ZERO));
                 if let Some(wrong) = wrong {
                     return Ok(Some(format!("{}: {wrong}", link.name)));
@@ -563,7 +564,7 @@ impl<'a> Emulator<'a> {
                 router.arrives(self.buffers.get(content));
                 router.let_link_read(true); // an idle queue lets the packet pass at once
             }
-            self.with_links(|links, ends| links.offer(line, link, at, ends));
+            self.with_links(|links, ends| links.on_arrival(line, link, at, ends));
             if let Some(router) = &router {
                 router.let_link_read(self.lookahead.is_none());
             }
@@ -644,7 +645,7 @@ impl<'a> Emulator<'a> {
             .network
             .links
             .iter()
-            .flat_map(|link| &link.books.waiting)
+            .flat_map(|link| &link.counters.waiting)
             .sum();
         let held: u64 = inside.iter().flatten().sum();
         let sum =
@@ -671,7 +672,7 @@ impl Part for Emulator<'_> {
     fn next(&self) -> Time {
         let scheduler = &self.links.scheduler;
         match &self.lookahead {
-            Some(lookahead) => scheduler.first_effect(lookahead),
+            Some(lookahead) => scheduler.horizon(lookahead),
             None => scheduler.first().map_or(Time::MAX, |event| event.at()),
         }
     }

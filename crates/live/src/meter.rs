@@ -94,8 +94,8 @@ impl Meter {
         let each = links.network.links.iter().enumerate();
         let readings = each.map(|(i, link)| {
             let passed = std::mem::take(&mut self.links[i]);
-            let dropped = link.books.passed.dropped - self.dropped[i];
-            self.dropped[i] = link.books.passed.dropped;
+            let dropped = link.counters.passed.dropped - self.dropped[i];
+            self.dropped[i] = link.counters.passed.dropped;
             let mean = passed.delays.as_secs_f64() / passed.packets as f64;
             Reading {
                 link: link.name.clone(),

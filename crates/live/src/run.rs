@@ -197,7 +197,7 @@ fn run_in_one(
     let mut hosts = Hosts::new(scenario, traces, spaces, &watched)?;
     wake_up_soon();
     let clock = Clock::start();
-    emulator.wait_for_effects();
+    emulator.use_lookahead();
     emulator.start(clock, &watched)?;
     hosts.start(clock);
     let end = emulator.end;
@@ -373,7 +373,7 @@ fn result(scenario: &Scenario, mut emulator: Emulator<'_>, hosts: HostReport) ->
     let forward = links.network.links.iter().filter(|link| link.forward);
     let traffic = || scenario.traffic.iter();
     let mut result = RunResult {
-        bottleneck_packets: forward.map(|link| link.books.passed.departed).sum(),
+        bottleneck_packets: forward.map(|link| link.counters.passed.departed).sum(),
         links: names.collect(),
         groups: traffic()
             .map(|group| group.access().name.to_owned())

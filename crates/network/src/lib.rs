@@ -9,7 +9,7 @@
 //! - `links`: all links at work, with their schedule; `link`: one of them; `transmitter` and `capacity`: its
 //!   rate, constant or not
 //! - `paths`: routes, delay lines and hosts' own links; `network`: these and the links, compiled from a scenario
-//! - `scheduler`: the schedule of events; `lookahead`: how soon a host can notice an event
+//! - `scheduler`: the schedule of events; `lookahead`: why most events are not in it
 //! - `packet`: the packet that is moved; `capture`: files of captured packets; `flow_numbers`: numbers of flows
 //!   that come and go
 //! - `statistics`, `histogram`, `congestion`, `answers`: what is measured during a run. Nothing that moves packets
@@ -42,9 +42,10 @@ pub mod transmitter;
 
 pub use answers::Answers;
 pub use flow_numbers::FlowNumbers;
-pub use link::{End, Ends, INSTANT, Link, LinkPassed};
+pub use link::{End, Ends, Link, LinkPassed};
 pub use links::Links;
+pub use lookahead::{INSTANT, Lookahead};
 pub use network::{Network, compile};
 pub use packet::{ContentId, SimPacket, TrafficClass};
 pub use paths::{Address, HostRoutes, Paths, Target};
-pub use scheduler::{Alarm, Class, Event, Lookahead, Scheduler};
+pub use scheduler::{Alarm, Class, Event, Scheduler};

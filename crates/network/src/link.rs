@@ -1,7 +1,7 @@
 //! A link: a transmitter with a queue in front, its random losses, its counters, and its work.
 //!
-//! Only links cost events: one when a packet arrives at its next stop, and sometimes one when a transmission
-//! ends. An event looks its link up once. The link's functions get as arguments what is between links
+//! Only links cost events: one when a packet arrives at its next stop, and one when a transmission ends, which most links
+//! save ([`lookahead`](crate::lookahead)). An event looks its link up once. The link's functions get as arguments what is between links
 //! (`Paths`), the schedule, and the ends. When the rate of a link changes in steps (`capacity`), the end of a
 //! transmission is known when it begins; with a trace the link's event is its next opportunity, while packets
 //! wait.
@@ -10,21 +10,20 @@ use redtail_core::{Span, Stream, Time};
 use redtail_qdisc::{AnyQueue, DropReason, Outlook, QueueDiscipline, Sink, TcpHeader, Wakeup};
 
 use crate::capacity::{Capacity, Deliveries};
+use crate::lookahead::{INSTANT, MOST_LINES};
 use crate::packet::{ContentId, SimPacket};
-use crate::paths::{MOST_LATE_LINES, Paths, Route};
+use crate::paths::{Paths, Route};
 use crate::scheduler::{Class, Event, Scheduler};
 use crate::statistics::{LinkStatistics, Measured, PacketOwner};
 use crate::transmitter::Transmitter;
 
-/// The least span. What is late is carried out before this span after the present: before other events at the same time.
-pub const INSTANT: Span = Span::from_ps(1);
+/// While packets arrive with lookahead, a link knows the head of each line by one number: when it arrives, and below that, in
+/// so many bits, the place of the line among those that lead to the link.
+const PLACE_BITS: u32 = MOST_LINES.ilog2();
 
-/// While a link hears, it knows the head of each line by one number: when it arrives, and below that, in so many bits, the
-/// place of the line among those that lead to the link.
-const PLACE_BITS: u32 = MOST_LATE_LINES.ilog2();
-
-/// Heads that arrive at this time or later are not told apart. No run with late links takes so long, which is 13 days.
-pub const LATEST_HEAD: Time = Time::from_ps(u64::MAX >> PLACE_BITS);
+/// Heads that arrive at this time or later are not told apart. No run in which links lag behind takes so long, which is 13
+/// days.
+pub(crate) const LATEST_HEAD: Time = Time::from_ps(u64::MAX >> PLACE_BITS);
 
 /// The number for the head of the line at `place` that arrives at this time.
 #[inline]
@@ -33,14 +32,14 @@ fn head(at: Time, place: usize) -> u64 {
 }
 
 const _: () = assert!(
-    MOST_LATE_LINES == 16,
+    MOST_LINES == 16,
     "`first_of` looks at 16 heads, and a head has 4 bits for its place"
 );
 
 /// The first of so many heads. Without a loop, in which the compiler would compare with branches: which line is the first is
 /// hard to predict.
 #[inline(always)]
-fn first_of(heads: &[u64; MOST_LATE_LINES], count: usize) -> u64 {
+fn first_of(heads: &[u64; MOST_LINES], count: usize) -> u64 {
     let least = |place: usize| {
         let pairs = [
             heads[place].min(heads[place + 1]),
@@ -100,9 +99,34 @@ pub trait Ends {
     fn pass(&mut self, _link: u32, _end: End, _packet: &SimPacket, _now: Time) {}
 }
 
+/// Up to where a link is advanced.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Horizon {
+    /// Packets arrive that do so before this time, or at this time from a line before the one of this number.
+    pub(crate) arrivals: (Time, u32),
+    /// Transmissions end that do so before this time.
+    pub(crate) ends: Time,
+}
+
+impl Horizon {
+    /// Up to an event: all that comes before it in the total order of events.
+    pub(crate) fn before(event: Event) -> Self {
+        let now = event.at();
+        let (line, ends) = match event.class() {
+            Class::Measure | Class::Sample | Class::LinkFree => (0, now),
+            Class::Arrival => (event.index(), now + INSTANT),
+            _ => (u32::MAX, now + INSTANT),
+        };
+        Self {
+            arrivals: (now, line),
+            ends,
+        }
+    }
+}
+
 /// The counters of one link.
 #[derive(Debug)]
-pub struct LinkBooks {
+pub struct LinkCounters {
     /// Packets that passed it.
     pub passed: LinkPassed,
     /// Packets waiting, by group.
@@ -113,7 +137,7 @@ pub struct LinkBooks {
     pub(crate) sampled: (LinkPassed, u64),
 }
 
-impl LinkBooks {
+impl LinkCounters {
     /// Those of a link that nothing has passed, crossed by this many traffic groups.
     pub(crate) fn new(groups: usize) -> Self {
         Self {
@@ -152,20 +176,18 @@ pub struct Link {
     pub(crate) group: u32,
     /// When the transmission ends, or a trace lets the link deliver next; [`Time::MAX`] if neither will happen.
     pub(crate) free_at: Time,
-    /// How long after `free_at` others notice it at the earliest. It may be carried out so late, but before any
-    /// other event at the link.
-    pub(crate) slack: Span,
-    /// When the schedule has an event for it: at most `slack` after `free_at`; [`Time::MAX`] if there is none.
+    /// By how long it may lag behind the schedule.
+    pub(crate) lookahead: Span,
+    /// When the schedule has an event for it: at most `lookahead` after `free_at`; [`Time::MAX`] if there is none.
     pub(crate) due: Time,
-    /// The lines that lead to it, in the order of their numbers, if it hears of arrivals as late as of ends; otherwise
-    /// empty.
+    /// The lines that lead to it, in the order of their numbers, if packets arrive with lookahead; otherwise empty.
     pub(crate) inputs: Vec<u32>,
     /// The earliest wakeup scheduled for the queue; [`Time::MAX`] if there is none.
     pub(crate) wakeup: Time,
     /// Random losses after the transmitter; `None` if there are none.
     pub wire: Option<Box<Wire>>,
     /// Its counters.
-    pub books: LinkBooks,
+    pub counters: LinkCounters,
 }
 
 /// Loses each packet with the same probability, independently of others.
@@ -183,11 +205,11 @@ pub struct Wire {
 }
 
 impl Link {
-    /// The latest time at which the end of its transmission may be carried out; [`Time::MAX`] if there is none.
-    pub(crate) fn latest_end(&self) -> Time {
+    /// When the schedule is to have an event for the end of its transmission; [`Time::MAX`] if there is none.
+    pub(crate) fn end_due(&self) -> Time {
         match self.free_at {
             Time::MAX => Time::MAX,
-            free_at => free_at + self.slack,
+            free_at => free_at + self.lookahead,
         }
     }
 
@@ -231,7 +253,7 @@ impl Wire {
 
 /// Receives the drops and marks of a queue during one call.
 struct QueueEvents<'a, E> {
-    books: &'a mut LinkBooks,
+    counters: &'a mut LinkCounters,
     routes: &'a Vec<Route>,
     ends: &'a mut E,
     /// The packet being offered, unless it has been dropped.
@@ -245,10 +267,10 @@ impl<E: Ends> Sink<SimPacket> for QueueEvents<'_, E> {
         if !waited {
             self.arriving = None;
         }
-        self.books.passed.dropped += 1;
-        self.books.waiting[group] -= u64::from(waited);
+        self.counters.passed.dropped += 1;
+        self.counters.waiting[group] -= u64::from(waited);
         self.ends.lost(&packet);
-        if let Some(statistics) = &mut self.books.statistics {
+        if let Some(statistics) = &mut self.counters.statistics {
             let flow = packet.flow;
             let waited = waited.then_some(packet.stamp);
             statistics.on_drop(PacketOwner { group, flow }, waited, now);
@@ -257,8 +279,8 @@ impl<E: Ends> Sink<SimPacket> for QueueEvents<'_, E> {
 
     fn marked(&mut self, packet: &SimPacket, _now: Time) {
         let group = self.routes[packet.route as usize].group as usize;
-        self.books.passed.marked += 1;
-        if let Some(statistics) = &mut self.books.statistics {
+        self.counters.passed.marked += 1;
+        if let Some(statistics) = &mut self.counters.statistics {
             let waited = self.arriving != Some(packet.content);
             if statistics.on_mark(group, waited.then_some(packet.stamp)) {
                 self.ends.marked(packet);
@@ -277,7 +299,12 @@ impl Link {
     pub(crate) fn statistics(&self, now: Time) -> LinkStatistics {
         // A queue that others serve, a plug-in, has to be woken.
         let served_by_others = self.queue.next_wakeup() != Wakeup::Never;
-        LinkStatistics::new(now, &self.books.waiting, self.round_trip, served_by_others)
+        LinkStatistics::new(
+            now,
+            &self.counters.waiting,
+            self.round_trip,
+            served_by_others,
+        )
     }
 
     /// The group of the packet being transmitted, and the start of the transmission.
@@ -290,9 +317,9 @@ impl Link {
 /// A link at work. What it needs of the rest of the network are arguments, so that a link is looked up once for all that
 /// an event does there.
 impl Link {
-    /// A packet reaches its queue in time: the head of `line`.
+    /// A packet arrives at its queue, and only this one: the head of `line`.
     #[inline(always)]
-    pub(crate) fn offer<E: Ends>(
+    pub(crate) fn on_arrival<E: Ends>(
         &mut self,
         line: u32,
         now: Time,
@@ -301,24 +328,36 @@ impl Link {
         ends: &mut E,
     ) {
         if self.free_at <= now {
-            self.catch_up(now + INSTANT, paths, scheduler, ends);
+            self.end_transmissions(now + INSTANT, paths, scheduler, ends);
         }
         paths.schedule_next(line, scheduler);
         self.admit::<true, E>(line, now, paths, scheduler, ends);
     }
 
-    /// Packets reach its queue, each at its own time: those that arrive before `limit`, or at `limit` from a line before
+    /// It is advanced to `horizon`.
+    pub(crate) fn advance_to<E: Ends>(
+        &mut self,
+        horizon: Horizon,
+        paths: &mut Paths,
+        scheduler: &mut Scheduler,
+        ends: &mut E,
+    ) {
+        self.advance_arrivals(horizon.arrivals, paths, scheduler, ends);
+        self.end_transmissions(horizon.ends, paths, scheduler, ends);
+    }
+
+    /// Packets arrive at its queue, each at its own time: those that arrive before `limit`, or at `limit` from a line before
     /// `line`. The ends of transmissions until the last of them are carried out.
     #[inline(never)] // a loop of its own, which mostly goes round often
-    pub(crate) fn hear<E: Ends>(
+    pub(crate) fn advance_arrivals<E: Ends>(
         &mut self,
         (limit, line): (Time, u32),
         paths: &mut Paths,
         scheduler: &mut Scheduler,
         ends: &mut E,
     ) {
-        let mut lines = [0; MOST_LATE_LINES];
-        let mut heads = [u64::MAX; MOST_LATE_LINES];
+        let mut lines = [0; MOST_LINES];
+        let mut heads = [u64::MAX; MOST_LINES];
         for (place, &line) in self.inputs.iter().enumerate() {
             lines[place] = line;
             heads[place] = head(paths.lines[line as usize].arrival(), place);
@@ -334,9 +373,9 @@ impl Link {
                 break;
             }
             let at = Time::from_ps(first >> PLACE_BITS);
-            let place = first as usize % MOST_LATE_LINES;
+            let place = first as usize % MOST_LINES;
             let line = lines[place];
-            self.end_transmissions::<false, E>(at + INSTANT, paths, scheduler, ends);
+            self.end_transmissions_here::<false, E>(at + INSTANT, paths, scheduler, ends);
             heads[place] = head(paths.lines[line as usize].next_arrival(), place);
             changed |= 1 << place;
             self.admit::<false, E>(line, at, paths, scheduler, ends);
@@ -366,18 +405,18 @@ impl Link {
         }
         let group = paths.routes[packet.route as usize].group as usize;
         let flow = packet.flow;
-        let books = &mut self.books;
-        books.passed.arrived += 1;
+        let counters = &mut self.counters;
+        counters.passed.arrived += 1;
         let mut events = QueueEvents {
-            books,
+            counters,
             routes: &paths.routes,
             ends: &mut *ends,
             arriving: Some(packet.content),
         };
         let Outlook { packets, wakeup } = self.queue.arrive(*packet, now, &mut events);
         let admitted = events.arriving.is_some();
-        books.waiting[group] += u64::from(admitted);
-        if let Some(statistics) = &mut books.statistics {
+        counters.waiting[group] += u64::from(admitted);
+        if let Some(statistics) = &mut counters.statistics {
             statistics.on_arrival(PacketOwner { group, flow }, admitted, packets, now);
         }
         let wakeup = match self.transmitting {
@@ -389,19 +428,20 @@ impl Link {
 
     /// Carries out the ends of transmissions before `limit`, each with the time at which it was due.
     #[inline(never)]
-    pub(crate) fn catch_up<E: Ends>(
+    fn end_transmissions<E: Ends>(
         &mut self,
         limit: Time,
         paths: &mut Paths,
         scheduler: &mut Scheduler,
         ends: &mut E,
     ) {
-        self.end_transmissions::<true, E>(limit, paths, scheduler, ends);
+        self.end_transmissions_here::<true, E>(limit, paths, scheduler, ends);
     }
 
-    /// As [`catch_up`](Self::catch_up), in the function that calls it. `WATCHED` as for [`admit`](Self::admit).
+    /// As [`end_transmissions`](Self::end_transmissions), in the function that calls it. `WATCHED` as for
+    /// [`admit`](Self::admit).
     #[inline(always)]
-    fn end_transmissions<const WATCHED: bool, E: Ends>(
+    fn end_transmissions_here<const WATCHED: bool, E: Ends>(
         &mut self,
         limit: Time,
         paths: &mut Paths,
@@ -430,13 +470,13 @@ impl Link {
         if WATCHED {
             ends.pass(self.number, End::Out, packet, now);
         }
-        let books = &mut self.books;
-        books.passed.departed += 1;
-        if let Some(statistics) = &mut books.statistics {
+        let counters = &mut self.counters;
+        counters.passed.departed += 1;
+        if let Some(statistics) = &mut counters.statistics {
             let group = self.group as usize;
             statistics.on_transmitted(group, self.since, now, self.capacity.as_deref());
         }
-        let measuring = books.statistics.is_some();
+        let measuring = counters.statistics.is_some();
         if let Some(wire) = &mut self.wire
             && wire.loses(measuring)
         {
@@ -457,10 +497,10 @@ impl Link {
         ends: &mut E,
     ) -> Time {
         let wakeup = self.transmit_next(now, paths, ends);
-        let due = match self.slack {
+        let due = match self.lookahead {
             Span::ZERO => self.free_at,
             // An event that the schedule still has from an earlier transmission comes before it is needed.
-            _ => self.due.min(self.latest_end()),
+            _ => self.due.min(self.end_due()),
         };
         if due != self.due {
             self.due = due;
@@ -514,12 +554,12 @@ impl Link {
         ends: &mut E,
         end: impl FnOnce(&mut Link, u32) -> Time,
     ) -> (Time, Time) {
-        let books = &mut self.books;
+        let counters = &mut self.counters;
         let next = &mut self.transmitting;
         let Outlook { packets, wakeup } = self.queue.depart(
             now,
             || QueueEvents {
-                books: &mut *books,
+                counters: &mut *counters,
                 routes: &paths.routes,
                 ends: &mut *ends,
                 arriving: None,
@@ -534,9 +574,9 @@ impl Link {
         let group = self.group as usize;
         let waited = now.since(packet.stamp);
         let size = packet.size;
-        books.waiting[group] -= 1;
-        books.passed.waited = books.passed.waited.wrapping_add(waited.as_ps());
-        if let Some(statistics) = &mut books.statistics {
+        counters.waiting[group] -= 1;
+        counters.passed.waited = counters.passed.waited.wrapping_add(waited.as_ps());
+        if let Some(statistics) = &mut counters.statistics {
             statistics.on_departure(group, waited, packets, now);
         }
         (end(self, size), wakeup)
@@ -571,7 +611,7 @@ impl Link {
             *left -= carried as u32;
             let done = *left == 0;
             let group = self.group as usize;
-            if let Some(statistics) = &mut self.books.statistics {
+            if let Some(statistics) = &mut self.counters.statistics {
                 statistics.on_delivered(group, carried);
             }
             if done {
@@ -594,8 +634,8 @@ impl Link {
     #[inline(never)]
     fn arm_earlier(&mut self, wakeup: Time, now: Time, scheduler: &mut Scheduler) {
         assert!(
-            self.slack == Span::ZERO,
-            "{}: the queue asks to be woken, but may be called late",
+            self.lookahead == Span::ZERO,
+            "{}: the queue asks to be woken, but said that it never does",
             self.name
         );
         self.wakeup = wakeup;
@@ -645,9 +685,9 @@ mod tests {
     #[test]
     fn the_first_head_is_the_earliest_and_of_the_first_line_then() {
         let last = LATEST_HEAD.as_ps() - 1;
-        for count in 1..=MOST_LATE_LINES {
+        for count in 1..=MOST_LINES {
             for earliest in 0..count {
-                let mut heads = [u64::MAX; MOST_LATE_LINES];
+                let mut heads = [u64::MAX; MOST_LINES];
                 for (place, first) in heads.iter_mut().enumerate().take(count) {
                     let at = match place {
                         _ if place < earliest => Time::MAX,
@@ -659,7 +699,7 @@ mod tests {
                 }
                 let first = first_of(&heads, count);
                 assert_eq!(first >> PLACE_BITS, last);
-                assert_eq!(first as usize % MOST_LATE_LINES, earliest);
+                assert_eq!(first as usize % MOST_LINES, earliest);
             }
         }
     }

@@ -1,30 +1,9 @@
 //! All links of a network at work, with its schedule.
-//!
-//! # Late links
-//!
-//! Nobody notices what a link does before a packet that it sent has crossed the shortest way to its next stop.
-//! So packets reach the queue of a link late, but by no more than that way takes: one event lets the link hear
-//! of all that have arrived by then, each with its own time, in the order of times and lines, and carry out the
-//! ends of transmissions between them (`Links::hear`). `Links::allow_late_links` switches this on.
-//!
-//! - Where more than 16 lines lead to a link, or one of them without any delay, packets arrive in time, and only
-//!   ends are late.
-//! - A queue that ever asks to be woken says so (`asks_to_be_woken`), and its link does everything in time. So do
-//!   all links in runs of 13 days or more.
-//! - Losses are known late too. What depends on them is which connections are gone when a user opens the next:
-//!   links catch up before that, if a connection is over and has packets in the network
-//!   (`Links::catch_up_before`).
-//! - Before samples, phases and the end of a run all links catch up.
-//! - In real time, with a trace and with a capture there is an event for each arrival and each end.
-//!
-//! The results are the same (`crates/sim/tests/it/late_ends.rs` compares them); only the number of events is
-//! smaller. `paths.rs` says the same of hosts.
 
 use redtail_core::{Ecn, Span, Time};
-use redtail_qdisc::{QueueDiscipline, Wakeup};
+use redtail_qdisc::QueueDiscipline;
 
-use crate::link::{Ends, INSTANT, LATEST_HEAD};
-use crate::lookahead::shortest_legs;
+use crate::link::{Ends, Horizon};
 use crate::network::Network;
 use crate::packet::ContentId;
 use crate::paths::Address;
@@ -58,47 +37,12 @@ impl Links {
         paths.emit(content, size, to, now, &mut self.scheduler);
     }
 
-    /// Lets links hear of packets and carry out the ends of their transmissions late, several at once, where nobody can
-    /// notice it: nobody looks at what happens at the ends of links ([`Ends::pass`]), and before links and their counters
-    /// are read, or something depends on what has been lost, [`Links::catch_up_before`] is called.
-    ///
-    /// Such a link and the lines behind it are a logical process of conservative simulation, and the delay of
-    /// these lines is its lookahead (K. M. Chandy and J. Misra, "Distributed simulation", IEEE Transactions on Software
-    /// Engineering 5(5), 1979).
-    ///
-    /// The run ends at `end`. Links of a run that takes too long are not late.
-    pub fn allow_late_links(&mut self, end: Time) {
-        if end >= LATEST_HEAD {
-            return;
-        }
-        let shortest = shortest_legs(&self.network);
-        for (link, shortest) in self.network.links.iter_mut().zip(shortest) {
-            // No route goes on from a link that nothing crosses.
-            let has_next = shortest < Span::MAX;
-            if has_next
-                && shortest > Span::ZERO
-                && !link.has_trace()
-                && link.queue.next_wakeup() == Wakeup::Never
-            {
-                link.slack = shortest;
-                let lines = self.network.paths.let_late(link.number, shortest);
-                link.inputs = lines;
-            }
-        }
-    }
-
-    /// Lets links hear of the late arrivals that come before `event`, and carry out the ends of transmissions that do.
-    pub fn catch_up_before<E: Ends>(&mut self, event: Event, ends: &mut E) {
-        let now = event.at();
-        let (line, limit) = match event.class() {
-            Class::Measure | Class::Sample | Class::LinkFree => (0, now),
-            Class::Arrival => (event.index(), now + INSTANT),
-            _ => (u32::MAX, now + INSTANT),
-        };
+    /// Advances all links to `event`.
+    pub fn advance_to<E: Ends>(&mut self, event: Event, ends: &mut E) {
+        let horizon = Horizon::before(event);
         let Network { links, paths, .. } = &mut self.network;
-        for link in links.iter_mut().filter(|link| link.slack > Span::ZERO) {
-            link.hear((now, line), paths, &mut self.scheduler, ends);
-            link.catch_up(limit, paths, &mut self.scheduler, ends);
+        for link in links.iter_mut().filter(|link| link.lookahead > Span::ZERO) {
+            link.advance_to(horizon, paths, &mut self.scheduler, ends);
         }
     }
 
@@ -106,7 +50,7 @@ impl Links {
     pub fn start_measuring(&mut self, phases: bool, now: Time) {
         for link in &mut self.network.links {
             let begin = || link.statistics(now);
-            link.books.statistics = Some(Measured {
+            link.counters.statistics = Some(Measured {
                 whole: begin(),
                 phase: phases.then(|| Box::new(begin())),
             });
@@ -122,7 +66,11 @@ impl Links {
     pub fn start_phase(&mut self, now: Time) {
         for link in &mut self.network.links {
             let begin = link.statistics(now);
-            let statistics = link.books.statistics.as_mut().expect("the warm-up is over");
+            let statistics = link
+                .counters
+                .statistics
+                .as_mut()
+                .expect("the warm-up is over");
             statistics.phase = Some(Box::new(begin));
         }
     }
@@ -138,8 +86,8 @@ impl Links {
             rows.average.push(internals.average.unwrap_or(f64::NAN));
             rows.probability
                 .push(internals.probability.unwrap_or(f64::NAN));
-            let passed = link.books.passed;
-            let before = &mut link.books.sampled;
+            let passed = link.counters.passed;
+            let before = &mut link.counters.sampled;
             rows.arrivals.push(passed.arrived - before.0.arrived);
             rows.drops.push(passed.dropped - before.0.dropped);
             rows.marks.push(passed.marked - before.0.marked);
@@ -161,7 +109,7 @@ impl Links {
         for link in &mut self.network.links {
             let transmission = link.in_transmission();
             if let (Some((group, since)), Some(statistics)) =
-                (transmission, &mut link.books.statistics)
+                (transmission, &mut link.counters.statistics)
             {
                 statistics.on_transmitted(group, since, now, link.capacity.as_deref());
             }
@@ -174,7 +122,7 @@ impl Links {
     /// When the counters do not balance: a fault of redtail.
     pub fn check_conservation(&self) {
         for link in &self.network.links {
-            let passed = link.books.passed;
+            let passed = link.counters.passed;
             let waiting = link.queue.backlog().packets + link.queue.missing();
             let inside = waiting + u64::from(link.transmitting.is_some());
             assert_eq!(
@@ -186,18 +134,17 @@ impl Links {
         }
     }
 
-    /// The head of `line` reaches the queue of the link of this number.
+    /// The head of `line` arrives at the queue of the link of this number, or, if that lags behind, what has arrived there
+    /// before now.
     #[inline]
-    pub fn offer<E: Ends>(&mut self, line: u32, index: u32, now: Time, ends: &mut E) {
+    pub fn on_arrival<E: Ends>(&mut self, line: u32, index: u32, now: Time, ends: &mut E) {
         let Network { links, paths, .. } = &mut self.network;
-        links[index as usize].offer(line, now, paths, &mut self.scheduler, ends);
-    }
-
-    /// Packets that have arrived and may be late reach the queue of the link of this number.
-    #[inline]
-    pub fn hear<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) {
-        let Network { links, paths, .. } = &mut self.network;
-        links[index as usize].hear((now, 0), paths, &mut self.scheduler, ends);
+        let (link, scheduler) = (&mut links[index as usize], &mut self.scheduler);
+        if paths.lags(line) {
+            link.advance_arrivals((now, 0), paths, scheduler, ends);
+        } else {
+            link.on_arrival(line, now, paths, scheduler, ends);
+        }
     }
 
     /// A link has finished transmissions: one now, or others before.
@@ -208,10 +155,11 @@ impl Links {
         if link.has_trace() {
             link.on_opportunity(now, paths, scheduler, ends);
         } else {
-            link.hear((now, 0), paths, scheduler, ends);
-            link.catch_up(now + INSTANT, paths, scheduler, ends);
+            // Its ends at this time come before all arrivals.
+            let horizon = Horizon::before(Event::new(now, Class::Arrival, 0));
+            link.advance_to(horizon, paths, scheduler, ends);
         }
-        link.due = link.latest_end();
+        link.due = link.end_due();
         scheduler.set_link(index, link.due);
     }
 

@@ -9,7 +9,7 @@ use redtail_spec::{LinkParams, Scenario};
 use redtail_traffic::{Access, Direction, FlowKind};
 
 use crate::capacity::Capacity;
-use crate::link::{Link, LinkBooks, Wire};
+use crate::link::{Link, LinkCounters, Wire};
 use crate::paths::{HostRoutes, Jitter, Leg, Legs, Line, Paths, Pipe, Route, Target};
 use crate::transmitter::Transmitter;
 
@@ -136,12 +136,12 @@ impl Compiler<'_> {
             since: Time::ZERO,
             group: 0,
             free_at: Time::MAX,
-            slack: Span::ZERO,
+            lookahead: Span::ZERO,
             due: Time::MAX,
             inputs: Vec::new(),
             wakeup: Time::MAX,
             wire,
-            books: LinkBooks::new(self.scenario.traffic.len()),
+            counters: LinkCounters::new(self.scenario.traffic.len()),
         });
         self.delays.push(link.delay);
         number
@@ -195,7 +195,7 @@ impl Compiler<'_> {
             (from, delay) = (Some(link), self.delays[link as usize]);
         }
         let leg = match from {
-            // A line of its own, so that nobody else sends into it (`Paths::allow_late_arrivals`).
+            // A line of its own, so that nobody else sends into it (`lookahead.rs`).
             None if ends[1] == Target::Sender && way_back > Span::ZERO => {
                 self.own_leg(way_back, ends[1])
             }

@@ -11,22 +11,6 @@
 //! Packets that enter at non-decreasing times and share a delay leave in order. So legs with the same plain delay
 //! share a line if they begin at the same link, or all at hosts. The return path of a TCP host, where it is
 //! only a delay, has a line of its own.
-//!
-//! # Late hosts
-//!
-//! The end of a UDP flow only counts what arrives. Nobody but its host notices that a packet reaches a TCP endpoint
-//! before what the endpoint sends because of it has crossed the first leg of its way. So the packets of a line
-//! that leads to endpoints arrive late, several in one event, each with its own time
-//! (`Paths::allow_late_arrivals`).
-//!
-//! This is allowed where only the endpoints at the end of the line send into that leg (a host's link, or the delay
-//! of the return path, is a line of its own), and where no timer can expire so soon after it is set
-//! (`TcpParams::shortest_timer`): not with pacing, loss detection by time, or the adaptive acknowledgements of
-//! `linux`. Before a timer of a host, the start or stop of a flow, a sample, a phase and the end of a run, the
-//! packets that have arrived by then are heard. In real time and with a capture packets arrive in time. The
-//! results are the same (`crates/sim/tests/it/late_ends.rs`).
-
-use std::collections::BTreeSet;
 
 use redtail_core::{Dscp, Ecn, Ring, SmallStream, Span, Stream, Time, prefetch};
 
@@ -36,12 +20,6 @@ use crate::transmitter::Transmitter;
 
 /// What the engine can rely on: the schedule has only lines with packets.
 const HEAD: &str = "a scheduled line has a head";
-
-/// The most lines that lead to a link that hears of arrivals late: it looks at the head of each of them for each packet.
-pub(crate) const MOST_LATE_LINES: usize = 16;
-
-/// How late packets reach the ends of UDP flows at most: no result depends on it, but the packets are kept so long.
-const UDP_SLACK: Span = Span::from_ms(50);
 
 /// A transmitter that never drops and needs no events.
 #[derive(Clone, Debug)]
@@ -60,7 +38,7 @@ pub(crate) struct Pipe {
 /// [0, `longest`) added; and that of the one before it of the same flow, with its own transmission time
 /// on the host's link added. So the packets of a flow stay in order, and are as far apart as the host's
 /// link lets them be. Each flow has a stream of its own: what it draws does not depend on the
-/// order in which flows send, which differs where packets reach hosts late.
+/// order in which flows send, which differs where endpoints lag behind.
 #[derive(Debug)]
 pub(crate) struct Jitter {
     pub(crate) longest: Span,
@@ -134,6 +112,13 @@ pub(crate) struct Leg {
     pub(crate) dscp: Dscp,
 }
 
+impl Leg {
+    /// How long a packet takes along it at least.
+    pub(crate) fn delay(&self) -> Span {
+        self.before + self.after
+    }
+}
+
 /// A path through the network.
 #[derive(Debug)]
 pub struct Route {
@@ -183,7 +168,7 @@ impl Legs {
         self.leg(packet.route, packet.leg)
     }
 
-    /// The legs of each route.
+    /// The legs of each route, in the order of routes.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[Leg]> {
         let rows = self.table.chunks(self.row.max(1));
         let counted = rows.zip(&self.counts);
@@ -198,9 +183,8 @@ pub(crate) struct Line {
     /// Where all of them arrive; `None` if they arrive in several places. It tells what comes next sooner
     /// than a packet's route does.
     pub(crate) target: Option<Target>,
-    /// How long after the arrival of its head the schedule has the event for it. Longer than no time only if nobody
-    /// notices it ([`Paths::allow_late_arrivals`], [`Paths::let_late`]).
-    pub(crate) slack: Span,
+    /// That of the process at its end: the schedule has the event for its head so long after the arrival.
+    pub(crate) lookahead: Span,
 }
 
 impl Line {
@@ -209,7 +193,7 @@ impl Line {
         Self {
             packets: Ring::new(),
             target: Some(target),
-            slack: Span::ZERO,
+            lookahead: Span::ZERO,
         }
     }
 
@@ -314,7 +298,9 @@ impl Paths {
     ) {
         let (at, transmission) = self.cross(leg, packet.size, packet.stamp);
         packet.stamp = self.jitters[jitter as usize].arrival(packet.flow, at, transmission);
-        let Line { packets, slack, .. } = &mut self.lines[leg.line as usize];
+        let Line {
+            packets, lookahead, ..
+        } = &mut self.lines[leg.line as usize];
         // Behind the packets that arrive at the same time, so that those of a flow stay in order. It is near the end:
         // random times are short beside the way.
         let mut place = packets.len();
@@ -326,7 +312,7 @@ impl Paths {
             place -= 1;
         }
         if place == 0 {
-            scheduler.set_line(leg.line, Some(packet.stamp + *slack));
+            scheduler.set_line(leg.line, Some(packet.stamp + *lookahead));
         }
         packets.insert(place, packet);
     }
@@ -371,14 +357,19 @@ impl Paths {
         let (at, _) = self.cross(leg, size, now);
         let Line {
             packets: line,
-            slack,
+            lookahead,
             ..
         } = &mut self.lines[leg.line as usize];
         if line.is_empty() {
-            scheduler.set_line(leg.line, Some(at + *slack));
+            scheduler.set_line(leg.line, Some(at + *lookahead));
         }
         debug_assert!(line.back().is_none_or(|last| last.stamp <= at));
         (at, line)
+    }
+
+    /// The first leg of a route.
+    pub(crate) fn first_leg(&self, route: u32) -> &Leg {
+        self.legs.leg(route, 0)
     }
 
     /// Where the head of `line` arrives.
@@ -414,93 +405,37 @@ impl Paths {
         self.lines[line as usize].take()
     }
 
-    /// Schedules the packet behind the head of `line`, whose arrivals are in time.
+    /// Schedules the packet behind the head of `line`, at the end of which nothing lags behind.
     #[inline]
     pub(crate) fn schedule_next(&self, line: u32, scheduler: &mut Scheduler) {
-        let Line { packets, slack, .. } = &self.lines[line as usize];
-        debug_assert!(*slack == Span::ZERO);
+        let Line {
+            packets, lookahead, ..
+        } = &self.lines[line as usize];
+        debug_assert!(*lookahead == Span::ZERO);
         scheduler.set_line(line, packets.get(1).map(|next| next.stamp));
     }
 
-    /// Lets packets of TCP and UDP flows reach their hosts late, several at once, where nobody can notice it. The end of
-    /// a UDP flow only counts them. TCP hosts with the lines that lead to them are a logical process of conservative
-    /// simulation, as links are ([`Links::allow_late_links`]), and the first leg of what they send is its lookahead. All
-    /// hosts are given, because several may share a line, each with a time within which no timer expires that an endpoint
-    /// on it sets.
-    ///
-    /// Only the endpoints to which a line leads send into this leg. They do so when a packet of the line arrives, or at
-    /// another event. Before such an event, and before their state is read, [`take_before`](Self::take_before) is to be
-    /// called until there are no packets.
-    ///
-    /// [`Links::allow_late_links`]: crate::Links::allow_late_links
-    pub fn allow_late_arrivals(&mut self, hosts: impl Iterator<Item = (HostRoutes, Span)>) {
-        let mut slacks = vec![Span::MAX; self.lines.len()];
-        for (host, shortest_timer) in hosts {
-            let soonest = |route: u32| {
-                let leg = self.legs.leg(route, 0);
-                shortest_timer.min(leg.before + leg.after)
-            };
-            let mut limit = |route: u32, most: Span| {
-                let slack = &mut slacks[self.legs.last(route).line as usize];
-                *slack = most.min(*slack);
-            };
-            if host.back_at_once {
-                limit(host.data, soonest(host.data));
-            } else {
-                limit(host.data, soonest(host.back));
-                limit(host.back, soonest(host.data));
-            }
-        }
-        for (line, slack) in self.lines.iter_mut().zip(slacks) {
-            match line.target {
-                Some(Target::Receiver | Target::Sender) if slack < Span::MAX => line.slack = slack,
-                Some(Target::UdpSink) => line.slack = UDP_SLACK,
-                _ => {}
-            }
-        }
-    }
-
-    /// Lets packets reach the link of this number late by up to `slack`, where they may. Returns the lines that lead
-    /// there, in the order of their numbers; none if packets have to arrive in time.
-    pub(crate) fn let_late(&mut self, link: u32, slack: Span) -> Vec<u32> {
-        let target = Target::Link(link);
-        let legs = self.legs.iter().flatten();
-        let lead_there: Vec<Leg> = legs.filter(|leg| leg.target == target).copied().collect();
-        let lines: BTreeSet<u32> = lead_there.iter().map(|leg| leg.line).collect();
-        let may_be_late = |leg: &Leg| {
-            // What is sent at one instant and arrives at the same one comes after all that arrives then otherwise.
-            let takes_time = leg.pipe.is_some() || leg.before + leg.after > Span::ZERO;
-            takes_time && self.lines[leg.line as usize].target == Some(target)
-        };
-        if lines.len() > MOST_LATE_LINES || !lead_there.iter().all(may_be_late) {
-            return Vec::new();
-        }
-        for &line in &lines {
-            self.lines[line as usize].slack = slack;
-        }
-        lines.into_iter().collect()
-    }
-
-    /// The line at the end of `route`, if its packets may arrive late.
+    /// The line at the end of `route`, if the process there may lag behind.
     #[inline]
-    pub fn late_line(&self, route: u32) -> Option<u32> {
+    pub fn lagging_line(&self, route: u32) -> Option<u32> {
         let line = self.legs.last(route).line;
-        self.is_late(line).then_some(line)
+        self.lags(line).then_some(line)
     }
 
-    /// Whether the packets of `line` may arrive late.
+    /// Whether the process at the end of `line` may lag behind.
     #[inline]
-    pub fn is_late(&self, line: u32) -> bool {
-        self.lines[line as usize].slack > Span::ZERO
+    pub fn lags(&self, line: u32) -> bool {
+        self.lines[line as usize].lookahead > Span::ZERO
     }
 
-    /// The numbers of the lines whose packets may reach hosts late.
-    pub fn late_lines(&self) -> Vec<u32> {
+    /// The numbers of the lines that lead to endpoints which may lag behind.
+    pub fn lagging_lines(&self) -> Vec<u32> {
         let lines = (0..).zip(&self.lines);
-        let is_late =
-            |line: &Line| line.slack > Span::ZERO && !matches!(line.target, Some(Target::Link(_)));
-        let late = lines.filter(|(_, line)| is_late(line));
-        late.map(|(number, _)| number).collect()
+        let lags = |line: &Line| {
+            line.lookahead > Span::ZERO && !matches!(line.target, Some(Target::Link(_)))
+        };
+        let lagging = lines.filter(|(_, line)| lags(line));
+        lagging.map(|(number, _)| number).collect()
     }
 
     /// Removes the head of `line` if it arrives before `limit`. After the last one [`schedule`](Self::schedule)
@@ -516,8 +451,10 @@ impl Paths {
 
     /// Schedules the arrival of the head of `line`.
     pub fn schedule(&mut self, line: u32, scheduler: &mut Scheduler) {
-        let Line { packets, slack, .. } = &self.lines[line as usize];
-        let next = packets.front().map(|head| head.stamp + *slack);
+        let Line {
+            packets, lookahead, ..
+        } = &self.lines[line as usize];
+        let next = packets.front().map(|head| head.stamp + *lookahead);
         scheduler.set_line(line, next);
     }
 

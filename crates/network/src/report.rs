@@ -21,7 +21,7 @@ pub fn full_name(prefix: &str, metric: &Metric) -> String {
 /// During the warm-up.
 pub fn links(links: &mut Links, scenario: &Scenario, now: Time, result: &mut RunResult) {
     for link in &mut links.network.links {
-        let statistics = link.books.statistics.take();
+        let statistics = link.counters.statistics.take();
         let statistics = statistics.expect("the warm-up is over");
         let prefix = link.prefix.clone();
         let summary = statistics.whole.finish(now, link.capacity.as_deref());
@@ -63,7 +63,7 @@ pub fn phase_links(
     metrics: &mut Vec<(String, f64)>,
 ) {
     for link in &mut links.network.links {
-        let measured = link.books.statistics.as_mut();
+        let measured = link.counters.statistics.as_mut();
         let statistics = measured.and_then(|measured| measured.phase.take());
         let mut statistics = statistics.expect("there are phases");
         let capacity = link.capacity.as_deref();

@@ -17,6 +17,8 @@ use std::collections::BinaryHeap;
 
 use redtail_core::{Span, Time};
 
+use crate::lookahead::Lookahead;
+
 /// The classes of events, in the order in which simultaneous ones happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -60,16 +62,6 @@ const CLASSES: [Class; 16] = [
     Class::Source,
     Class::Source,
 ];
-
-/// How long after an event of each kind a host can get a packet because of it, at the earliest
-/// (`lookahead.rs`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lookahead {
-    /// Of the events of links, then of those of lines: in picoseconds, in the order of the scheduler.
-    pub(crate) wires: Vec<u64>,
-    /// Of all other events.
-    pub(crate) others: Span,
-}
 
 /// An event: when, of what class, and which of its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -290,11 +282,11 @@ impl<const LEVELS: u32> Tournament<LEVELS> {
     }
 
     /// The earliest time of a component with what `further` adds to it; `until` if none is earlier.
-    fn first_with(&self, further: &[u64], until: u64) -> u64 {
+    fn first_with(&self, further: &[Span], until: u64) -> u64 {
         (0..)
             .zip(further)
             .fold(until, |until, (component, further)| {
-                until.min(self.time(component).saturating_add(*further))
+                until.min(self.time(component).saturating_add(further.as_ps()))
             })
     }
 }
@@ -575,9 +567,9 @@ impl Scheduler {
         self.next_timer.event()
     }
 
-    /// Until when no host gets a packet, unless hosts send: the events before that time can be carried out
-    /// late, as long as that is in their order and before anything is sent.
-    pub fn first_effect(&self, lookahead: &Lookahead) -> Time {
+    /// Until when no host gets a packet, unless hosts send ([`Lookahead::of_network`]): the network may lag behind until
+    /// then, as long as its events are carried out in their order and before anything is sent.
+    pub fn horizon(&self, lookahead: &Lookahead) -> Time {
         let others = self.next_timer.at() + lookahead.others;
         Time::from_ps(self.wires.first_with(&lookahead.wires, others.as_ps()))
     }
@@ -718,7 +710,8 @@ mod tests {
         ) {
             let mut scheduler = Scheduler::new(5, 5, Time::from_ps(1 << 58));
             scheduler.pace(5);
-            let lookahead = Lookahead { wires, others: Span::from_ps(others) };
+            let wires_ahead = wires.into_iter().map(Span::from_ps).collect();
+            let lookahead = Lookahead { wires: wires_ahead, others: Span::from_ps(others) };
             // The pending events: wires by component, timers in the order in which they were added.
             let mut wires: BTreeMap<(Class, u32), u64> = BTreeMap::new();
             let mut timers: Vec<Key> = Vec::new();
@@ -755,11 +748,11 @@ mod tests {
                 let first = scheduler.first().map(|e| (e.at().as_ps(), e.class(), e.index()));
                 prop_assert_eq!(first, expected);
                 let effects = wires.iter().map(|(&(class, index), &ps)| {
-                    ps + lookahead.wires[(index + 5 * u32::from(class == Class::Arrival)) as usize]
+                    ps + lookahead.wires[(index + 5 * u32::from(class == Class::Arrival)) as usize].as_ps()
                 });
                 let others = others.iter().map(|&(ps, ..)| ps + lookahead.others.as_ps());
                 let effect = effects.chain(others).min();
-                prop_assert_eq!(Some(scheduler.first_effect(&lookahead).as_ps()), effect);
+                prop_assert_eq!(Some(scheduler.horizon(&lookahead).as_ps()), effect);
                 let got = scheduler.take_next().map(|e| (e.at().as_ps(), e.class(), e.index()));
                 prop_assert_eq!(got, expected);
                 match got.expect("something is pending") {

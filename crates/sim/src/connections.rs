@@ -3,7 +3,7 @@
 //! A connection has two endpoints of `transport`, each a sender and a receiver whose segments are one, and a
 //! server's program, which answers each request when all of it has arrived. Places are reused: a connection is
 //! removed from its place when both sides have closed and none of its packets is in the network, so that no
-//! packet can reach the next connection at that place, and the books of packets balance at that moment.
+//! packet can reach the next connection at that place, and the counters of packets balance at that moment.
 
 use std::ops::AddAssign;
 

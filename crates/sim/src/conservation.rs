@@ -83,7 +83,7 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
     let at_queues: u64 = network
         .links
         .iter()
-        .map(|link| link.books.passed.dropped)
+        .map(|link| link.counters.passed.dropped)
         .sum();
     let wires = network.links.iter().filter_map(|link| link.wire.as_ref());
     let on_wires: u64 = wires.map(|wire| wire.lost).sum();

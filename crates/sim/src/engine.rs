@@ -3,6 +3,7 @@
 //! The order of events is total: see [`Class`]. The measurement period is [warm-up, duration): an
 //! event at the end of the duration does not happen.
 
+mod advance;
 mod endpoints;
 mod ends;
 mod flow_rows;
@@ -67,8 +68,8 @@ struct Engine<'a> {
     hosts: Vec<Vec<HostRoutes>>,
     /// Whether there are more endpoints than the cache holds.
     many_flows: bool,
-    /// Whether packets may reach hosts late.
-    late_arrivals: bool,
+    /// Whether endpoints may lag behind the schedule.
+    endpoints_lag: bool,
     /// Connections on which a user's program has acted.
     touched: Vec<u32>,
     /// Segments from clients that the present event has sent and whose path takes no time.
@@ -110,7 +111,7 @@ impl<'a> Engine<'a> {
             end: Time::ZERO + scenario.duration,
             links,
             many_flows: many_endpoints(&flows),
-            late_arrivals: false,
+            endpoints_lag: false,
             ends: EngineEnds {
                 contents: Contents::default(),
                 dropped: vec![[0; 2]; flows.count()],
@@ -154,21 +155,28 @@ impl<'a> Engine<'a> {
                         .on_link_free(event.index(), self.now, &mut self.ends);
                 }
                 Class::Arrival => self.on_arrival(event.index()),
-                Class::SenderTimer => self.on_sender_timer(event.index()),
-                Class::ReceiverTimer => self.on_receiver_timer(event.index()),
-                Class::Connection => self.on_connection_timer(event.index()),
-                Class::Source => self.on_source(event.index()),
-                Class::QueueWakeup => {
-                    self.links
-                        .on_queue_wakeup(event.index(), self.now, &mut self.ends);
-                }
-                Class::Sample => self.on_sample(),
-                Class::Measure if event.index() == 0 => self.on_measure(),
-                Class::Measure => self.on_phase(),
+                _ => self.on_other(event),
             }
         }
         self.now = self.end;
         Ok(())
+    }
+
+    /// An event that is neither of a link nor of a line.
+    fn on_other(&mut self, event: Event) {
+        self.advance_to(event);
+        let index = event.index();
+        match event.class() {
+            Class::SenderTimer => self.on_sender_timer(index),
+            Class::ReceiverTimer => self.on_receiver_timer(index),
+            Class::Connection => self.on_connection_timer(index),
+            Class::Source => self.on_source(index),
+            Class::QueueWakeup => self.links.on_queue_wakeup(index, self.now, &mut self.ends),
+            Class::Sample => self.on_sample(),
+            Class::Measure if index == 0 => self.on_measure(),
+            Class::Measure => self.on_phase(),
+            Class::LinkFree | Class::Arrival => unreachable!("of a link or of a line"),
+        }
     }
 
     fn is_stopped(&self, cancel: &AtomicBool) -> bool {
@@ -185,15 +193,10 @@ impl<'a> Engine<'a> {
             paths.prefetch(line, 9);
         }
         if let Target::Link(link) = target {
-            if paths.is_late(line) {
-                self.links.hear(link, self.now, &mut self.ends);
-            } else {
-                self.links.offer(line, link, self.now, &mut self.ends);
-            }
-            return;
+            return self.links.on_arrival(line, link, self.now, &mut self.ends);
         }
-        if self.late_arrivals && paths.is_late(line) {
-            return self.hosts_hear(line, self.now + INSTANT);
+        if self.endpoints_lag && paths.lags(line) {
+            return self.advance_endpoints(line, self.now + INSTANT);
         }
         if self.many_flows {
             self.prefetch_after(line);
@@ -220,42 +223,6 @@ impl<'a> Engine<'a> {
             Target::Server => self.server_hears(endpoint, content, ecn),
             Target::Link(_) => unreachable!("handled above"),
         }
-    }
-
-    /// Endpoints of TCP and UDP flows hear the packets of `line` that arrive before `limit`, each with the time at which it arrives.
-    #[inline(never)]
-    fn hosts_hear(&mut self, line: u32, limit: Time) {
-        let now = self.now;
-        let target = self.links.network.paths.target(line);
-        loop {
-            if self.many_flows {
-                self.links.network.paths.prefetch(line, 9);
-                self.prefetch_after(line);
-            }
-            let paths = &mut self.links.network.paths;
-            let Some(&SimPacket {
-                stamp,
-                content,
-                endpoint,
-                size,
-                class,
-                ..
-            }) = paths.take_before(line, limit)
-            else {
-                break;
-            };
-            self.ends.contents.free(content);
-            self.now = stamp;
-            match target {
-                Target::Receiver => self.receiver_hears(endpoint, content, class.ecn()),
-                Target::Sender => self.sender_hears(endpoint, content, class.ecn()),
-                Target::UdpSink => self.udp_sink_hears(endpoint, size, content),
-                _ => unreachable!("only endpoints of TCP and UDP flows hear late"),
-            }
-        }
-        self.now = now;
-        let Links { network, scheduler } = &mut self.links;
-        network.paths.schedule(line, scheduler);
     }
 
     /// Prefetches into the cache the data of the arrivals from `line` after its head: first their entries in

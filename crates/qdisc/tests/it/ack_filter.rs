@@ -262,7 +262,7 @@ fn filtered(ack_filter: AckFilter, headers: Vec<Option<TcpHeader>>) -> (Vec<u64>
     };
     for id in 0..count {
         queue.enqueue(Probe::new(id, 40 + id, Ecn::NotEct), Time::ZERO, &mut sink);
-        // What was dropped is gone from the books.
+        // What was dropped is counted no more.
         let gone = |id: u64| sink.dropped.iter().any(|&(dropped, _)| dropped == id);
         let stay = (0..=id).filter(|&id| !gone(id));
         let expected = Backlog {

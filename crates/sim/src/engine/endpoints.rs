@@ -4,8 +4,8 @@ use super::Engine;
 use super::ends::EngineEnds;
 use crate::flows::{Rest, Source};
 use crate::packet::{Content, Datagram};
-use redtail_core::{Ecn, Span, prefetch};
-use redtail_network::{Address, ContentId, INSTANT};
+use redtail_core::{Ecn, prefetch};
+use redtail_network::{Address, ContentId};
 use redtail_network::{Class, Event};
 use redtail_traffic::call::Outgoing;
 
@@ -145,46 +145,6 @@ impl Engine<'_> {
         }
     }
 
-    /// Lets packets of TCP and UDP flows reach their hosts late, several at once, where nobody can notice it.
-    pub(super) fn allow_late_arrivals(&mut self) {
-        let hosts = self.scenario.traffic.iter().zip(&self.hosts);
-        let hosts = hosts.flat_map(|(group, hosts)| {
-            let timer = group.tcp().and_then(|tcp| tcp.params.shortest_timer());
-            let timer = timer.unwrap_or(Span::ZERO);
-            hosts.iter().map(move |&host| (host, timer))
-        });
-        let paths = &mut self.links.network.paths;
-        paths.allow_late_arrivals(hosts);
-        self.late_arrivals = !paths.late_lines().is_empty();
-    }
-
-    /// Packets that have arrived and may be late reach the sender of this number, and others on its host.
-    #[inline]
-    fn senders_hear(&mut self, index: u32) {
-        if !self.late_arrivals {
-            return;
-        }
-        if self.ends.flows.senders[index as usize].hears_at_once {
-            return self.receivers_hear(index);
-        }
-        let receiver = &self.ends.flows.receivers[index as usize];
-        if let Some(line) = self.links.network.paths.late_line(receiver.route) {
-            self.hosts_hear(line, self.now + INSTANT);
-        }
-    }
-
-    /// Packets that have arrived and may be late reach the receiver of this number, and others on its host.
-    #[inline]
-    fn receivers_hear(&mut self, index: u32) {
-        if !self.late_arrivals {
-            return;
-        }
-        let route = self.ends.flows.senders[index as usize].route;
-        if let Some(line) = self.links.network.paths.late_line(route) {
-            self.hosts_hear(line, self.now + INSTANT);
-        }
-    }
-
     /// A segment reaches a receiver that answers plainly, and its acknowledgement the sender.
     #[inline(never)] // one copy of the most frequent path
     pub(super) fn receiver_answers(&mut self, index: u32, content: ContentId, ecn: Ecn) {
@@ -277,7 +237,6 @@ impl Engine<'_> {
         if self.many_flows {
             self.prefetch_for_timer();
         }
-        self.senders_hear(index);
         let slot = &mut self.ends.flows.senders[index as usize];
         if slot.alarm.rings(self.now) {
             slot.sender.on_wakeup(self.now);
@@ -294,7 +253,6 @@ impl Engine<'_> {
         if self.many_flows {
             self.prefetch_for_timer();
         }
-        self.receivers_hear(index);
         let slot = &mut self.ends.flows.receivers[index as usize];
         if slot.alarm.rings(self.now) {
             slot.receiver.on_wakeup(self.now);
@@ -323,7 +281,6 @@ impl Engine<'_> {
             Source::User(user) => self.on_user(user),
             Source::Call(call) => self.on_call_timer(call),
             Source::Tcp(i) => {
-                self.senders_hear(i);
                 let stop = self.ends.flows.stop(flow);
                 let slot = &mut self.ends.flows.senders[i as usize];
                 if self.now < stop {

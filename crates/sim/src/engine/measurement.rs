@@ -24,17 +24,7 @@ pub(super) struct Phases {
 }
 
 impl Engine<'_> {
-    /// Links carry out what they had to do before now, and hosts hear what has reached them before now.
-    fn catch_up(&mut self) {
-        let first = Event::new(self.now, Class::Measure, 0);
-        self.links.catch_up_before(first, &mut self.ends);
-        for line in self.links.network.paths.late_lines() {
-            self.hosts_hear(line, self.now);
-        }
-    }
-
     pub(super) fn on_sample(&mut self) {
-        self.catch_up();
         let sampler = self
             .sampler
             .as_mut()
@@ -48,7 +38,6 @@ impl Engine<'_> {
 
     /// The measurement period begins.
     pub(super) fn on_measure(&mut self) {
-        self.catch_up();
         let phases = !self.scenario.phases.is_empty();
         self.links.start_measuring(phases, self.now);
         self.ends.flows.note_reached();
@@ -81,7 +70,6 @@ impl Engine<'_> {
 
     /// One phase ends and the next begins.
     pub(super) fn on_phase(&mut self) {
-        self.catch_up();
         self.end_phase();
         self.links.start_phase(self.now);
         self.begin_phase();
@@ -100,7 +88,7 @@ impl Engine<'_> {
     }
 
     pub(super) fn finish(mut self) -> RunResult {
-        self.catch_up();
+        self.advance_to(Event::new(self.now, Class::Measure, 0));
         if !self.scenario.phases.is_empty() {
             self.end_phase();
         }
@@ -115,7 +103,7 @@ impl Engine<'_> {
                 .iter()
                 .map(|g| g.access().name.to_owned())
                 .collect(),
-            bottleneck_packets: forward.map(|link| link.books.passed.departed).sum(),
+            bottleneck_packets: forward.map(|link| link.counters.passed.departed).sum(),
             events: self.events,
             ..RunResult::default()
         };

@@ -86,8 +86,7 @@ fn run_to_end(scenario: &Scenario, options: RunOptions<'_>) -> Result<RunResult,
         let recorder = Recorder::new(capture, scenario, &engine.links.network, &engine.ends.flows)?;
         engine.ends.recorder = Some(Box::new(recorder));
     } else if !options.without_lookahead {
-        engine.links.allow_late_links(engine.end);
-        engine.allow_late_arrivals();
+        engine.use_lookahead();
     }
     let ran = engine.run(options.cancel.unwrap_or(&never), options.progress);
     // An error in writing a file ends the run too, and is then its cause.

@@ -1,6 +1,6 @@
 //! No packet appears or disappears, whatever the scenario.
 //!
-//! [`redtail_sim::run`] itself compares the books of every flow and link at the
+//! [`redtail_sim::run`] itself compares the counters of every flow and link at the
 //! end of a run and panics when they do not balance; here it is made to do so
 //! over scenarios drawn at random. What the metrics say must then be possible.
 
