@@ -110,6 +110,7 @@ pub(crate) struct Horizon {
 
 impl Horizon {
     /// Up to an event: all that comes before it in the total order of events.
+    #[inline]
     pub(crate) fn before(event: Event) -> Self {
         let now = event.at();
         let (line, ends) = match event.class() {
@@ -335,6 +336,7 @@ impl Link {
     }
 
     /// It is advanced to `horizon`.
+    #[inline]
     pub(crate) fn advance_to<E: Ends>(
         &mut self,
         horizon: Horizon,
