@@ -4,9 +4,13 @@
 //! |---|---|---|
 //! | a sample, the begin of the measurement or of a phase, the end of the run | everything | all links and endpoints, to before its time |
 //! | a timer of a TCP endpoint, the start or stop of a TCP flow | the endpoint | the endpoints at the end of its line, to its time |
+//! | within an event: a user acts, or a connection is over | which connections are gone | all links, to this event, if a connection is over and has packets in the network |
 //! | the others | nothing that lags behind | nothing |
 //!
-//! The events of a link or of a line advance the process that they belong to.
+//! The loop of events calls [`Engine::advance_to`] before each event that is neither of a link nor of a line; these advance
+//! only the process that they belong to. What is advanced within an event is known only there ([`Engine::advance_links`]).
+//! Without it links that users' packets cross could not lag behind, which costs 12 % of the instructions of a Web user's
+//! packet.
 
 use redtail_core::{Span, Time};
 use redtail_network::{Class, Event, INSTANT, Links, SimPacket, Target};
@@ -39,6 +43,12 @@ impl Engine<'_> {
         {
             self.advance_endpoints(line, event.at() + INSTANT);
         }
+    }
+
+    /// Advances all links to the present event, so that what they have lost is known. [`advance_to`](Self::advance_to) does
+    /// the rest.
+    pub(super) fn advance_links(&mut self) {
+        self.links.advance_to(self.event, &mut self.ends);
     }
 
     /// The line whose endpoints have to be advanced to `event`, if they may lag behind.

@@ -158,7 +158,7 @@ impl Engine<'_> {
     fn take_user(&mut self, user: u32) -> Box<User> {
         if self.ends.flows.connections.any_lingers() {
             // What it opens may get the place and the number of a connection whose last packet has been lost.
-            self.links.advance_to(self.event, &mut self.ends);
+            self.advance_links();
         }
         while let Some(place) = self.ends.flows.connections.next_possibly_gone() {
             self.maybe_gone(place);
@@ -363,7 +363,7 @@ impl Engine<'_> {
     fn maybe_gone(&mut self, place: u32) {
         if self.ends.flows.connections.note_lingering(place) {
             // Its last packets may have been lost.
-            self.links.advance_to(self.event, &mut self.ends);
+            self.advance_links();
         }
         if let Some(gone) = self.ends.flows.connections.take_if_gone(place, self.now) {
             self.ends.flows.numbers.give_back(gone.flow);

@@ -660,3 +660,31 @@ fn drawn_scenarios_agree() {
         "lookahead does little in the scenarios that are drawn: {some}"
     );
 }
+
+#[test]
+fn what_is_sent_and_arrives_at_one_instant_comes_last() {
+    // Everything takes a whole number of milliseconds. Acknowledgements of the hosts behind the first hop reach its way back
+    // in no time, at the instants at which others come from the second hop.
+    let hop = r#"
+[[chain.hop]]
+rate = "8 Mbit/s"
+delay = "10 ms"
+queue = { kind = "tail-drop", limit = "10 packets" }
+[chain.hop.return]
+rate = "320 kbit/s"
+delay = "10 ms"
+queue = { kind = "tail-drop", limit = "3 packets" }
+"#;
+    let group = |name: &str, more: &str| {
+        format!(
+            "[[traffic]]\nname = \"{name}\"\nkind = \"bulk\"\nflows = 3\naccess_delay = \"1 ms\"\nexit_delay = \"1 ms\"\n\
+             access_rate = \"8 Mbit/s\"\nexit_rate = \"8 Mbit/s\"\n{more}\n\
+             tcp = {{ preset = \"newreno\", mss = \"960 B\", delayed_ack = false, min_rto = \"50 ms\" }}\n"
+        )
+    };
+    let groups =
+        group("through", "") + &group("first", "last_hop = 1") + &group("second", "first_hop = 2");
+    same_results(&format!(
+        "duration = \"8 s\"\nwarmup = \"1 s\"\n{hop}{hop}{groups}"
+    ));
+}
