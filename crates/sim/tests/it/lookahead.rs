@@ -236,18 +236,18 @@ queue = {{ kind = "tail-drop", limit = "7 packets" }}
 }
 
 #[test]
-fn packets_of_several_lines_reach_a_link_late_in_their_order() {
+fn packets_of_several_lines_arrive_at_a_link_in_their_order() {
     for groups in [2, 5, 16] {
         let fewer = same_results(&at_the_same_instants(groups));
         assert!(fewer > 0.2, "{groups}: only {fewer} of the events are gone");
     }
-    // So many lines are not searched: only ends of transmissions are late.
+    // So many lines are not searched: only ends of transmissions have lookahead.
     let text = at_the_same_instants(17);
     same_results(&text);
 }
 
 #[test]
-fn users_hear_of_losses_in_time() {
+fn losses_of_users_are_known_when_they_act() {
     // The number and the place of a user's next connection depend on whether the last packet of an old one has been
     // lost: SFQ and FQ-CoDel sort packets by these numbers.
     let queues = [
@@ -335,7 +335,7 @@ return_delay = "{way_back}"
     }
 }
 
-/// Hosts far from a lossy link, whose timers of all kinds expire while packets are late. `more` has further lines for
+/// Hosts far from a lossy link, whose timers of all kinds expire while endpoints lag behind. `more` has further lines for
 /// both groups.
 fn far_hosts(more: &str) -> String {
     format!(
@@ -372,7 +372,7 @@ start = "uniform 0..3 s"
 }
 
 #[test]
-fn hosts_hear_late_what_they_may() {
+fn endpoints_lag_behind_where_they_may() {
     for more in [
         // The return path takes no time, a constant time, the same for all hosts, and is part of another line.
         "",
@@ -395,7 +395,7 @@ fn hosts_hear_late_what_they_may() {
 }
 
 #[test]
-fn hosts_with_timers_that_expire_at_once_hear_in_time() {
+fn endpoints_with_timers_that_expire_at_once_are_in_time() {
     let linux = "tcp = { preset = \"linux\" }\naccess_delay = \"50 ms\"\nreturn_delay = \"50 ms\"";
     let slow = "tcp = { preset = \"sack\", read_rate = \"100 kbit/s\" }\naccess_delay = \"50 ms\"";
     let paced = "tcp = { preset = \"newreno\", pacing = true }\naccess_delay = \"50 ms\"";
