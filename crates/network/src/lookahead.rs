@@ -12,16 +12,12 @@
 //! each piece with its own time as `now`, in the total order.
 //!
 //! ```text
-//!                    first work                          the event: the horizon
-//!                        |                                     |
-//!                        |<------------ lookahead ------------>|
-//!        link  ----------a-----e--a--a-----e-----a-----e-------+-----> time
-//!                               \           \           \      |
-//!                 the delay line behind it   \           \     |       a  a packet arrives at the link
-//!                                 \           \           \    |       e  a transmission ends
-//!   next stop  -------------------------------------------------a------------a----
-//!                                                              |
-//!                                         nothing that the link does now arrives before the horizon
+//!              first work                    the horizon, where its event is
+//!              |<-------- lookahead -------->|
+//! link      ---a----e--a-a--e-----a----e-----|----------------------------------> time
+//! next stop ---------------------------------|----a-------a----------a----------> time
+//!
+//! a  a packet arrives     e  a transmission ends; its packet arrives at the next stop a lookahead later, or more
 //! ```
 //!
 //! # The processes
