@@ -46,7 +46,7 @@
 //! | a leg without delay behind a link | the link | its lookahead is 0 |
 //! | a trace of the rate | the link | its opportunities are the events |
 //! | a queue that may ask to be woken ([`Wakeup`]) | the link | its wake-ups are events of the schedule |
-//! | a run of 13 days or more | links | they compare arrivals as numbers in which 60 bits are the time ([`LATEST_HEAD`]) |
+//! | a run of 13 days or more | links | they compare arrivals as numbers in which 60 bits are the time (`LATEST_HEAD` in `link.rs`) |
 //! | more than 16 lines that lead to a link, or one of them without delay or with another end too | arrivals at the link, not its ends of transmissions | it looks at the first packet of each line; what is sent and arrives at one instant comes after all else |
 //! | pacing, loss detection by time, a slow reader, adaptive acknowledgements | the TCP endpoints | their timers may expire at once: such an event would have to be found between two arrivals |
 //! | users' connections and calls | their endpoints | a packet makes a program act, which opens connections and sends |

@@ -439,7 +439,7 @@ fn table() -> Arc<TraceTable> {
     let connection = |number: u32| TracedConnection {
         start: Time::ZERO + Span::from_ms(u64::from(number) * 37),
         rtt: Some(Span::from_ms(60 + 20 * u64::from(number % 3))),
-        reverse: number % 5 == 0,
+        reverse: number.is_multiple_of(5),
         first: number,
     };
     let exchange = |number: u32| TracedExchange {
