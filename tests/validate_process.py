@@ -15,7 +15,6 @@ from pathlib import Path
 from redtail import backends
 from redtail.backends.sim import Sim
 from redtail.cli import app
-from redtail.validation import study
 
 EXPERIMENT = """\
 name = "Small"
@@ -35,6 +34,12 @@ host_jitter = "6 ms"
 "traffic.ftp.flows" = [1, 2]
 """
 
+STUDY = """\
+title = "Small"
+[gaps]
+files = ["small.toml"]
+"""
+
 
 class Other(Sim):
     """The simulator under another name."""
@@ -48,9 +53,9 @@ def main(folder: Path, names: str) -> None:
     matrix = Path("matrix")  # results say under which name the file was given
     matrix.mkdir(exist_ok=True)
     (matrix / "small.toml").write_text(EXPERIMENT)
-    study.MATRIX = matrix
+    (matrix / "study.toml").write_text(STUDY)
     backends.KNOWN["other"] = Other
-    words = ["validate", "--backends", names, "--jobs", "2", "--out", "runs"]
+    words = ["validate", "--backends", names, "--jobs", "2", "--out", "runs", "--study", "matrix"]
     app([*words, "--report", "report.md"])
 
 

@@ -40,7 +40,7 @@ COPY = ROOT / "target" / "mutants" / "tree"
 ROOMS = {
     "analysis": ("analysis", "analysis"),
     "store": ("store", "store"),
-    "studies": ("papers", "studies"),
+    "studies": ("studies", "studies"),
     "lines": ("lines", "lines"),
 }
 

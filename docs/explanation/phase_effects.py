@@ -16,23 +16,23 @@ import re
 import statistics
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import redtail
-from redtail import papers
+from redtail import studies
 from redtail.display import style
-from redtail.papers import reproduction
+from redtail.studies import pages
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FIGURES = HERE.parent / "figures"
 PAGE = HERE / "phase-effects.md"
 EXAMPLE = ROOT / "examples" / "phase-effects.toml"
-RIVA = Path(papers.__file__).parent / "riva2003"
+RIVA = Path(studies.__file__).parent / "papers" / "riva2003"
 
 #: Riva's packet of 1500 bytes takes 85.7 ms at 140 kbit/s: random delays of up to so much of it.
 PACKET_MS = 1500 * 8 / 140
@@ -43,18 +43,10 @@ THIRD = "third.completion_time_mean"
 KERNELS_TCP = '{ preset = "linux", growth = "linux-reno", slow_start = "standard" }'
 SEEDS_OF_SLOW = 60
 
-_MEASURED = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.S)
-
 
 def ms(value: float) -> str:
     """A time as the experiment file has it."""
     return f"{value:.4g} ms"
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table of the page."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join("| " + " | ".join(map(str, line)) + " |\n" for line in lines)
 
 
 def at(text: str, jitter: str) -> str:
@@ -72,51 +64,22 @@ def run(source: Any, folder: Path, **arguments: Any) -> redtail.Results:
 # --- Two round trips ---------------------------------------------------------------------------
 
 
-def mixed_text(jitter: str) -> str:
-    """Two flows with different round trips, under three congestion controls."""
-    return f'''
-name = "mixed round trips"
-host_jitter = "{jitter}"
-duration = "60 s"
-replications = 10
-[bottleneck]
-rate = "20 Mbit/s"
-delay = "5 ms"
-queue = {{ kind = "tail-drop", limit = "100 packets" }}
-[[traffic]]
-name = "near"
-kind = "bulk"
-return_delay = "5 ms"
-start = "uniform 0..1 s"
-[[traffic]]
-name = "far"
-kind = "bulk"
-return_delay = "75 ms"
-start = "uniform 0..1 s"
-[[factors.zip]]
-"traffic.near.tcp" = ["linux", {KERNELS_TCP}, "bbr"]
-"traffic.far.tcp" = ["linux", {KERNELS_TCP}, "bbr"]
-'''
-
-
 #: The goodput of both flows in Mbit/s that Linux 6.1.0-56 (Debian's cloud kernel) had in this
 #: scenario: the same text with 6 replications and `--backend linux`.
 KERNELS_MIXED = ("13.8 ±0.7 : 5.3 ±0.7", "15.4 ±0.6 : 3.7 ±0.5", "3.78 ±0.22 : 15.10 ±0.28")
 
 
-def mixed(folder: Path) -> str:
+def mixed(folder: Path) -> list[str]:
     """The goodput of two flows with different round trips, by the hosts' random delays."""
-    rows: list[Sequence[object]] = []
-    for jitter in ("0 s", "50 us", "100 us", "200 us", "500 us", "600 us", "1 ms", "2 ms"):
-        row = []
-        for case in run(redtail.Toml(mixed_text(jitter), "mixed"), folder / "mixed").cases:
-            both = (case.metric(f"{name}.goodput") for name in ("near", "far"))
-            row.append(
-                " : ".join(f"{it.mean / 1e6:.1f} ±{(it.ci95 or 0) / 1e6:.1f}" for it in both)
-            )
-        rows.append((f"`{jitter}`", *row))
-    rows.append(("the kernel", *KERNELS_MIXED))
-    return table(("`host_jitter`", "CUBIC", "Reno", "BBR"), rows)
+    rows: dict[str, list[str]] = {}
+    for case in run(PAGE.with_suffix("") / "mixed.toml", folder / "mixed").cases:
+        both = (case.metric(f"{name}.goodput") for name in ("near", "far"))
+        rows.setdefault(case.labels["host_jitter"], []).append(
+            " : ".join(f"{it.mean / 1e6:.1f} ±{(it.ci95 or 0) / 1e6:.1f}" for it in both)
+        )
+    measured = [(f"`{jitter}`", *row) for jitter, row in rows.items()]
+    heads = ("`host_jitter`", "CUBIC", "Reno", "BBR")
+    return pages.table(heads, [*measured, ("the kernel", *KERNELS_MIXED)])
 
 
 # --- Two flows --------------------------------------------------------------------------------
@@ -128,7 +91,7 @@ def share(case: Any) -> float:
     return float(100 * b / (a + b))
 
 
-def shares(folder: Path) -> str:
+def shares(folder: Path) -> list[str]:
     """The example: the second flow's share against its round trip."""
     results = run(EXAMPLE, folder)
     by_jitter: dict[str, list[tuple[float, float]]] = {}
@@ -147,27 +110,28 @@ def shares(folder: Path) -> str:
     for jitter, points in by_jitter.items():
         values = [value for _, value in points]
         rows.append((f"`{jitter}`", f"{min(values):.0f} %", f"{max(values):.0f} %"))
-    return table(("`host_jitter`", "least share", "largest share"), rows)
+    return pages.table(("`host_jitter`", "least share", "largest share"), rows)
 
 
 # --- Riva's third flow ------------------------------------------------------------------------
 
 
-def third(folder: Path) -> str:
+def third(folder: Path) -> list[str]:
     """Riva's third flow behind tail drop, by its start and the hosts' random delays."""
     papers_tcp = (RIVA / "lockout.toml").read_text()
     kernels_tcp = papers_tcp.replace('{ preset = "linux-2000", quick_acks = 16 }', KERNELS_TCP)
     assert papers_tcp != kernels_tcp
     draw_all_starts(folder)
-    return (
-        f"With the paper's TCP:\n\n{third_table(folder / 'third', papers_tcp)}\n"
-        f"With a kernel's, `{KERNELS_TCP}`:\n\n{third_table(folder / 'kernels', kernels_tcp)}\n"
-        "In the scenario of `tests/reference/linux.json`, whose delays are 10 ms:\n\n"
-        f"{slow_table()}"
-    )
+    return [
+        *("With the paper's TCP:", "", *third_table(folder / "third", papers_tcp), ""),
+        *(f"With a kernel's, `{KERNELS_TCP}`:", ""),
+        *(*third_table(folder / "kernels", kernels_tcp), ""),
+        *("In the scenario of `tests/reference/linux.json`, whose delays are 10 ms:", ""),
+        *slow_table(),
+    ]
 
 
-def third_table(folder: Path, text: str) -> str:
+def third_table(folder: Path, text: str) -> list[str]:
     """The third flow's time behind tail drop: mean, least and most, by start and delay."""
     rows, starts = [], []
     for part in PARTS_OF_A_PACKET:
@@ -178,10 +142,10 @@ def third_table(folder: Path, text: str) -> str:
                 row.append(spread_of(case.values(THIRD)))
                 starts.append(case.labels["traffic.third.start"])
         rows.append((f"{part:g} packets", *row))
-    return table(("`host_jitter`", *dict.fromkeys(starts)), rows)
+    return pages.table(("`host_jitter`", *dict.fromkeys(starts)), rows)
 
 
-def slow_table() -> str:
+def slow_table() -> list[str]:
     """The short transfer of the kernel's scenarios D beside ours."""
     first, _ = tests()
     rows = []
@@ -196,7 +160,7 @@ def slow_table() -> str:
         found = first.SCENARIOS[name]["metrics"]["elapsed_s"][2]
         kernels.append(f"{found['mean']:.1f} ± {found['ci95']:.1f} ({found['n']} runs)")
     rows.append(("the kernel", *kernels))
-    return table(("`host_jitter`", *(f"`{name}`" for name in first.SLOW)), rows)
+    return pages.table(("`host_jitter`", *(f"`{name}`" for name in first.SLOW)), rows)
 
 
 def spread_of(values: Sequence[float]) -> str:
@@ -320,7 +284,7 @@ def judged(part: float | str) -> dict[str, dict[str, tuple[bool, float, float]]]
     return found
 
 
-def kernel(folder: Path) -> str:
+def kernel(folder: Path) -> list[str]:
     """How many of the kernel's figures are met with random delays and without."""
     _, more = tests()
     parts: tuple[float | str, ...] = ("0 s", "50 us", "200 us", "500 us", "1 ms", 1.0)
@@ -339,10 +303,10 @@ def kernel(folder: Path) -> str:
                 f"{outside} in {len(more.OUTSIDE)}",
             )
         )
-    text = table(
+    lines = pages.table(
         ("`host_jitter`", "figures", "scenarios", "outside, in scenarios known for it"), rows
     )
-    text += "\nEvery figure that is outside at one of these values:\n\n"
+    lines += ["", "Every figure that is outside at one of these values:", ""]
     figures = []
     for name, metrics in all_found["0 s"].items():
         for metric, (_, _, theirs) in metrics.items():
@@ -351,7 +315,7 @@ def kernel(folder: Path) -> str:
                 shown = [f"**{ours:.4g}**" if met else f"{ours:.4g}" for met, ours, _ in all_of]
                 figures.append((f"`{name}`", f"`{metric}`", f"{theirs:.4g}", *shown))
     head = ("scenario", "figure", "kernel", *map(called, parts))
-    return text + table(head, figures)
+    return lines + pages.table(head, figures)
 
 
 def called(delay: float | str) -> str:
@@ -368,30 +332,27 @@ def called(delay: float | str) -> str:
 # --- Riva's findings ----------------------------------------------------------------------------
 
 
-def findings(folder: Path) -> str:
+def findings(folder: Path) -> list[str]:
     """The verdicts on Riva's findings at quick scale, by the hosts' random delays."""
-    paper = papers.load("riva2003")
+    study = studies.load("riva2003")
     verdicts: dict[str, list[str]] = {}
     parts = (0.0, 0.1, 0.5, 1.0)
     for part in parts:
         setting = {"host_jitter": ms(part * PACKET_MS)}
-        studies = tuple(
+        comparisons = tuple(
             replace(
-                study,
-                scales={
-                    name: replace(scale, set={**scale.set, **setting})
-                    for name, scale in study.scales.items()
-                },
+                comparison,
+                scales=tuple(
+                    replace(scale, set={**scale.set, **setting}) for scale in comparison.scales
+                ),
             )
-            for study in paper.studies
+            for comparison in study.comparisons
         )
-        done = reproduction.reproduce_paper(
-            replace(paper, studies=studies), out=folder / f"riva-{part}"
-        )
+        done = studies.run(replace(study, comparisons=comparisons), out=folder / f"riva-{part}")
         for verdict in done.verdicts:
             verdicts.setdefault(verdict.finding.id, []).append(str(verdict.judgement))
     head = ("finding", *(f"{part:g} packets" for part in parts))
-    return table(head, ((name, *texts) for name, texts in verdicts.items()))
+    return pages.table(head, ((name, *texts) for name, texts in verdicts.items()))
 
 
 # --- The page -----------------------------------------------------------------------------------
@@ -425,7 +386,7 @@ def save(drawn: Any, name: str) -> None:
     few.save(FIGURES / f"{name}.png", optimize=True)
 
 
-MEASURE: dict[str, Callable[[Path], str]] = {
+MEASURE: dict[str, Callable[[Path], list[str]]] = {
     "mixed": mixed,
     "shares": shares,
     "third": third,
@@ -450,14 +411,10 @@ def main() -> None:
         for name, measure in MEASURE.items()
         if not given.parts or name in given.parts
     }
-    for text in measured.values():
-        print(text)
-
-    def filled(mark: re.Match[str]) -> str:
-        text = measured.get(mark[2])
-        return mark[0] if text is None else f"{mark[1]}\n{text}\n{mark[3]}"
-
-    PAGE.write_text(_MEASURED.sub(filled, PAGE.read_text()))
+    for lines in measured.values():
+        print("\n".join(lines))
+    blocks = {f"measured: {name}": lines for name, lines in measured.items()}
+    PAGE.write_text(pages.filled(PAGE.read_text(), blocks))
 
 
 if __name__ == "__main__":

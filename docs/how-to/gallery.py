@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 import redtail
+from redtail import studies
 from redtail.analysis.results import Results
 from redtail.display import style
-from redtail.papers.reproduction import reproduce
 
 FOLDER = Path(__file__).parent.parent / "figures" / "gallery"
 
@@ -259,9 +259,9 @@ def main() -> None:
         redtail.run(source, out=out)
         for source in (EXAMPLE, *map(redtail.Toml, (QUEUES, ACCESS, STEPS, GRID)))
     )
-    paper = reproduce("rfc2884", out=out)
-    (published,) = (each for each in paper.paper.figures if each.name == "bulk-congestion")
-    drawn = {**figures(*found), "published": paper.figure(published)}
+    study = studies.run("rfc2884", out=out)
+    (published,) = (each for each in study.study.figures if each.name == "bulk-congestion")
+    drawn = {**figures(*found), "published": study.figure(published)}
     for path in style.save(drawn.items(), FOLDER):
         if path.suffix != ".png":
             path.unlink()

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import redtail
-from redtail import backends, validation
+from redtail import backends
 from redtail.analysis.case import CaseResult
 from redtail.analysis.gap import Gap, Gaps, gaps
 from redtail.analysis.results import Results
@@ -23,7 +23,8 @@ from redtail.engine import batches, plans, realtime
 from redtail.errors import InvalidRun, RedtailWarning, SpecError
 from redtail.outcomes import Outcome
 from redtail.store.folders import StoredRun
-from redtail.validation import report, study
+from redtail.studies import gaps as validation
+from redtail.studies import gaps_report as report
 
 from fake_native import FakeNative
 
@@ -537,7 +538,7 @@ ALL_KINDS = (
 
 def test_a_kernel_can_run_every_case_of_the_matrix() -> None:
     refused = []
-    for file, plan, names in study.plans():
+    for file, plan, names in validation.plans(validation.read()):
         for case, name in enumerate(names):
             scenario = plan.example(case)
             found = realtime.live_queue_refusals(scenario, ALL_KINDS)
@@ -569,7 +570,7 @@ def test_the_matrix_has_what_is_to_be_validated() -> None:
         *("ecn/red-ecn/16", "tcp/bbr-pfifo", "tcp/reno-red", "tcp/dctcp-step", "htb/64"),
     ):
         assert pattern in names
-    for _, plan, _ in study.plans():
+    for _, plan, _ in validation.plans(validation.read()):
         assert plan.replications >= 5
 
 
@@ -585,8 +586,8 @@ def test_the_matrix_has_what_is_to_be_validated() -> None:
 )
 def test_patterns_choose_cases(only: list[str], expected: list[str]) -> None:
     assert validation.names(only) == expected
-    for file, plan, _ in study.plans(only):
-        names = [study._name(file, case.labels) for case in plan.cases]
+    for file, plan, _ in validation.plans(validation.read(), only):
+        names = [validation._name(file, case.labels) for case in plan.cases]
         assert set(expected) <= set(names) and len(names) <= 2 * len(expected)
 
 
@@ -705,14 +706,20 @@ def test_a_validation_refuses_bad_input(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('\n[[explanation]]\npattern = "a"\n', "why.toml:2: explanation.text = None: a text"),
-        ('[[explanation]]\npattern = ""\ntext = "b"', "why.toml:1: explanation.pattern = ''"),
+        (
+            '\n[[explanation]]\npattern = "a"\n',
+            "why.toml:2: explanation 1: text is missing; accepted: a text",
+        ),
+        (
+            '[[explanation]]\npattern = ""\ntext = "b"',
+            "why.toml:2: explanation.pattern = ''; accepted: a text",
+        ),
         (
             '[[explanation]]\npattern = "a"\ntext = "b"\nwhy = 1',
-            "why.toml:1: explanation.why: unknown",
+            "why.toml:4: explanation.why: unknown",
         ),
-        ("[[reason]]\n", "why.toml: reason: accepted: tables [[explanation]]"),
-        ("explanation = 3\n", "why.toml: explanation: accepted: tables"),
+        ("[[reason]]\n", "why.toml:1: reason: unknown key; accepted: explanation"),
+        ("explanation = 3\n", "why.toml:1: explanation = 3; accepted: a list, each of it a table"),
         ("[[explanation]", "why.toml: "),
     ],
 )
@@ -720,12 +727,14 @@ def test_wrong_explanations_are_told_by_their_line(text: str, message: str, tmp_
     file = tmp_path / "why.toml"
     file.write_text(text)
     with pytest.raises(SpecError) as refused:
-        validation.read_explanations(file)
+        validation.Explanations.read(file)
     assert message in str(refused.value)
 
 
 def test_the_explanations_of_the_matrix_are_read() -> None:
-    for each in validation.read_explanations(study.EXPLANATIONS):
+    for each in validation.Explanations.read(
+        validation.VALIDATION / "explanations.toml"
+    ).explanations:
         assert validation.names([each.pattern])
 
 

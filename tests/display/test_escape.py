@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 import redtail
-from redtail import cli, escape, papers
+from redtail import cli, escape, studies
 from redtail import metrics as names
 from redtail.display import lengths, losses, plots, responses, values
 from redtail.errors import RedtailError, SpecError
@@ -266,37 +266,37 @@ def test_a_paragraph_stays_one(text: str) -> None:
 def paper(folder: Path, **changed: str) -> Path:
     """Write a paper with odd captions."""
     odd = " ".join(ODD)
-    texts = {"figure": "all odd", "study": "loads", "scale": "quick"} | changed
+    texts = {"figure": "all odd", "comparison": "loads", "scale": "quick"} | changed
     folder.mkdir()
     factors = f'"bottleneck.queue" = [{queues()}]\n"traffic.ftp.flows" = [1, 2]'
     (folder / "own.toml").write_text(SCENARIO.format(name='"Own"', factors=factors))
-    (folder / "paper.toml").write_text(
+    (folder / "study.toml").write_text(
         f"""\
 title = {toml(odd)}
 authors = {toml(odd)}
 published = "never"
 
-[[study]]
-name = {toml(texts["study"])}
+[[comparison]]
+name = {toml(texts["comparison"])}
 about = {toml(odd)}
 queue = "bottleneck.queue"
 load = "traffic.ftp.flows"
 files = ["own.toml"]
 
-[[study.scale]]
+[[comparison.scale]]
 name = {toml(texts["scale"])}
 about = {toml(odd)}
 set = {{ replications = 2 }}
 
 [[figure]]
 name = {toml(texts["figure"])}
-study = {toml(texts["study"])}
+comparison = {toml(texts["comparison"])}
 draws = "loss"
 caption = {toml(odd)}
 
 [[table]]
 name = "table"
-study = {toml(texts["study"])}
+comparison = {toml(texts["comparison"])}
 caption = {toml(odd)}
 source = {toml(odd)}
 metrics = ["loss"]
@@ -309,7 +309,7 @@ id = "F-1"
 statement = {toml(odd)}
 
 [[finding.check]]
-study = {toml(texts["study"])}
+comparison = {toml(texts["comparison"])}
 test = "level"
 metric = "loss"
 at_least = 0.0
@@ -338,7 +338,7 @@ def test_a_report_shows_captions_and_labels_as_they_are(tmp_path: Path) -> None:
     assert "<b>" not in report.replace(r"\<b>", "")
 
 
-@pytest.mark.parametrize("table", ["figure", "study", "scale"])
+@pytest.mark.parametrize("table", ["figure", "comparison", "scale"])
 @pytest.mark.parametrize(
     "name", ["../out", "a/b", "/tmp/x", "a\\b", "..", ".", "", ".hidden", "a\x1bb", "\u202ea", "c:"]
 )
@@ -346,13 +346,13 @@ def test_a_name_cannot_leave_the_folder_of_results(tmp_path: Path, table: str, n
     folder = paper(tmp_path / "paper", **{table: name})
     code, text = command("reproduce", folder, "--out", tmp_path / "runs")
     assert code == 2
-    header = {"scale": "study.scale"}.get(table, table)
-    lines = (folder / "paper.toml").read_text().splitlines()
+    header = {"scale": "comparison.scale"}.get(table, table)
+    lines = (folder / "study.toml").read_text().splitlines()
     at = lines.index(f"[[{header}]]") + 2
-    assert text.startswith(f"error: {folder / 'paper.toml'}:{at}: {header}.name = {name!r} ")
+    assert text.startswith(f"error: {folder / 'study.toml'}:{at}: {header}.name = {name!r} ")
     assert "accepted: " in text
     with pytest.raises(SpecError) as refused:
-        papers.load(str(folder))
+        studies.load(str(folder))
     assert (refused.value.line, refused.value.key) == (at, f"{header}.name")
     assert [path.name for path in tmp_path.iterdir()] == ["paper"]
 

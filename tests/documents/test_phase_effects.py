@@ -16,7 +16,7 @@ from redtail.analysis.stats import clusters
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "explanation" / "phase-effects.md"
-LOCKOUT = ROOT / "python" / "redtail" / "papers" / "riva2003" / "lockout.toml"
+LOCKOUT = ROOT / "python" / "redtail" / "studies" / "papers" / "riva2003" / "lockout.toml"
 
 
 def _script() -> ModuleType:

@@ -64,7 +64,7 @@ def reached(start: str, graph: dict[str, set[str]]) -> set[str]:
 #: Results that print or draw themselves load within a function what does so, and are its input.
 FACES = {
     ("redtail.lines.advice.answer", "redtail.lines.advice.report"),
-    ("redtail.papers.report", "redtail.papers.reproduction"),
+    ("redtail.studies.report", "redtail.studies.results"),
     ("redtail.tuning.figures", "redtail.tuning.found"),
 }
 
@@ -83,7 +83,7 @@ def test_imports_have_no_circles() -> None:
 
 
 PUBLIC = {"redtail.lines", "redtail.lines.routers"}
-ABOVE = {"cli", "papers", "page", "templates", "tuning", "validation"}
+ABOVE = {"cli", "page", "templates", "tuning"}
 
 
 def within(name: str, package: str) -> bool:

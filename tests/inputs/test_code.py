@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import cli, packing, papers
+from redtail import cli, packing, studies
 from redtail.errors import SpecError, StoreError
 from redtail.inputs.code import Rule
 
@@ -375,22 +375,22 @@ def test_results_that_are_pickles_are_not_opened(tmp_path: Path) -> None:
 
 
 def paper(folder: Path, file: str) -> Path:
-    """Write a paper of one study and one figure."""
+    """Write a study of one comparison and one figure."""
     folder.mkdir(exist_ok=True)
-    (folder / "paper.toml").write_text(
+    (folder / "study.toml").write_text(
         f"""
 title = "Mine"
 authors = "I"
 published = "Never"
 
-[[study]]
+[[comparison]]
 name = "loads"
 about = "a queue of ours"
 queue = "bottleneck.queue"
 load = "traffic.ftp.flows"
 files = ["{file}"]
 
-[[study.scale]]
+[[comparison.scale]]
 name = "quick"
 about = "short"
 set = {{ replications = 2 }}
@@ -403,7 +403,7 @@ id = "F-1"
 statement = "Something is lost."
 
 [[finding.check]]
-study = "loads"
+comparison = "loads"
 test = "level"
 metric = "loss"
 at_least = 0.0
@@ -434,10 +434,10 @@ def test_a_paper_executes_the_code_of_its_folder(folder: Path, mark: Path, tmp_p
     write_experiment(folder, more=LOADS % "own.py")
     paper(own, "../experiment/own.toml")
     with pytest.raises(SpecError, match="outside the experiment's folder"):
-        papers.reproduce(str(own), out=out)
+        studies.run(str(own), out=out)
     assert not mark.exists()
 
-    done = papers.reproduce(str(own), out=out, allow_code=folder)
+    done = studies.run(str(own), out=out, allow_code=folder)
     assert mark.exists() and done.run_count == 8
     mark.unlink()
     paper(own, "own.toml")

@@ -18,8 +18,8 @@ import redtail
 from redtail import experiment, facts, packing
 from redtail.analysis.export import JSON_FORMAT
 from redtail.cli import app
-from redtail.papers import report
 from redtail.store import format, index, segments
+from redtail.studies import report
 
 from conftest import ROOT
 

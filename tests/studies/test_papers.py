@@ -20,7 +20,7 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import backends, experiment, papers
+from redtail import backends, experiment, studies
 from redtail.analysis.case import CaseResult
 from redtail.analysis.results import Results
 from redtail.analysis.stats import Estimate, bootstrap
@@ -30,30 +30,24 @@ from redtail.engine import batches
 from redtail.engine.plans import Plan
 from redtail.errors import RedtailError, SpecError
 from redtail.formula import Formula
-from redtail.papers import checks, definition, report
-from redtail.papers.agreement import refuse_unknown
-from redtail.papers.checks import TESTS, Answer, Bounds, Evidence
-from redtail.papers.definition import Finding, Judgement, Paper, Study, Variant
-from redtail.papers.grid import Grid, Loads, describe, replace_cases
-from redtail.papers.reproduction import (
-    Reproduction,
-    _Experiment,
-    _File,
-    _Request,
-    _Trust,
-    judge,
-    reproduce_paper,
-    seek,
-)
 from redtail.store.folders import StoredRun
+from redtail.studies import checks, definition, report
+from redtail.studies.agreement import refuse_unknown
+from redtail.studies.checks import TESTS, Answer, Bounds, Evidence
+from redtail.studies.definition import Comparison, Finding, Judgement, Study, Variant
+from redtail.studies.grid import Grid, Loads, describe, replace_cases
+from redtail.studies.results import StudyResults, run
+from redtail.studies.runner import Experiment, File, Request, Trust, seek
+from redtail.studies.verdicts import judge
 
 from conftest import ROOT
 
-ISCC = definition.FOLDER / "iscc2001"
+ISCC = definition.FOLDER / "papers" / "iscc2001"
 
 # What is published of congestion controls; the other papers are evaluations of queues.
 PUBLISHED_SET = "congestion-controls"
-EVALUATIONS = [name for name in papers.names() if name != PUBLISHED_SET]
+PAPERS = [name for name in studies.names() if studies.load(name).findings]
+EVALUATIONS = [name for name in PAPERS if name != PUBLISHED_SET]
 
 # Of these one is repeated with each push, and all by `make test-weekly`: two minutes of two cores.
 PUSHED = "iscc2001"
@@ -181,7 +175,7 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], Grid, Grid]] = {
 def test_every_test_can_hold_and_can_fail(name: str) -> None:
     parameters, holding, failing = BOTH_WAYS[name]
     parameters = {"metric": "loss", **parameters}
-    checks.validate(name, parameters, "here")
+    checks.validate(name, parameters)
     assert {row.answer for row in TESTS[name](holding, **parameters)} == {Answer.YES}
     assert Answer.NO in {row.answer for row in TESTS[name](failing, **parameters)}
 
@@ -490,7 +484,8 @@ def judged(
 
 def at_most(bound: float, kind: str = "check") -> str:
     return (
-        f'[[finding.{kind}]]\nstudy = "ftp"\ntest = "level"\nmetric = "loss"\nat_most = {bound}\n'
+        f'[[finding.{kind}]]\ncomparison = "ftp"\ntest = "level"\nmetric = "loss"\n'
+        f"at_most = {bound}\n"
     )
 
 
@@ -735,28 +730,28 @@ def test_a_paper_with_loads_in_several_units_is_reproduced(tmp_path: Path) -> No
         f'{{ load = {name}, queue = "4", values = [{share}] }}'
         for name, share in (("80", 0.5), ('"160 ms"', 0.6), ("0.32", 0.7), ('"1280 ms"', 0.8))
     )
-    (folder / "paper.toml").write_text(f"""
+    (folder / "study.toml").write_text(f"""
 title = "t"
 authors = "a"
 published = "never"
-[[study]]
+[[comparison]]
 name = "share"
 about = "tail drop"
 queue = "traffic.ftp.flows"
 load = "bottleneck.queue.limit"
 files = ["one.toml", "two.toml"]
-[[study.scale]]
+[[comparison.scale]]
 name = "quick"
 about = "5 s"
 set = {{}}
 [[figure]]
 name = "fig1"
-study = "share"
+comparison = "share"
 draws = "queue_delay_mean"
 caption = "Delay"
 [[table]]
 name = "delays"
-study = "share"
+comparison = "share"
 caption = "Delay"
 source = "section 1"
 metrics = ["queue_delay_mean"]
@@ -767,7 +762,7 @@ rows = [{rows}]
 id = "RISES"
 statement = "The delay rises with the limit."
 [[finding.check]]
-study = "share"
+comparison = "share"
 test = "monotone"
 direction = "rises"
 metric = "queue_delay_mean"
@@ -775,7 +770,7 @@ metric = "queue_delay_mean"
 id = "LARGEST"
 statement = "The delay at the largest limit is larger."
 [[finding.check]]
-study = "share"
+comparison = "share"
 test = "ratio_of_loads"
 metric = "queue_delay_mean"
 load = "1.28 s"
@@ -801,10 +796,10 @@ start = "uniform 0..1 s"
 "traffic.ftp.flows" = [4]
 "bottleneck.queue.limit" = {json.dumps(limits)}
 """)
-    done = reproduce_paper(papers.load(folder), out=tmp_path / "out")
+    done = run(studies.load(folder), out=tmp_path / "out")
     assert done.grids["share"].loads == (0.08, 0.16, 0.32, 1.28)
     assert [verdict.judgement for verdict in done.verdicts] == [Judgement.HOLDS] * 2
-    (table,) = done.paper.tables
+    (table,) = done.study.tables
     lines = report.table_lines(done, table)
     assert [line.split("|")[1].strip() for line in lines[4:]] == [
         "limit 80 ms",
@@ -813,7 +808,7 @@ start = "uniform 0..1 s"
         "limit 1.28 s",
     ]
     # Published numbers stand where the axis has them: in the unit of the first load.
-    (figure,) = done.paper.figures
+    (figure,) = done.study.figures
     published, _ = done._published(figure)
     assert published == {("4", 80): 0.5, ("4", 160): 0.6, ("4", 320): 0.7, ("4", 1280): 0.8}
     drawn = done.figure(figure)
@@ -863,7 +858,9 @@ def test_a_load_that_is_not_there_or_not_the_only_one_is_refused(
 
 
 def test_loads_of_two_dimensions_have_no_order() -> None:
-    message = "limit: '20 ms' and '100 packets' are loads of one study; accepted: loads of one dim"
+    message = (
+        "limit: '20 ms' and '100 packets' are loads of one comparison; accepted: loads of one dim"
+    )
     with pytest.raises(RedtailError, match=message):
         Loads("limit", ["20 ms", "100 packets"])
 
@@ -944,25 +941,31 @@ def test_figures_are_drawn_over_the_load_also_when_what_is_compared_is_a_number(
 # --- The papers' files -----------------------------------------------------------------------
 
 
-def planned(study: Study, set: Mapping[str, Any]) -> list[Plan]:
-    """The plans of a study's files, none of which warns of what is not meant."""
-    plans = [experiment.check(file, set=set) for file in study.files]
+def planned(comparison: Comparison, set: Mapping[str, Any]) -> list[Plan]:
+    """The plans of a comparison's files, none of which warns of what is not meant."""
+    plans = [experiment.check(file, set=set) for file in comparison.files]
     for plan in plans:
-        assert study.unmeant(plan.warnings) == []
+        assert comparison.unmeant(plan.warnings) == []
     return plans
 
 
-@pytest.mark.parametrize("name", papers.names())
+@pytest.mark.parametrize("name", studies.names())
 def test_files_of_a_paper_are_valid_and_have_what_is_named(name: str) -> None:
-    paper = papers.load(name)
-    for scale in paper.scales:
-        studies = [study for study in paper.studies if scale in study.scales]
-        sets = {study.name: study.scales[scale].set for study in studies}
-        refuse_unknown(paper, {study.name: planned(study, sets[study.name]) for study in studies})
-        for setting in paper.settings:
-            for study in studies:
-                planned(study, {**sets[study.name], **setting.of(study.name)})
-    assert (Path(redtail.__file__).parents[2] / paper.about).is_file()
+    study = studies.load(name)
+    for scale in study.scales:
+        comparisons = [each for each in study.comparisons if each.scale(scale)]
+        sets = {each.name: found.set for each in comparisons if (found := each.scale(scale))}
+        refuse_unknown(
+            study,
+            {
+                comparison.name: planned(comparison, sets[comparison.name])
+                for comparison in comparisons
+            },
+        )
+        for setting in study.settings:
+            for comparison in comparisons:
+                planned(comparison, {**sets[comparison.name], **setting.of(comparison.name)})
+    assert (Path(redtail.__file__).parents[2] / study.about).is_file()
 
 
 MY_PAPER = ROOT / "examples" / "my-paper"
@@ -972,29 +975,55 @@ UNKNOWN = [
         "findings.toml",
         '"queue_length_mean"',
         '"queue_lenght_mean"',
-        "MINE-1: no run has the metric queue_lenght_mean; nearest: queue_length_mean",
+        "finding.check.metric: no run has the metric queue_lenght_mean; nearest: queue_length_mean",
     ),
-    ("findings.toml", '["RED"]', '["ERD"]', "MINE-1: 'ERD'; accepted: CoDel, RED, tail drop"),
+    (
+        "findings.toml",
+        '["RED"]',
+        '["ERD"]',
+        "finding.check.queues = 'ERD'; accepted: CoDel, RED, tail drop",
+    ),
     (
         "findings.toml",
         'metric = "share_used"',
         'loads = [5]\nmetric = "share_used"',
-        "MINE-2: load 5; accepted: 4, 16",
+        "finding.check.loads = 5; accepted: 4, 16",
     ),
-    ("paper.toml", '"queue_delay_mean"\n', '"p99:loss"\n', "fig1-delay: 'p99:loss'; accepted befo"),
-    ("paper.toml", '"goodput / 10e6"', '"godput / 10e6"', "measure share_used: no run has the met"),
     (
-        "paper.toml",
+        "study.toml",
+        '"queue_delay_mean"\n',
+        '"p99:loss"\n',
+        "figure.draws = 'p99:loss'; accepted before the colon: least",
+    ),
+    (
+        "study.toml",
+        '"goodput / 10e6"',
+        '"godput / 10e6"',
+        "measure.formula: no run has the metric godput",
+    ),
+    (
+        "study.toml",
+        '"goodput / 10e6"',
+        '"goodput ** 2"',
+        "measure.formula = 'goodput ** 2': ",
+    ),
+    (
+        "study.toml",
         'load = 4, queue = "RED"',
         'load = 8, queue = "RED"',
-        "table1: load 8; accepted: 4, 16",
+        "table.rows.load = 8; accepted: 4, 16",
     ),
-    ("paper.toml", 'of = "tail drop"', 'of = "drop"', "bulk: CoDel: 'drop'; accepted: RED, tail"),
     (
-        "paper.toml",
+        "study.toml",
+        'of = "tail drop"',
+        'of = "drop"',
+        "comparison.variant.of = 'drop'; accepted: RED, tail drop",
+    ),
+    (
+        "study.toml",
         '"traffic.ftp.flows" #',
         '"traffic.ftp.flow" #',
-        "ftp.flow is no factor",
+        "comparison.load = 'traffic.ftp.flow' is no factor; accepted: ",
     ),
 ]
 
@@ -1009,50 +1038,58 @@ def test_what_is_not_there_is_refused_before_anything_is_run(
     (folder / file).write_text(text.replace(old, new, 1))
     done = runner.invoke(app, ["reproduce", str(folder), "--out", str(tmp_path / "out")])
     assert done.exit_code == 2
-    assert message in done.stderr
+    at = text[: text.index(old)].count("\n") + 1
+    assert f"{folder / file}:{at}: {message}" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("name", EVALUATIONS)
 def test_each_paper_has_headlines_settings_and_queues_of_today(name: str) -> None:
-    paper = papers.load(name)
-    assert 2 <= len(paper.headlines) <= 6
-    assert len(paper.settings) >= 3
-    assert paper.then_and_now
-    modern = {each.label for study in paper.studies for each in study.variants if each.modern}
+    study = studies.load(name)
+    assert 2 <= len(study.headlines) <= 6
+    assert len(study.settings) >= 3
+    assert study.then_and_now
+    modern = {
+        each.label
+        for comparison in study.comparisons
+        for each in comparison.variants
+        if each.modern
+    }
     assert {"CoDel", "PIE", "FQ-CoDel"} <= modern
 
 
-def judged_studies(paper: Paper) -> set[str]:
-    """The studies that findings look at."""
-    of = {view.name: view.study for view in paper.all_views}
+def judged_comparisons(study: Study) -> set[str]:
+    """The comparisons that findings look at."""
+    of = {view.name: view.comparison for view in study.all_views}
     return {
-        of[check.study]
-        for finding in paper.findings
+        of[check.comparison]
+        for finding in study.findings
         for check in (*finding.checks, *finding.conditions)
     }
 
 
-def judged_loads(paper: Paper, study: Study, variant: Variant) -> set[float | str]:
-    """The loads at which findings look at a variant of a study; infinity stands for all.
+def judged_loads(study: Study, comparison: Comparison, variant: Variant) -> set[float | str]:
+    """The loads at which findings look at a variant of a comparison; infinity stands for all.
 
     Tests take a variant only when it is named, so no verdict depends on what it does elsewhere.
     """
-    views = {view.name: view for view in paper.all_views if view.study == study.name}
+    views = {view.name: view for view in study.all_views if view.comparison == comparison.name}
     loads: set[float | str] = set()
-    for finding in paper.findings:
+    for finding in study.findings:
         for check in (*finding.checks, *finding.conditions):
             given = [check.parameters.get(key, ()) for key in ("queues", "to")]
             named = {label for each in given if isinstance(each, list) for label in each}
-            if check.study not in views or variant.label not in named:
+            if check.comparison not in views or variant.label not in named:
                 continue
-            alone = views[check.study].load == study.load and check.parameters.get("loads")
+            alone = views[check.comparison].load == comparison.load and check.parameters.get(
+                "loads"
+            )
             loads |= set(alone or [math.inf])
     return loads
 
 
-def left_out(paper: Paper, study: Study, scale: str, loads: Loads) -> list[Variant]:
-    """The variants of a study of which no verdict needs a run at these loads."""
+def left_out(study: Study, comparison: Comparison, scale: str, loads: Loads) -> list[Variant]:
+    """The variants of a comparison of which no verdict needs a run at these loads."""
 
     def among(name: float | str) -> bool:
         try:
@@ -1062,33 +1099,33 @@ def left_out(paper: Paper, study: Study, scale: str, loads: Loads) -> list[Varia
 
     return [
         variant
-        for variant in study.variants_at(scale)
-        if not any(map(among, judged_loads(paper, study, variant)))
+        for variant in comparison.variants_at(scale)
+        if not any(map(among, judged_loads(study, comparison, variant)))
     ]
 
 
-def loads_of(study: Study, plan: Plan) -> Loads:
-    """The loads in one of a study's files."""
-    return Loads(study.load, (case.factors[study.load] for case in plan.cases))
+def loads_of(comparison: Comparison, plan: Plan) -> Loads:
+    """The loads in one of a comparison's files."""
+    return Loads(comparison.load, (case.factors[comparison.load] for case in plan.cases))
 
 
-def judged_alone(paper: Paper, scale: str, monkeypatch: pytest.MonkeyPatch) -> Paper:
-    """The paper with no more than its findings look at."""
-    judged = judged_studies(paper)
-    studies = tuple(each for each in paper.studies if each.name in judged)
-    views = tuple(view for view in paper.views if view.study in judged)
+def judged_alone(study: Study, scale: str, monkeypatch: pytest.MonkeyPatch) -> Study:
+    """The study with no more than its findings look at."""
+    judged = judged_comparisons(study)
+    comparisons = tuple(each for each in study.comparisons if each.name in judged)
+    views = tuple(view for view in study.views if view.comparison in judged)
 
-    def experiments(file: _File) -> list[_Experiment]:
-        study = file.of.study
-        omitted = left_out(paper, study, scale, loads_of(study, file.plan))
+    def experiments(file: File) -> list[Experiment]:
+        comparison = file.of.comparison
+        omitted = left_out(study, comparison, scale, loads_of(comparison, file.plan))
         wanted = [each for each in file.of.variants if not each.solve and each not in omitted]
         return [file.base, *(file.attempt(each, file.queue(each)) for each in wanted)]
 
-    monkeypatch.setattr(_File, "experiments", experiments)
+    monkeypatch.setattr(File, "experiments", experiments)
     # What is only shown may name queues that are left out.
     return replace(
-        paper,
-        studies=studies,
+        study,
+        comparisons=comparisons,
         views=views,
         figures=(),
         tables=(),
@@ -1103,35 +1140,38 @@ def judged_alone(paper: Paper, scale: str, monkeypatch: pytest.MonkeyPatch) -> P
 def test_verdicts_at_quick_scale_are_the_expected_ones(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Runs the paper at quick scale: seeds are fixed, so nothing but the code can change it."""
-    paper = papers.load(name)
-    assert paper.expected["quick"].keys() == {finding.id for finding in paper.findings}
-    judged = judged_alone(paper, "quick", monkeypatch)
-    done = reproduce_paper(judged, scale="quick", out=tmp_path)
+    """Runs the study at quick scale: seeds are fixed, so nothing but the code can change it."""
+    study = studies.load(name)
+    assert study.expected["quick"].keys() == {finding.id for finding in study.findings}
+    judged = judged_alone(study, "quick", monkeypatch)
+    done = run(judged, scale="quick", out=tmp_path)
     assert done.changed == []
 
 
 def test_the_published_set_has_the_expected_verdicts(tmp_path: Path) -> None:
     """Some 15 s of processor time; seeds are fixed, so nothing but the code can change it."""
-    paper = papers.load(PUBLISHED_SET)
-    assert paper.expected["quick"].keys() == {finding.id for finding in paper.findings}
-    assert reproduce_paper(paper, scale="quick", out=tmp_path).changed == []
+    study = studies.load(PUBLISHED_SET)
+    assert study.expected["quick"].keys() == {finding.id for finding in study.findings}
+    assert run(study, scale="quick", out=tmp_path).changed == []
 
 
 @pytest.mark.papers
 @pytest.mark.parametrize("name", EVALUATIONS)
 def test_what_no_verdict_depends_on_runs_too(name: str) -> None:
     """Each queue that is shown and not judged makes a run at the first load."""
-    paper = papers.load(name)
-    judged = judged_studies(paper)
+    study = studies.load(name)
+    judged = judged_comparisons(study)
     ran = 0
-    for study in (each for each in paper.studies if "quick" in each.scales):
-        first = replace(study, files=study.files[:1])
-        request = _Request(first, study.scales["quick"], None, _Trust(paper.folder, ()))
+    for comparison in study.comparisons:
+        quick = comparison.scale("quick")
+        if quick is None:
+            continue
+        first = replace(comparison, files=comparison.files[:1])
+        request = Request(first, quick, None, Trust(study.folder, ()))
         (file,) = request.files
-        omitted = left_out(paper, study, "quick", loads_of(study, file.plan))
+        omitted = left_out(study, comparison, "quick", loads_of(comparison, file.plan))
         wanted = [file.attempt(variant, file.queue(variant)) for variant in omitted]
-        for each in wanted if study.name in judged else [file.base, *wanted]:
+        for each in wanted if comparison.name in judged else [file.base, *wanted]:
             plan = each.loaded()
             outcome = batches.run_one(plan.example(0), None, plan.queues, plan.traces)
             assert outcome.bottleneck_packets > 0
@@ -1140,16 +1180,16 @@ def test_what_no_verdict_depends_on_runs_too(name: str) -> None:
 
 
 def test_every_finding_of_iscc2001_is_listed_once() -> None:
-    found = [finding.id for finding in papers.load("iscc2001").findings]
+    found = [finding.id for finding in studies.load("iscc2001").findings]
     assert found == [f"ISCC-{number}" for number in range(1, 25)]
 
 
-@pytest.mark.parametrize(("number", "study"), [(0, "ftp"), (1, "web")])
+@pytest.mark.parametrize(("number", "comparison"), [(0, "ftp"), (1, "web")])
 def test_the_files_of_iscc2001_differ_in_load_and_what_goes_with_it_alone(
-    number: int, study: str
+    number: int, comparison: str
 ) -> None:
     same = []
-    found = papers.load("iscc2001").studies[number]
+    found = studies.load("iscc2001").comparisons[number]
     for file in found.files:
         spec = tomllib.loads(file.read_text())
         (flows,) = spec["factors"].pop(found.load)
@@ -1163,31 +1203,79 @@ def test_the_files_of_iscc2001_differ_in_load_and_what_goes_with_it_alone(
         assert gentle == {**red, "label": "GREDstd", "gentle": "limit"}
         assert tuned["w_q"] < 0.002
         assert spec["bottleneck"].pop("queue") == {"kind": "tail-drop", "limit": limit}
-        assert file.name == f"{study}-{flows}.toml"
+        assert file.name == f"{comparison}-{flows}.toml"
         same.append(re.sub(rf"\b{flows}\b", "N", json.dumps(spec)))
     assert len(set(same)) == 1
 
 
 BROKEN = [
-    ("findings.toml", 'test = "spread"', 'test = "sprad"', "test = 'sprad'; accepted: level, "),
+    (
+        "findings.toml",
+        'test = "spread"',
+        'test = "sprad"',
+        "finding.check.test = 'sprad'; accepted: level, ",
+    ),
     ("findings.toml", "at_most = 1.03", "at_mots = 1.03", "at_mots: unknown key of spread"),
-    ("findings.toml", "at_most = 1.03\n", "", "spread needs at_most"),
+    ("findings.toml", "at_most = 1.03\n", "", "a bound is missing; accepted: at_least, above"),
+    ("findings.toml", 'direction = "rises"', "#", "finding.check.test: monotone needs direction"),
     ("findings.toml", "at_least = 8.245e6", "#", "a bound is missing"),
-    ("findings.toml", 'direction = "rises"', 'direction = "up"', "accepted: 'rises', 'falls'"),
-    ("findings.toml", 'study = "ftp"', 'study = "fpt"', "study = 'fpt'; accepted: ftp"),
-    ("findings.toml", "headline = true", 'headline = "yes"', "true or false is wanted"),
-    ("paper.toml", 'draws = "goodput"', 'draws = "goodput"\nsize = 3', "size: unknown key"),
-    ("paper.toml", "of.web = {", "of.wbe = {", "setting linux: study = 'wbe'; accepted: "),
-    ("expected.toml", "ISCC-1 =", "ISCC-99 =", "finding = 'ISCC-99'; accepted: ISCC-1"),
+    (
+        "findings.toml",
+        'direction = "rises"',
+        'direction = "up"',
+        "check.direction = 'up'; accepted: 'rises', 'falls'",
+    ),
+    (
+        "findings.toml",
+        "at_most = 1.03",
+        'at_most = "1.03"',
+        "check.at_most = '1.03'; accepted: a number",
+    ),
+    (
+        "findings.toml",
+        'comparison = "ftp"',
+        'comparison = "fpt"',
+        "check.comparison = 'fpt'; accepted: ftp",
+    ),
+    (
+        "findings.toml",
+        "headline = true",
+        'headline = "yes"',
+        "finding.headline = 'yes'; accepted: true or false",
+    ),
+    (
+        "study.toml",
+        'draws = "goodput"',
+        'draws = "goodput"\nsize = 3',
+        "figure.size: unknown key; accepted: name, comparison, draws, ",
+    ),
+    (
+        "study.toml",
+        "of.web = {",
+        "of.wbe = {",
+        "setting.of.wbe: is no comparison; accepted: ftp, web",
+    ),
+    ("expected.toml", "ISCC-1 =", "ISCC-99 =", "ISCC-99: is no finding; accepted: ISCC-1"),
     (
         "expected.toml",
         'ISCC-1 = "',
         'ISCC-1 = "* ',
-        "ISCC-1 = '* holds'; accepted: 'holds', 'holds in",
+        "quick.ISCC-1 = '* holds'; accepted: 'holds', 'holds in",
     ),
-    ("findings.toml", "loads = [", "loads = [[], ", "loads = []: a number, or a quantity such as"),
-    ("findings.toml", 'id = "ISCC-2"', 'id = "ISCC-1"', "two of [[finding]] are called 'ISCC-1'"),
-    ("findings.toml", "untested =", "because =", "because: unknown key"),
+    ("expected.toml", "[quick]", "[quik]", "quik: is no scale; accepted: quick, paper"),
+    (
+        "findings.toml",
+        "loads = [",
+        "loads = [[], ",
+        "check.loads = []; accepted: a number, or a quantity such as",
+    ),
+    (
+        "findings.toml",
+        'id = "ISCC-2"',
+        'id = "ISCC-1"',
+        "finding.id = 'ISCC-1'; accepted: a name that no other of [[finding]] has",
+    ),
+    ("findings.toml", "untested =", "because =", "finding.because: unknown key; accepted: id, "),
     (
         "findings.toml",
         'untested = "the max_p values of the model for Web traffic are inputs here, not results"',
@@ -1195,14 +1283,24 @@ BROKEN = [
         "neither a check nor",
     ),
     ("findings.toml", "[[finding]]", "[[finding", "findings.toml: "),
-    ("paper.toml", "title =", "measure = [3]\ntitle =", "measure 1 = 3: a table is wanted"),
-    ("paper.toml", "files = [", "files = [7, ", "files 1 = 7: a text is wanted"),
-    ("paper.toml", "loads = [", "loads = [true, ", "loads 1 = True: a number or a quantity is"),
-    ("paper.toml", "metrics = [", "metrics = [[], ", "metrics 1 = []: a text is wanted"),
-    ("findings.toml", "untested =", "condition = ['x']\nuntested =", "condition 1 = 'x': a table"),
-    ("paper.toml", 'title = "', 'titel = "', "title is missing"),
-    ("paper.toml", "within = 0.01", 'within = "near"', "within = 'near': a number is wanted"),
-    ("paper.toml", "[158, ", "[", "6 values for 7 metrics"),
+    ("study.toml", "title =", "measure = [3]\ntitle =", "measure 1 = 3; accepted: a table"),
+    ("study.toml", "files = [", "files = [7, ", "comparison.files 1 = 7; accepted: a text"),
+    (
+        "study.toml",
+        "loads = [",
+        "loads = [true, ",
+        "loads 1 = True; accepted: a number or a quantity",
+    ),
+    ("study.toml", "metrics = [", "metrics = [[], ", "metrics 1 = []; accepted: a text"),
+    ("findings.toml", "untested =", "condition = ['x']\nuntested =", "condition 1 = 'x'; accepted"),
+    ("study.toml", 'title = "', 'titel = "', "title is missing; accepted: a text"),
+    (
+        "study.toml",
+        "within = 0.01",
+        'within = "near"',
+        "comparison.variant.solve.within = 'near'; accepted: a number",
+    ),
+    ("study.toml", "[158, ", "[", "table.rows: 6 values for 7 metrics"),
 ]
 
 
@@ -1216,7 +1314,13 @@ def test_a_broken_file_is_refused_with_its_place(
     (folder / file).write_text(text.replace(old, new, 1))
     with pytest.raises(SpecError, match=re.escape(message)) as caught:
         definition.read(folder)
-    assert str(folder) in str(caught.value)
+    if " = " in message or "unknown key" in message:
+        at = caught.value.line
+        first = text[: text.index(old)].count("\n") + 1
+        assert at in range(first, first + new.count("\n") + 1)
+        assert str(caught.value).startswith(f"{folder / file}:{at}: {caught.value.key}")
+    else:
+        assert str(caught.value).startswith(str(folder / file))
 
 
 # --- The command -----------------------------------------------------------------------------
@@ -1225,7 +1329,7 @@ def test_a_broken_file_is_refused_with_its_place(
 def test_without_a_name_the_papers_are_listed() -> None:
     done = runner.invoke(app, ["reproduce"])
     assert done.exit_code == 0
-    assert [line for line in done.stdout.splitlines() if line[0] != " "] == list(papers.names())
+    assert [line for line in done.stdout.splitlines() if line[0] != " "] == list(studies.names())
     assert "--scale quick" in done.stdout and "--scale paper" in done.stdout
 
 
@@ -1234,8 +1338,8 @@ def test_without_a_name_the_papers_are_listed() -> None:
     [
         (
             ["iscc2002"],
-            "error: no paper 'iscc2002' is built in, and it is no folder with a paper.toml; "
-            f"accepted: {', '.join(papers.names())}, or such a folder\n",
+            "error: no study 'iscc2002' is built in, and it is no folder with a study.toml; "
+            f"accepted: {', '.join(studies.names())}, or such a folder\n",
         ),
         (
             ["iscc2001", "--scale", "huge"],
@@ -1255,27 +1359,27 @@ def test_a_paper_or_scale_that_is_not_there_exits_with_2(
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The papers' folder with a scale of seconds, so that everything runs in a moment."""
-    root = tmp_path_factory.mktemp("papers")
+    root = tmp_path_factory.mktemp("studies") / "papers"
     folder = shutil.copytree(ISCC, root / "iscc2001")
-    text = (folder / "paper.toml").read_text()
+    text = (folder / "study.toml").read_text()
     for quick in (
         '{ duration = "200 s", warmup = "60 s", replications = 4 }',
         '{ duration = "600 s", replications = 4 }',
     ):
         assert quick in text
         text = text.replace(quick, '{ duration = "20 s", warmup = "12 s", replications = 2 }')
-    (folder / "paper.toml").write_text(text)
+    (folder / "study.toml").write_text(text)
     return root
 
 
-Made = tuple[Reproduction, list[tuple[int, int]]]
+Made = tuple[StudyResults, list[tuple[int, int]]]
 
 
 @pytest.fixture(scope="module")
 def made(tiny: Path) -> Made:
-    """The paper at that scale, run into a store beside it, and the progress that was told."""
+    """The study at that scale, run into a store beside it, and the progress that was told."""
     seen: list[tuple[int, int]] = []
-    done = reproduce_paper(
+    done = run(
         definition.read(tiny / "iscc2001"),
         out=tiny / "out",
         progress=lambda state: seen.append((state.done, state.total)),
@@ -1287,7 +1391,7 @@ def made(tiny: Path) -> Made:
 def test_a_paper_runs_from_end_to_end(
     tiny: Path, made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(definition, "FOLDER", tiny)
+    monkeypatch.setattr(definition, "FOLDER", tiny.parent)
     arguments = ["reproduce", "iscc2001", "--out", str(tiny / "out")]
     done = runner.invoke(app, arguments)
     assert done.exit_code == 0, done.stderr
@@ -1313,7 +1417,7 @@ def test_a_paper_runs_from_end_to_end(
     assert len(found["solved"]["ftp"]["TD, short"]) == 5
     cases = {
         (case["labels"]["bottleneck.queue"], case["factors"]["traffic.ftp.flows"]): case["metrics"]
-        for case in found["studies"]["ftp"]["cases"]
+        for case in found["comparisons"]["ftp"]["cases"]
     }
     assert len(cases) == 45  # nine queues, those of today and the variants included
 
@@ -1338,11 +1442,11 @@ def test_progress_reuse_and_others_numbers(tiny: Path, made: Made) -> None:
     assert done == sorted(done)
     assert seen[-1] == (first.run_count, first.run_count)
     assert first.reused == 0
-    again = reproduce_paper(first.paper, out=tiny / "out")
+    again = run(first.study, out=tiny / "out")
     assert again.reused == again.run_count == first.run_count
     assert report.to_json(again) == report.to_json(first)
 
-    table = first.paper.tables[-1]
+    table = first.study.tables[-1]
     lines = report.table_lines(first, table)
     assert "ns-2.35" in lines[0]
     assert len(lines) == 4 + len(table.rows)
@@ -1351,16 +1455,16 @@ def test_progress_reuse_and_others_numbers(tiny: Path, made: Made) -> None:
 
 def test_headlines_are_tried_under_each_setting(tiny: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny / "iscc2001", tmp_path / "mine")
-    text = (folder / "paper.toml").read_text()
-    start = text.index('[[study]]\nname = "web"')
+    text = (folder / "study.toml").read_text()
+    start = text.index('[[comparison]]\nname = "web"')
     end = text.index("[[figure]]")
     text = text[:start] + text[end:]
     text = re.sub(r'\[\[figure\]\]\nname = "fig4(.|\n)*?(?=\[\[)', "", text)
     text = re.sub(r"of\.web = .*\n", "", text)
     text = re.sub(r"\[\[table\]\](.|\n)*?(?=# Then and now)", "", text)
-    text = text[: text.index('[[then_and_now]]\nstudy = "web"')]
+    text = text[: text.index('[[then_and_now]]\ncomparison = "web"')]
     text = text.replace(', "ftp-32.toml", "ftp-64.toml", "ftp-128.toml", "ftp-256.toml"', "")
-    (folder / "paper.toml").write_text(text.replace("loads = [16, 64, 256]", "loads = [16]"))
+    (folder / "study.toml").write_text(text.replace("loads = [16, 64, 256]", "loads = [16]"))
     (folder / "findings.toml").write_text(
         "".join(
             f'[[finding]]\nid = "{name}"\nstatement = "s"\n{headline}{at_most(bound)}'
@@ -1404,7 +1508,7 @@ def test_a_paper_can_be_copied_and_run_from_its_folder(tmp_path: Path) -> None:
     done = runner.invoke(app, ["reproduce", "iscc2001", "--copy-to", str(there)])
     assert done.exit_code == 0, done.stderr
     assert {path.name for path in there.iterdir()} == {path.name for path in ISCC.glob("*.toml")}
-    assert papers.load(there).findings == papers.load("iscc2001").findings
+    assert studies.load(there).findings == studies.load("iscc2001").findings
     again = runner.invoke(app, ["reproduce", "iscc2001", "--copy-to", str(there)])
     assert again.exit_code == 1
     assert "is there already" in again.stderr
@@ -1424,13 +1528,17 @@ class AnotherKernel(Sim):
 
 
 def with_kernel(tiny: Path, folder: Path) -> Path:
-    """A paper with two findings, one of which names a queue that no kernel has."""
+    """A study with two findings, one of which names a queue that no kernel has."""
     shutil.copytree(tiny / "iscc2001", folder)
-    text = (folder / "paper.toml").read_text()
-    study = text[text.index('[[study]]\nname = "ftp"') : text.index("[[study.variant]]")]
-    study = study.replace(', "ftp-32.toml", "ftp-64.toml", "ftp-128.toml", "ftp-256.toml"', "")
+    text = (folder / "study.toml").read_text()
+    comparison = text[
+        text.index('[[comparison]]\nname = "ftp"') : text.index("[[comparison.variant]]")
+    ]
+    comparison = comparison.replace(
+        ', "ftp-32.toml", "ftp-64.toml", "ftp-128.toml", "ftp-256.toml"', ""
+    )
     kernel = text[text.index("[kernel]") :].replace("80 s", "20 s").replace("30 s", "12 s")
-    (folder / "paper.toml").write_text(text[: text.index("# A study")] + study + kernel)
+    (folder / "study.toml").write_text(text[: text.index("# A comparison")] + comparison + kernel)
     findings = []
     for name, queue in (("shared", "REDstd"), ("not in Linux", "GREDstd")):
         check = f'{at_most(1.0)}queues = ["{queue}"]\n'
@@ -1479,5 +1587,5 @@ def test_what_a_kernel_cannot_repeat_is_refused(tmp_path: Path) -> None:
         ("riva2003", "nonsense", "there is no such backend; accepted: sim, live"),
     ):
         with pytest.raises(SpecError, match=says):
-            papers.reproduce(name, backend=backend, out=tmp_path)
+            run(name, backend=backend, out=tmp_path)
         assert not list(tmp_path.iterdir()), "nothing is run"

@@ -253,7 +253,7 @@ def test_figures_show_the_trade_off_and_the_sensitivity(
 def test_a_search_finds_red_parameters_as_good_as_the_papers(tmp_path: Path) -> None:
     """With one load and little time; docs/how-to/tune.md has the paper's own length."""
     found = tuned_of(
-        ROOT / "python/redtail/papers/iscc2001/ftp-64.toml",
+        ROOT / "python/redtail/studies/papers/iscc2001/ftp-64.toml",
         out=tmp_path,
         queue="REDopt",
         vary="min_th,max_p",

@@ -103,7 +103,7 @@ _COMMANDS = {
     ),
     "reproduce": (
         "reproduce.reproduce",
-        "Repeat a published evaluation, with a verdict on each of its findings.",
+        "Run a study, such as a published evaluation, with a verdict on each of its findings.",
     ),
     "validate": (
         "validate.validate",

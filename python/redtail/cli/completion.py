@@ -57,11 +57,11 @@ def forms(incomplete: str) -> list[str]:
     return _beginning(get_args(Form), incomplete)
 
 
-def papers(incomplete: str) -> list[str]:
-    """Return the papers that `redtail reproduce` repeats."""
-    from redtail.papers import definition
+def studies(incomplete: str) -> list[str]:
+    """Return the studies that `redtail reproduce` repeats."""
+    from redtail import studies
 
-    return _beginning(definition.names(), incomplete)
+    return _beginning(studies.names(), incomplete)
 
 
 def backends(incomplete: str) -> list[str]:

@@ -19,17 +19,18 @@ from redtail.cli.progress import progress_shown
 from redtail.errors import SpecError
 
 if TYPE_CHECKING:
-    from redtail.papers import Reproduction
-    from redtail.papers.definition import Paper
+    from redtail.studies import StudyResults
+    from redtail.studies.definition import Study
 
 
 def reproduce(
-    paper: Annotated[
+    study: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PAPER]",
-            help="For instance iscc2001, or a folder with one of your own; without it: a list.",
-            autocompletion=completion.papers,
+            metavar="STUDY",
+            help="A built-in study, such as the paper iscc2001, or a folder with one of your own; "
+            "without it: a list.",
+            autocompletion=completion.studies,
         ),
     ] = None,
     scale: Annotated[
@@ -37,7 +38,7 @@ def reproduce(
         typer.Option(
             "--scale",
             metavar="SCALE",
-            help="How much is run: quick, paper, or another scale that the paper has.",
+            help="How much is run: quick, paper, or another scale that the study has.",
         ),
     ] = "quick",
     then_and_now: Annotated[
@@ -64,7 +65,7 @@ def reproduce(
         bool,
         typer.Option(
             "--write-expected",
-            help="Make the verdicts the expected ones: write them into the paper's expected.toml.",
+            help="Make the verdicts the expected ones: write them into the study's expected.toml.",
         ),
     ] = False,
     copy_to: Annotated[
@@ -72,7 +73,7 @@ def reproduce(
         typer.Option(
             "--copy-to",
             metavar="DIR",
-            help="Copy the paper's files there, to be changed, and run nothing.",
+            help="Copy the study's files there, to be changed, and run nothing.",
         ),
     ] = None,
     jobs: Jobs = None,
@@ -82,29 +83,29 @@ def reproduce(
     out: OutFolder = "runs",
     allow_code: AllowCode = None,
 ) -> None:
-    """Repeat a published evaluation, with a verdict on each of its findings."""
-    from redtail import papers
-    from redtail.papers import definition, report
+    """Run a study, such as a published evaluation, with a verdict on each of its findings."""
+    from redtail import studies
     from redtail.running.pool import available_cores
     from redtail.store.objects import is_url
+    from redtail.studies import definition, report
 
-    if paper is None:
+    if study is None:
         say(report.listing())
         return
     if copy_to is not None:
-        copied = definition.copy(papers.load(paper), copy_to)
+        copied = definition.copy(studies.load(study), copy_to)
         say(f"{len(copied)} files copied; redtail reproduce {copy_to} runs them")
         return
     if is_url(out):
-        raise SpecError(f"--out {out}: a paper is reproduced in a folder")
+        raise SpecError(f"--out {out}: a study is reproduced in a folder")
     if check and write_expected:
         raise SpecError("--check and --write-expected exclude each other: one compares, one writes")
     if check:
-        _require_expected(papers.load(paper), scale)
+        _require_expected(studies.load(study), scale)
     start = time.monotonic()
     with warnings_shown(), progress_shown() as show:
-        done = papers.reproduce(
-            paper,
+        done = studies.run(
+            study,
             scale=scale,
             then_and_now=then_and_now,
             backend=backend,
@@ -118,19 +119,24 @@ def reproduce(
     if as_json:
         say(report.to_json(done))
     else:
-        print_wide(report.table(done))
+        if done.verdicts:
+            print_wide(report.table(done))
+        for numbers in () if done.verdicts else done.study.tables:
+            if numbers.comparison in done.grids:
+                print_wide(report.numbers_table(done, numbers))
         if done.now:
             say("\nthe headline findings then and now:\n")
-            print_wide(report.now_table(done))
+            print_wide(report.table_of(done.now))
             for each in done.now:
                 if each.setting:
                     say(f"{each.name}: {each.setting.about}")
         if done.kernel:
             say("\nthe findings with a kernel of today:\n")
-            print_wide(report.kernel_table(done))
+            print_wide(report.table_of(done.kernel))
             for line in report.kernel_notes(done):
                 say(line)
-        say(report.counts(done))
+        if done.verdicts:
+            say(report.counts(done))
         reused = f", {done.reused} of them reused" if done.reused else ""
         say(f"{done.run_count} runs{reused}, in {seconds:.1f} s")
         if done.packets:
@@ -142,39 +148,39 @@ def reproduce(
         drawn = list(dict.fromkeys(path.stem for path in written if path.suffix == ".png"))
         say(f"report:   {written[0]}")
         say(f"verdicts: {written[1]}")
-        say(f"figures:  {done.folder / 'figures'}/ ({', '.join(drawn)})")
-        say(f"set-up:   {done.paper.folder}/")
+        if drawn:
+            say(f"figures:  {done.folder / 'figures'}/ ({', '.join(drawn)})")
+        say(f"set-up:   {done.study.folder}/")
     if write_expected:
         complain(str(done.expect()), "expected")
     if check:
         _exit_for_verdicts(done)
 
 
-def _require_expected(paper: Paper, scale: str) -> None:
+def _require_expected(study: Study, scale: str) -> None:
     """Refuse to check what has no expectations, before anything is run.
 
     Raises:
-        SpecError: the paper has none at this scale, or not this scale.
+        SpecError: the study has none at this scale, or not this scale.
     """
-    from redtail.papers import definition
+    from redtail.studies import definition, results
 
-    if scale not in paper.scales:
-        raise SpecError(f"{paper.name} has no scale {scale!r}; accepted: {', '.join(paper.scales)}")
-    if not paper.expected.get(scale):
+    results.require_scale(study, scale)
+    if not study.expected.get(scale):
         raise SpecError(
-            f"{paper.folder / definition.EXPECTED} has no verdicts for scale {scale}: there is "
-            f"nothing to check against; `redtail reproduce {paper.folder} --scale {scale} "
+            f"{study.folder / definition.EXPECTED} has no verdicts for scale {scale}: there is "
+            f"nothing to check against; `redtail reproduce {study.folder} --scale {scale} "
             "--write-expected` makes them"
         )
 
 
-def _exit_for_verdicts(done: Reproduction) -> None:
+def _exit_for_verdicts(done: StudyResults) -> None:
     """Say whether the verdicts are the expected ones; exit with 1 if not."""
-    from redtail.papers import report
+    from redtail.studies import report
 
     changed = report.changes(done)
     for line in changed:
         complain(line, "changed")
     if changed:
         raise typer.Exit(1)
-    complain(f"all {len(done.paper.expected[done.scale])} verdicts are as expected", "check")
+    complain(f"all {len(done.study.expected[done.scale])} verdicts are as expected", "check")

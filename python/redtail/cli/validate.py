@@ -16,14 +16,22 @@ from redtail.cli.progress import progress_shown
 
 
 def validate(
+    study: Annotated[
+        Path | None,
+        typer.Option(
+            "--study",
+            metavar="DIR",
+            help="A study of your own with a table [gaps]; without it the committed matrix.",
+        ),
+    ] = None,
     backends: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--backends",
             metavar="NAMES",
-            help="What is compared; each of the others with the first.",
+            help="What is compared, each of the others with the first; without it sim,linux.",
         ),
-    ] = "sim,linux",
+    ] = None,
     only: Annotated[
         list[str] | None,
         typer.Option(
@@ -69,18 +77,19 @@ def validate(
     out: Out = "runs",
 ) -> None:
     """Run a committed matrix of experiments under several backends, and tell where they differ."""
-    from redtail import validation
-    from redtail.validation import report as reporting
+    from redtail.studies import gaps
+    from redtail.studies import gaps_report as reporting
 
     if listed:
-        for name in validation.names(only or ()):
+        for name in gaps.names(only or (), gaps.read(study)):
             say(name)
         return
-    chosen = names_of(backends)
+    chosen = None if backends is None else names_of(backends)
     start = time.monotonic()
     with warnings_shown(), progress_shown() as show:
-        found = validation.validate(
+        found = gaps.validate(
             chosen,
+            study=gaps.read(study),
             only=only or (),
             replications=replications,
             at_most=at_most,
@@ -95,7 +104,7 @@ def validate(
     else:
         print_wide(reporting.table(found))
         say(reporting.summary(found))
-        results = [each for study in found.studies.values() for each in study.results]
+        results = [each for of in found.studies.values() for each in of.results]
         runs = sum(each.run_count for each in results)
         reused = sum(each.reused for each in results)
         say(f"{runs} runs, {reused} of them reused, in {time.monotonic() - start:.1f} s")
@@ -107,7 +116,7 @@ def validate(
             "warning",
         )
     failed = False
-    for study in found.studies.values():
-        failed = say_failures(study.results) or failed
+    for of in found.studies.values():
+        failed = say_failures(of.results) or failed
     outside = found.with_verdict("outside") if check else []
     exit_for([cell.gap for cell in outside], failed)

@@ -18,8 +18,8 @@ from the texts to the advice. `write_experiment` makes an experiment file of wha
     routers     commands that set it
 
 `recordings` and `routers` know nothing of `advice`, nor it of them. The package runs experiments
-as everybody does (`running`, `analysis`). It must not know the command line, papers, the
-validation, tuning, or how results are drawn, and none of these knows it but the command line.
+as everybody does (`running`, `analysis`). It must not know the command line, tuning, or how
+results are drawn, and none of these knows it but the command line.
 
 Others use the names below, and of the packages `routers` alone: what the devices have. A name is
 loaded when it is used.
