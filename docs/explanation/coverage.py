@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from redtail.analysis.paired import why_no_interval as why_no_difference
 from redtail.analysis.rare import why_no_interval
 from redtail.analysis.results import Results
 from redtail.analysis.stats import Estimate, estimate, paired_difference, t_quantile
+from redtail.studies import pages
 
 PAGE = Path(__file__).with_suffix(".md")
 OUT = Path(__file__).parents[2] / "target" / "coverage"
@@ -34,83 +34,7 @@ REPLICATIONS = 10
 LEAST, MOST = 0.90, 0.97
 """What an interval of 95 % should cover."""
 
-BULK = """
-name = "Coverage, bulk"
-duration = "30 s"
-warmup = "10 s"
-seed = 1
-
-[bottleneck]
-rate = "10 Mbit/s"
-delay = "100 ms"
-queue = { kind = "tail-drop", limit = "300 packets" }
-
-[[traffic]]
-name = "ftp"
-kind = "bulk"
-flows = 16
-tcp = "sack"
-access_delay = ["20 ms", "40 ms", "60 ms", "80 ms"]
-start = "uniform 0..4 s"
-
-[[traffic]]
-name = "cbr"
-kind = "cbr"
-flows = 4
-rate = "250 kbit/s"
-packet = "573 B"
-dither = 0.5
-access_delay = ["20 ms", "40 ms", "60 ms", "80 ms"]
-start = "uniform 0..1 s"
-
-[factors]
-"bottleneck.queue" = [
-    { kind = "tail-drop", limit = "300 packets", label = "tail drop" },
-    { kind = "red", limit = "300 packets", min_th = "45 packets", max_th = "195 packets", max_p = 0.1, w_q = 0.002, label = "RED" },
-    { kind = "fq-codel", label = "FQ-CoDel" },
-]
-"""  # noqa: E501
-
-USERS = """
-name = "Coverage, users"
-duration = "25 s"
-warmup = "5 s"
-seed = 1
-
-[bottleneck]
-rate = "5 Mbit/s"
-delay = "20 ms"
-queue = { kind = "tail-drop", limit = "75 packets" }
-
-[[traffic]]
-name = "ftp"
-kind = "bulk"
-flows = 8
-tcp = "sack"
-access_delay = ["5 ms", "20 ms"]
-start = "uniform 0..2 s"
-
-[[traffic]]
-name = "calls"
-kind = "voip"
-flows = 2
-start = "uniform 0..1 s"
-
-[[traffic]]
-name = "web"
-kind = "web"
-model = "empirical"
-users = 40
-
-[factors]
-"bottleneck.queue" = [
-    { kind = "tail-drop", limit = "75 packets", label = "tail drop" },
-    { kind = "red", limit = "75 packets", min_th = "11 packets", max_th = "49 packets", max_p = 0.1, w_q = 0.002, label = "RED" },
-    { kind = "fq-codel", label = "FQ-CoDel" },
-]
-"""  # noqa: E501
-
-SCENARIOS = {"bulk": BULK, "users": USERS}
+SCENARIOS = sorted(PAGE.with_suffix("").glob("*.toml"))
 
 
 @dataclass(frozen=True)
@@ -154,22 +78,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--jobs", type=int)
     given = parser.parse_args()
-    text = PAGE.read_text()
-    for name, file in SCENARIOS.items():
+    blocks: dict[str, list[str]] = {}
+    for file in SCENARIOS:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # single flows stall, as they may
             results = redtail.run(
-                redtail.Toml(file),
-                out=given.out,
-                jobs=given.jobs,
-                replications=EXPERIMENTS * REPLICATIONS,
+                file, out=given.out, jobs=given.jobs, replications=EXPERIMENTS * REPLICATIONS
             )
-        for mark, lines in tables(results):
-            head = f"<!-- {name}: {mark} -->"
-            pattern = re.compile(re.escape(head) + r"\n.*?<!-- end -->", re.S)
-            block = "\n".join([head, "", *lines, "", "<!-- end -->"])
-            text = pattern.sub(lambda _, block=block: block, text)
-    PAGE.write_text(text)
+        blocks |= {f"{file.stem}: {mark}": lines for mark, lines in tables(results)}
+    PAGE.write_text(pages.filled(PAGE.read_text(), blocks))
 
 
 def tables(results: Results) -> Iterator[tuple[str, list[str]]]:
@@ -250,34 +167,37 @@ def student(part: Sequence[float]) -> tuple[float, float] | None:
 
 def summary(cases: dict[str, list[Coverage]]) -> list[str]:
     """Return a row per case: how its intervals cover together, and which do not."""
-    lines = [
-        "| | metrics | Student's alone, mean | Student's alone, least | with an interval | "
-        "mean | least | outside |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    rows = []
     for title, found in cases.items():
         # Few intervals tell little of how often they hold.
         shown = [each for each in found if each.shown >= EXPERIMENTS / 10]
         alone = [each.student for each in found if not math.isnan(each.student)]
-        outside = ", ".join(f"`{each.metric}`" for each in shown if each.outside) or "none"
-        lines.append(
-            f"| {title} | {len(found)} | {percent(math.fsum(alone) / len(alone))} | "
-            f"{percent(min(alone))} | {len(shown)} | "
-            f"{percent(math.fsum(each.share for each in shown) / len(shown))} | "
-            f"{percent(min(each.share for each in shown))} | {outside} |"
+        rows.append(
+            (
+                title,
+                len(found),
+                percent(math.fsum(alone) / len(alone)),
+                percent(min(alone)),
+                len(shown),
+                percent(math.fsum(each.share for each in shown) / len(shown)),
+                percent(min(each.share for each in shown)),
+                ", ".join(f"`{each.metric}`" for each in shown if each.outside) or "none",
+            )
         )
-    return lines
+    student = ("Student's alone, mean", "Student's alone, least")
+    heads = (None, "metrics", *student, "with an interval", "mean", "least", "outside")
+    return pages.table(heads, rows)
 
 
 def by_metric(queues: dict[str, list[Coverage]]) -> list[str]:
     """Return a row per metric, a column per queue."""
     known = {title: {each.metric: each for each in found} for title, found in queues.items()}
     rows = dict.fromkeys(name for found in known.values() for name in found)
-    lines = [f"| metric | {' | '.join(queues)} |", "|---|" + "---|" * len(queues)]
-    for name in sorted(rows, key=lambda name: (names.prefix(name), list(rows).index(name))):
-        cells = [cell(found.get(name)) for found in known.values()]
-        lines.append(f"| `{name}` | {' | '.join(cells)} |")
-    return lines
+    names_of = sorted(rows, key=lambda name: (names.prefix(name), list(rows).index(name)))
+    return pages.table(
+        ("metric", *queues),
+        ((f"`{name}`", *(cell(found.get(name)) for found in known.values())) for name in names_of),
+    )
 
 
 def cell(found: Coverage | None) -> str:
