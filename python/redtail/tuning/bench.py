@@ -6,9 +6,8 @@ import json
 import tomllib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 from redtail import experiment
@@ -18,8 +17,8 @@ from redtail.engine.plans import Plan
 from redtail.errors import Cancelled, SpecError
 from redtail.experiment import Source, override_texts, toml_value
 from redtail.options import ExecuteOptions, PlanOptions
-from redtail.progress import Progress
 from redtail.running import runner
+from redtail.studies.runner import Counting
 
 
 @dataclass(frozen=True)
@@ -38,57 +37,6 @@ class Queue:
     def toml(self) -> str:
         """The queue as the file has it."""
         return toml_value({**self.table, "label": self.label})
-
-
-class Counting:
-    """The progress of several experiments, one after the other, as that of one.
-
-    Args:
-        total: about how many runs there will be.
-        progress: called after each run.
-    """
-
-    def __init__(self, total: int, progress: Callable[[Progress], None] | None) -> None:
-        self.state = Progress(total)
-        self._show = progress or (lambda state: None)
-
-    def note(self, text: str) -> None:
-        """Tell what was found."""
-        self.state.notes = (*self.state.notes, text)
-        self._show(self.state)
-
-    def cancelled(self, out: object, folder: Path | None = None) -> Cancelled:
-        """Return the error of a search that was interrupted.
-
-        Args:
-            out: the folder of the store, as the user named it.
-            folder: where the kept runs are.
-        """
-        state = self.state
-        return Cancelled(
-            f"interrupted: {state.done} of about {state.total} runs are finished and kept in "
-            f"{out}; the same command goes on from there",
-            kept=state.done,
-            total=state.total,
-            folder=folder,
-        )
-
-    def part(self) -> Callable[[Progress], None]:
-        """Return what counts the runs of the next experiment."""
-        before = replace(self.state)
-
-        def count(part: Progress) -> None:
-            state = self.state
-            state.calibrating = part.calibrating
-            if not part.calibrating:
-                state.done = before.done + part.done
-                state.reused = before.reused + part.reused
-                state.failed = before.failed + part.failed
-                state.packets = before.packets + part.packets
-                state.total = max(state.total, state.done + state.failed)
-            self._show(state)
-
-        return count
 
 
 class Bench:

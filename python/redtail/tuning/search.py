@@ -32,9 +32,10 @@ from redtail.experiment import Source, toml_value
 from redtail.extras import extra
 from redtail.measured import Measured
 from redtail.options import ExecuteOptions, RunOptions, split
+from redtail.studies.runner import Counting
 from redtail.tuning import aims
 from redtail.tuning.aims import OVER, Aim, Over
-from redtail.tuning.bench import Bench, Counting, Queue, quietly
+from redtail.tuning.bench import Bench, Queue, quietly
 from redtail.tuning.found import Candidate, Finding, Tuned
 from redtail.tuning.space import Axis, Choices, Vary, axes
 

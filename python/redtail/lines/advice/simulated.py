@@ -13,8 +13,9 @@ for full packets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from redtail.experiment import FORMAT, toml_value
@@ -181,101 +182,51 @@ def experiment_text(wanted: Simulated, name: str, about: Sequence[str]) -> str:
         name: the experiment's name.
         about: what the file is for, a line each.
     """
-    down, up = wanted.down_bps, wanted.up_bps
-    delay = toml_value(_time(wanted.line.rtt_s / 2))
-    router = _rate(wanted.router_bps)
-    through = toml_value({"kind": "tail-drop", "limit": "10000 packets"})
-    lines = [
-        HEADER,
-        *(f"# {line}" for line in about),
-        "",
-        f"format = {FORMAT}",
-        f"name = {toml_value(name)}",
-        f"duration = {toml_value(_time(WARMUP_S + wanted.measured_s))}",
-        f"warmup = {toml_value(_time(WARMUP_S))}",
-        f"replications = {wanted.effort.replications}",
-        "",
-        "# The line towards the people, with the provider's buffer. Rates are what remains for",
-        "# full packets when the line's own headers are taken off.",
-        "[[chain.hop]]",
-        f"rate = {toml_value(_rate(down))}",
-        f"delay = {delay}",
-        f"queue = {toml_value(_buffer(down, wanted.buffers[0]))}",
-        "",
-        "# From them, with the modem's buffer.",
-        "[chain.hop.return]",
-        f"rate = {toml_value(_rate(up))}",
-        f"delay = {delay}",
-        f"queue = {toml_value(_buffer(up, wanted.buffers[1]))}",
-        "",
-        "# The router, with the queues that are compared. Its ports are faster than the line.",
-        "[[chain.hop]]",
-        f"rate = {toml_value(router)}",
-        'delay = "0 s"',
-        f"queue = {through}",
-        "",
-        "[chain.hop.return]",
-        f"rate = {toml_value(router)}",
-        'delay = "0 s"',
-        f"queue = {through}",
-        "",
-    ]
-    for group in wanted.halved.groups:
-        lines += [
-            "[[traffic]]",
-            *(f"{key} = {toml_value(each)}" for key, each in group.items()),
-            "",
-        ]
-    lines += ["# The loads. Each has groups of its own in the place of those above.", ""]
-    for load in wanted.loads:
-        lines += _case(load.name, load)
-    half = wanted.halved
-    lines += ["# A line that has become slower than the shaper."]
-    rates = {"chain.hop1.rate": _rate(down / 2), "chain.hop1.return.rate": _rate(up / 2)}
-    lines += _case(half.name + HALF, half, rates)
-    lines += ["# The queues, and the shapers around them.", *_factors(wanted)]
-    lines += ["", "[report]", f"metrics = {toml_value(_report(wanted))}", ""]
-    return "\n".join(lines)
+    from jinja2 import Environment, FileSystemLoader
+
+    files = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=False,  # it makes no HTML
+        keep_trailing_newline=True,
+        lstrip_blocks=True,
+        trim_blocks=True,
+    )
+    files.filters |= {"toml": toml_value, "rate": _rate, "time": _time, "buffer": _buffer}
+    return files.get_template("line.toml.jinja").render(
+        header=HEADER,
+        about=about,
+        format=FORMAT,
+        name=name,
+        warmup_s=WARMUP_S,
+        wanted=wanted,
+        half=HALF,
+        through=_THROUGH,
+        queues=_factors(wanted),
+        metrics=_report(wanted),
+    )
 
 
-def _case(name: str, load: Load, settings: Mapping[str, str] | None = None) -> list[str]:
-    groups = [f"    {toml_value(group)}," for group in load.groups]
-    return [
-        f"# {load.about}" if settings is None else f"# {load.about}; both rates halved",
-        "[[case]]",
-        f"name = {toml_value(name)}",
-        *(f'"{key}" = {toml_value(value)}' for key, value in (settings or {}).items()),
-        "traffic = [",
-        *groups,
-        "]",
-        "",
-    ]
+_THROUGH = {"kind": "tail-drop", "limit": "10000 packets"}
+"""A queue of the router's own in which nothing waits."""
 
 
-def _factors(wanted: Simulated) -> list[str]:
+def _factors(wanted: Simulated) -> dict[str, list[dict[str, Any]]]:
     """Return the queues of the router in both directions, in step."""
-    through = {"kind": "tail-drop", "limit": "10000 packets"}
-    down = [*(shaped_table(each.down.shaped) for each in wanted.candidates), through]
-    columns = {"chain.hop2.queue": down}
+    upward, own = "chain.hop2.return.queue", _THROUGH
     if all(each.up.shaped.shaper_bps is None for each in wanted.candidates):
-        own = _buffer(wanted.up_bps, wanted.buffers[1])
-        columns["chain.hop1.return.queue"] = [
-            *(dict(each.up.shaped.queue) for each in wanted.candidates),
-            own,
-        ]
-    else:
-        columns["chain.hop2.return.queue"] = [
-            *(shaped_table(each.up.shaped) for each in wanted.candidates),
-            through,
-        ]
+        upward, own = "chain.hop1.return.queue", _buffer(wanted.up_bps, wanted.buffers[1])
+    columns = {
+        "chain.hop2.queue": [
+            *(shaped_table(each.down.shaped) for each in wanted.candidates),
+            _THROUGH,
+        ],
+        upward: [*(shaped_table(each.up.shaped) for each in wanted.candidates), own],
+    }
     labels = [*(each.label for each in wanted.candidates), AS_IT_IS]
-    lines = ["[[factors.zip]]"]
-    for key, tables in columns.items():
-        lines += [f'"{key}" = [']
-        for table, label in zip(tables, labels, strict=True):
-            lines.append(f"    {toml_value({**table, 'label': label})},")
-        lines.append("]")
-    return lines
+    return {
+        key: [{**table, "label": label} for table, label in zip(tables, labels, strict=True)]
+        for key, tables in columns.items()
+    }
 
 
 def shaped_table(shaped: Shaped) -> dict[str, Any]:
