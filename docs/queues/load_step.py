@@ -2,10 +2,9 @@
 
     .venv/bin/python docs/queues/load_step.py [KIND ...]
 
-20 bulk flows, 20 more from 50 s to 150 s, over 10 Mbit/s with a base round-trip time of about
-100 ms. Senders are the preset "sack" without ECN; queues for L4S have senders for it. The upper
-axis shows what waits, the lower one the law's probability; where that says little its average or
-delay; and where there is no law the data in flight of both groups.
+The experiment is `load-step.toml`, which has all queues. The upper axis shows what waits, the lower
+one the law's probability; where that says little its average or delay; and where there is no law
+the data in flight of both groups.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import redtail
-from redtail import facts
 from redtail.display import style
 
 if TYPE_CHECKING:
@@ -27,16 +25,8 @@ if TYPE_CHECKING:
 
 FIGURES = Path(__file__).parent.parent / "figures"
 
-# The keys of each kind besides `kind`: the example in its file in `crates/qdisc/src/queues`. The
-# kind `plugin` has no page.
-QUEUES: dict[str, str] = {
-    kind: keys for kind, keys in facts.queue_examples().items() if kind != "plugin"
-}
-
-# TCP of the two groups, where it is not plain.
-_TCP = {"dualpi2": ("prague", "sack"), "step": ("dctcp", "dctcp")}
-# A class of the traffic, where the queue goes by it.
-_DSCP = {"wred": "AF11", "pfifo-fast": "AF41"}
+FILE = Path(__file__).with_name("load-step.toml")
+CASES = {case.labels["bottleneck.queue"]: case for case in redtail.check(FILE).cases}
 
 # Where the average is what the length is held by, in packets.
 _AVERAGES_LENGTH = (
@@ -62,47 +52,13 @@ _PROBABILITY = {"avq": "Virtual capacity"}
 STEPS = (50.0, 150.0)
 
 
-def experiment(kind: str, duration: str = "200 s") -> str:
-    """Return the experiment's TOML text."""
-    always, step = _TCP.get(kind, ("sack", "sack"))
-    dscp = f'dscp = "{_DSCP[kind]}"\n' if kind in _DSCP else ""
-    path = (
-        'access_delay = ["1 ms", "4 ms", "7 ms", "10 ms", "13 ms"]\n'
-        'return_delay = "50 ms"\nflows = 20\nkind = "bulk"\n'
-    )
-    keys = f'kind = "{kind}"\n{QUEUES[kind]}'
-    return f"""name = "Load step {kind}"
-duration = "{duration}"
-warmup = "10 s"
-[bottleneck]
-rate = "10 Mbit/s"
-delay = "43 ms"
-[bottleneck.queue]
-{keys}
-[[traffic]]
-name = "always"
-start = "uniform 0..1 s"
-tcp = "{always}"
-{dscp}{path}
-[[traffic]]
-name = "step"
-start = "uniform 50..50.5 s"
-stop = "150 s"
-tcp = "{step}"
-{path}
-[series]
-interval = "200 ms"
-windows = true
-"""
-
-
 def run(kind: str, folder: Path, duration: str = "200 s") -> redtail.Results:
-    """Run the experiment of a kind, once."""
-    text = redtail.Toml(experiment(kind, duration), f"load step of {kind}")
+    """Run the case of a queue."""
+    own: dict[str, Any] = {key: [value] for key, value in CASES[kind].factors.items()}
     with warnings.catch_warnings():
         # The step itself is within the measurement; nothing here is averaged.
         warnings.filterwarnings("ignore", ".*first round trips", redtail.RedtailWarning)
-        return redtail.run(text, replications=1, jobs=1, out=folder)
+        return redtail.run(FILE, set={**own, "duration": duration}, jobs=1, out=folder)
 
 
 def figure(kind: str, results: redtail.Results) -> Figure:
@@ -169,7 +125,7 @@ def png(drawn: Figure) -> bytes:
 def main(kinds: list[str]) -> None:
     """Draw the figures of these kinds, or of all."""
     FIGURES.mkdir(exist_ok=True)
-    for kind in kinds or list(QUEUES):
+    for kind in kinds or CASES:
         with tempfile.TemporaryDirectory() as folder:
             path = FIGURES / f"{kind}-load-step.png"
             path.write_bytes(png(figure(kind, run(kind, Path(folder)))))
