@@ -7,6 +7,7 @@
     docs/explanation/metrics.md          the tables in it, between markers
     docs/reference/tc.md                 the tables in it, between markers (on Linux)
     docs/reference/router-commands.md    the tables in it, between markers (on Linux)
+    docs/reference/study-file.md         every key of a study, from the classes that read it
 
 With `--check` it writes nothing and fails when one of them is not up to date.
 """
@@ -14,6 +15,7 @@ With `--check` it writes nothing and fails when one of them is not up to date.
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import keyword
 import re
@@ -21,14 +23,17 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 from redtail import facts
 from redtail.catalog import Catalog, Parameter, Section, toml
 from redtail.engine import kernel_queues
 from redtail.lines import routers
 from redtail.lines.routers import openwrt
+from redtail.studies import checks, definition, gaps, pages
+from redtail.studies.reading import Placed, key_of, words
 
 _NOTE = "made by `make generate` from the Rust types; do not edit"
 _WIDTH = 100
@@ -56,6 +61,7 @@ def main() -> None:
         "docs/reference/experiment-file.md": reference(schema, facts.presets()),
         "python/redtail/metrics.json": json.dumps(definitions, indent=1, ensure_ascii=False) + "\n",
         page: with_tables((options.root / page).read_text(encoding="utf-8"), definitions),
+        "docs/reference/study-file.md": study_page(),
     }
     options_of_tc = kernel_queues.tc_table()
     if options_of_tc is not None:  # the native module has it on Linux only
@@ -464,6 +470,86 @@ def with_routers(page: str) -> str:
 
 
 _FEWER = ("openwrt", "freebsd", "opnsense", "ios", "junos")
+
+
+_STUDY_HEAD = """# The files of a study
+
+<!-- made by `make generate` from the classes that read the files; do not edit -->
+
+All tables and keys of `study.toml`, of which [Write a study](../how-to/study.md) has an example.
+The tables `[[finding]]` stand there or in `findings.toml`. A key without a default has to be there.
+"""
+_STUDY_TESTS = """
+## Tests
+
+What a `[[finding.check]]` and a `[[finding.condition]]` can name as `test`, and the keys of each;
+those in brackets may be left out. Bounds are `at_least`, `above` and `at_most`, one or more of
+them. Without `queues` or `loads` all are looked at.
+"""
+
+
+def study_page() -> str:
+    """Return the page of all tables and keys of a study, and of the tests of findings."""
+    lines = [_STUDY_HEAD, *_study_table(definition.Study, "")]
+    lines += ["## `[[explanation]]` of `explanations.toml`", "", *_study_keys(gaps.Explanation)]
+    rows = []
+    for name, test in checks.TESTS.items():
+        bounded = "above" in test.keys
+        keys = {key: needed for key, (_, needed) in test.keys.items() if key not in checks.BOUNDS}
+        shown = [f"`{key}`" if needed else f"[`{key}`]" for key, needed in keys.items()]
+        rows.append((f"`{name}`", _first_of(test), ", ".join(["bounds"] * bounded + shown)))
+    lines += [_STUDY_TESTS, *pages.table(("test", "what it looks at", "keys"), rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _study_table(kind: type[Placed], path: str) -> Iterator[str]:
+    """Yield the lines of a table's keys, then those of the tables below it."""
+    yield from _study_keys(kind)
+    yield ""
+    for each in fields(kind):
+        below = [of for of in get_args(get_type_hints(kind)[each.name]) if _is_table(of)]
+        if below:
+            name = f"{path}.{key_of(each)}".lstrip(".")
+            listed = get_origin(get_type_hints(kind)[each.name]) is tuple
+            yield from (f"## `{f'[[{name}]]' if listed else f'[{name}]'}`", "")
+            yield from (_first_of(below[0]), "", *_study_table(below[0], name))
+
+
+def _study_keys(kind: type[Placed]) -> list[str]:
+    """Return the table of a class's keys: what each is, its values, its default."""
+    hints, about = get_type_hints(kind), _attributes(kind)
+    given = {"place"} | ({"name", "folder", "expected"} if kind is definition.Study else set())
+    rows = []
+    for each in fields(kind):
+        hint = hints[each.name]
+        if each.name in given or any(map(_is_table, get_args(hint))):
+            continue
+        default = "none" if each.default_factory is not MISSING else each.default
+        if default is MISSING:
+            default = ""
+        elif default in ("", None, ()):
+            default = "none"
+        elif default != "none":
+            default = f"`{toml(default)}`"
+        key = "any other" if each.metadata.get("rest") else f"`{key_of(each)}`"
+        rows.append((key, about[each.name], words(hint), default))
+    return pages.table(("key", "what it is", "value", "default"), rows)
+
+
+def _is_table(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Placed)
+
+
+def _first_of(documented: Any) -> str:
+    text = getattr(documented, "function", documented).__doc__
+    return str(text).partition("\n")[0].rstrip(".")
+
+
+def _attributes(kind: type) -> dict[str, str]:
+    """Return what the docstring of a class says of its attributes."""
+    text = inspect.cleandoc(kind.__doc__ or "").partition("Attributes:\n")[2]
+    found = re.findall(r"^    (\w+): ((?:.|\n(?=     ))+)", text, re.M)
+    return {name: " ".join(told.split()).rstrip(".") for name, told in found}
 
 
 def _formatted(source: str) -> str:

@@ -160,6 +160,7 @@ def test_a_study_of_tables_alone_shows_them(tmp_path: Path) -> None:
         ('name = "quick"', 'name = "a/b"', "comparison.scale.name = 'a/b' cannot be the name"),
         ('"bottleneck.queue"', '"bottleneck.kueue"', "is no factor; accepted: traffic.ftp.flows, "),
         ('["queue_delay_mean"]', '["delay"]', "table.order: no run has the metric delay"),
+        ('files = ["two.toml"]', "files = []", "comparison.files = []; accepted: one experiment"),
         ('files = ["two.toml"]', 'file = ["two.toml"]', "comparison.file: unknown key; accepted: "),
         ("untested =", "unproven =", "finding.unproven: unknown key; accepted: id, statement, "),
     ],

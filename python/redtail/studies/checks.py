@@ -154,7 +154,7 @@ Statistic = Literal["mean", "median", "each"]
 Direction = Literal["rises", "falls"]
 """How a metric moves along the loads."""
 
-_BOUNDS = ("at_least", "above", "at_most")
+BOUNDS = ("at_least", "above", "at_most")
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,8 @@ class Test:
 
     def __call__(self, grid: Grid, **given: Any) -> list[Evidence]:
         """Return the evidence; the bounds are given one by one."""
-        bounds = {key: given.pop(key) for key in _BOUNDS if key in given}
-        more = {"bounds": Bounds(**bounds)} if set(_BOUNDS) & self.keys.keys() else {}
+        bounds = {key: given.pop(key) for key in BOUNDS if key in given}
+        more = {"bounds": Bounds(**bounds)} if set(BOUNDS) & self.keys.keys() else {}
         return list(self.function(grid, **given, **more))
 
 
@@ -184,7 +184,7 @@ def _test(function: Callable[..., Iterable[Evidence]]) -> Callable[..., Iterable
     keys: dict[str, tuple[str, bool]] = {}
     for key, about in list(inspect.signature(function).parameters.items())[1:]:
         needed = about.default is inspect.Parameter.empty
-        names = _BOUNDS if key == "bounds" else (key,)
+        names = BOUNDS if key == "bounds" else (key,)
         keys |= {name: (str(about.annotation), needed and key != "bounds") for name in names}
     TESTS[function.__name__] = Test(function, keys)
     return function
@@ -234,8 +234,8 @@ def validate(name: str, parameters: Mapping[str, Any]) -> None:
     for key, (_, needed) in accepted.items():
         if needed and key not in parameters:
             raise SpecError(f"{name} needs {key}", key="test")
-    if set(_BOUNDS) & accepted.keys():
-        Bounds(**{key: value for key, value in parameters.items() if key in _BOUNDS})
+    if set(BOUNDS) & accepted.keys():
+        Bounds(**{key: value for key, value in parameters.items() if key in BOUNDS})
 
 
 def loads_named(name: str, parameters: Mapping[str, Any]) -> list[str]:

@@ -45,6 +45,11 @@ EXPECTED = "expected.toml"
 """The file with the verdicts that runs are compared with."""
 
 
+def _require_files(files: tuple[Path, ...]) -> None:
+    if not files:
+        raise SpecError("= []; accepted: one experiment file or more", key="files")
+
+
 @dataclass(frozen=True)
 class Solve(Placed):
     """A value to be looked for.
@@ -74,7 +79,7 @@ class Variant(Placed):
         queue: parameters that replace or add to that queue's; with a `kind`, a queue of its own.
         set: further overrides of the experiment.
         solve: the value to be looked for, if there is one.
-        modern: whether it is a modern queue, shown next to those of the paper.
+        modern: whether it is a queue of today, shown next to the others.
         scales: the scales at which it is run; none stands for all.
     """
 
@@ -141,11 +146,15 @@ class Comparison(Placed):
     about: str = key()
     queue: str = key()
     load: str = key()
-    files: tuple[Path, ...] = ()
+    files: tuple[Path, ...] = key()
     scales: tuple[Scale, ...] = key("scale", default=())
     variants: tuple[Variant, ...] = key("variant", default=())
     where: Mapping[str, Any] = key(default={})
     meant: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a comparison of nothing."""
+        _require_files(self.files)
 
     def scale(self, name: str) -> Scale | None:
         """Return the scale of a name; None if it is not run at such a scale."""
@@ -202,8 +211,8 @@ class Check(Placed):
 
     Attributes:
         comparison: the name of the comparison or view it looks at.
-        test: the name of a function in `checks`.
-        parameters: what that function is given.
+        test: the name of a test.
+        parameters: the keys of the test.
     """
 
     comparison: str
@@ -253,11 +262,11 @@ class FigureOf(Placed):
     Attributes:
         name: the name of the file.
         comparison: the comparison or view it shows.
-        draws: a metric, or one of `FIGURES` with what it is of, such as "response_times:GROUP",
-            "quartiles:METRIC", "cdf:queue_delay" or "plane".
-        caption: what it shows, with the paper's number.
-        loads: the names of the loads shown (see `grid.Loads.find`); none stands for all.
-        queues: the queues shown; none stands for those of the paper.
+        draws: a metric or measure, or a kind of figure with what it is of, such as
+            "response_times:GROUP", "quartiles:METRIC", "cdf:queue_delay" or "plane".
+        caption: what it shows.
+        loads: the names of the loads shown; none stands for all.
+        queues: the queues shown; none stands for all but variants.
         modern: whether the queues of today are shown as well.
     """
 
@@ -313,7 +322,7 @@ class TableOf(Placed):
     """Our numbers, with published ones next to them where there are some.
 
     Attributes:
-        name: its name.
+        name: what marks of pages call it.
         comparison: the comparison or view it shows.
         caption: what it shows.
         source: where others' numbers come from; empty without any.
@@ -376,7 +385,7 @@ class Kernel(Placed):
 
 @dataclass(frozen=True)
 class Setting(Placed):
-    """Something of our time put in place of the paper's, to see which findings survive it.
+    """Something put in place of a part of the set-up, to see which findings survive it.
 
     Attributes:
         name: what tables call it.
@@ -419,8 +428,12 @@ class Backends(Placed):
         backends: what is compared when nothing else is asked for; each with the first.
     """
 
-    files: tuple[Path, ...] = ()
+    files: tuple[Path, ...] = key()
     backends: tuple[str, ...] = ("sim", "linux")
+
+    def __post_init__(self) -> None:
+        """Refuse what runs nothing."""
+        _require_files(self.files)
 
 
 @dataclass(frozen=True)

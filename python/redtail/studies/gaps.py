@@ -23,7 +23,7 @@ from redtail.experiment import toml_value
 from redtail.files import path_of
 from redtail.running import gaps as running
 from redtail.studies import definition
-from redtail.studies.definition import Backends, Study
+from redtail.studies.definition import Study
 from redtail.studies.reading import Placed, key
 
 if TYPE_CHECKING:
@@ -221,7 +221,8 @@ def validate(
         Cancelled: it was interrupted; what was finished is kept.
     """
     study = study or read()
-    backends = (study.gaps or Backends()).backends if backends is None else backends
+    if backends is None:
+        backends = study.gaps.backends if study.gaps else ()
     running.require_several(backends)
     file = study.folder / "explanations.toml" if explanations is None else path_of(explanations)
     known = explanations is not None or file.exists()

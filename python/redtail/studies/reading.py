@@ -52,6 +52,11 @@ def key(
     return dataclasses.field(default=default, metadata=about)
 
 
+def key_of(field: dataclasses.Field[Any]) -> str:
+    """Return the key that a field is read from."""
+    return str(field.metadata.get("key") or field.name)
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a table stands in a file.
@@ -147,14 +152,14 @@ def made(kind: type[_Kind], table: Mapping[str, Any], place: Place, **given: Any
     left = dict(table)
     own = [each for each in dataclasses.fields(kind) if each.name not in {"place", *given}]
     rest = next((each for each in own if each.metadata.get("rest")), None)
-    names = {each.name: each.metadata.get("key") or each.name for each in own if each is not rest}
+    names = {each.name: key_of(each) for each in own if each is not rest}
     for each in own:
         if each is rest:
             given[each.name] = left
         elif (name := names[each.name]) in left:
             given[each.name] = _value(hints[each.name], left.pop(name), place.below(name), each)
         elif each.default is MISSING and each.default_factory is MISSING:
-            raise place.error(f"{name} is missing; accepted: {_words(hints[each.name])}")
+            raise place.error(f"{name} is missing; accepted: {words(hints[each.name])}")
     if left and rest is None:
         unknown = place.below(next(iter(left)))
         raise unknown.error(f"unknown key; accepted: {', '.join(names.values())}")
@@ -202,15 +207,17 @@ def _value(hint: Any, value: Any, place: Place, field: dataclasses.Field[Any]) -
 
 
 def _refused(value: object, place: Place, hint: Any) -> SpecError:
-    return place.error(f"= {value!r}; accepted: {_words(hint)}")
+    return place.error(f"= {value!r}; accepted: {words(hint)}")
 
 
-def _words(hint: Any) -> str:
+def words(hint: Any) -> str:
     """Return what is accepted for a type, in words."""
+    if type(None) in (parts := get_args(hint)):
+        hint = parts[0]
     if hint in _PLAIN:
         return _PLAIN[hint][1]
     if get_origin(hint) is tuple:
-        return f"a list, each of it {_words(get_args(hint)[0])}"
+        return f"a list, each of it {words(get_args(hint)[0])}"
     return "a table" if dataclasses.is_dataclass(hint) or get_origin(hint) else "a text"
 
 
