@@ -1293,7 +1293,8 @@ BROKEN = [
     ),
     ("study.toml", "metrics = [", "metrics = [[], ", "metrics 1 = []; accepted: a text"),
     ("findings.toml", "untested =", "condition = ['x']\nuntested =", "condition 1 = 'x'; accepted"),
-    ("study.toml", 'title = "', 'titel = "', "title is missing; accepted: a text"),
+    ("study.toml", 'title = "', 'titel = "', "titel: unknown key; accepted: title, authors"),
+    ("findings.toml", 'test = "spread"', "#", "finding.check 1: test is missing; accepted: a text"),
     (
         "study.toml",
         "within = 0.01",

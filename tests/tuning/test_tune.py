@@ -333,7 +333,7 @@ def test_the_command_prints_json(file: Path, tuned: redtail.Tuned, tmp_path: Pat
         ({"vary": "max_p=5..9"}, "no candidate of .* is valid.*max_p = .* not a probability"),
         ({"vary": "tune"}, "tune has one value"),
         ({"queue": "pie", "vary": "target"}, 'the key "limit" is missing'),
-        ({"queue": "rde"}, "neither a label nor a kind of queue; nearest: .*red"),
+        ({"queue": "rde"}, 'neither a label nor a kind of queue; did you mean "red"'),
         ({"queue": "{kind = 3}"}, "kind is missing or unknown"),
         ({"queue": "{kind"}, "not a table in TOML"),
         ({"at": "bottleneck.return.queue"}, "small.toml: at: the experiment has no queue"),

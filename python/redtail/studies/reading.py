@@ -153,6 +153,10 @@ def made(kind: type[_Kind], table: Mapping[str, Any], place: Place, **given: Any
     own = [each for each in dataclasses.fields(kind) if each.name not in {"place", *given}]
     rest = next((each for each in own if each.metadata.get("rest")), None)
     names = {each.name: key_of(each) for each in own if each is not rest}
+    for unknown in left if rest is None else ():
+        if unknown not in names.values():  # before what is missing, which may be spelled so
+            accepted = ", ".join(names.values())
+            raise place.below(unknown).error(f"unknown key; accepted: {accepted}")
     for each in own:
         if each is rest:
             given[each.name] = left
@@ -160,9 +164,6 @@ def made(kind: type[_Kind], table: Mapping[str, Any], place: Place, **given: Any
             given[each.name] = _value(hints[each.name], left.pop(name), place.below(name), each)
         elif each.default is MISSING and each.default_factory is MISSING:
             raise place.error(f"{name} is missing; accepted: {words(hints[each.name])}")
-    if left and rest is None:
-        unknown = place.below(next(iter(left)))
-        raise unknown.error(f"unknown key; accepted: {', '.join(names.values())}")
     try:
         return kind(**given, place=place)
     except SpecError as error:

@@ -19,6 +19,7 @@ from redtail.analysis.results import Results
 from redtail.engine.plans import Plan
 from redtail.errors import Cancelled, RedtailError, RedtailWarning, SpecError
 from redtail.inputs.code import Allowed
+from redtail.options import ExecuteOptions
 from redtail.progress import Progress
 from redtail.running import runner
 from redtail.studies.definition import Comparison, Kernel, Scale, Setting, Solve, Variant
@@ -58,6 +59,18 @@ class Counting:
             folder=folder,
         )
 
+    def run(self, plan: Plan, running: ExecuteOptions) -> Results:
+        """Run an experiment as a part of the whole, without warnings: the whole tells of them.
+
+        Raises:
+            Cancelled: it was interrupted; what was finished is kept.
+        """
+        given: ExecuteOptions = {**running, "progress": self.part()}
+        try:
+            return quietly(lambda: runner.execute(plan, **given))
+        except Cancelled as error:
+            raise self.cancelled(running.get("out", "runs"), error.folder) from None
+
     def part(self, *, notes: bool = False) -> Callable[[Progress], None]:
         """Return what counts the runs of the next experiment, and tells its notes if asked to."""
         before = replace(self.state)
@@ -75,6 +88,13 @@ class Counting:
             self._show(state)
 
         return count
+
+
+def quietly(work: Callable[[], Results]) -> Results:
+    """Do what would warn of properties that the results are asked for."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return work()
 
 
 @dataclass(frozen=True)

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import tomllib
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
-from redtail import experiment
+from redtail import experiment, facts
 from redtail.analysis.case import CaseResult
 from redtail.analysis.results import Results
 from redtail.engine.plans import Plan
-from redtail.errors import Cancelled, SpecError
+from redtail.errors import SpecError
 from redtail.experiment import Source, override_texts, toml_value
-from redtail.options import ExecuteOptions, PlanOptions
-from redtail.running import runner
-from redtail.studies.runner import Counting
+from redtail.options import PlanOptions
 
 
 @dataclass(frozen=True)
@@ -142,7 +138,9 @@ class Bench:
             except tomllib.TOMLDecodeError as error:
                 raise SpecError(f"queue {wanted}: not a table in TOML: {error}") from None
             if table.get("kind") not in kinds:
-                raise SpecError(f"queue {wanted}: kind is missing or unknown{_near(wanted, kinds)}")
+                raise SpecError(
+                    f"queue {wanted}: kind is missing or unknown{facts.hint(wanted, kinds)}"
+                )
             return Queue(str(table.pop("label", table["kind"])), table)
         own = self.own_queues()
         for queue in own:
@@ -155,7 +153,7 @@ class Bench:
             return Queue(wanted, {"kind": wanted})
         labels = [queue.label for queue in own]
         raise SpecError(
-            f"queue {wanted!r}: neither a label nor a kind of queue{_near(wanted, kinds)}; "
+            f"queue {wanted!r}: neither a label nor a kind of queue{facts.hint(wanted, kinds)}; "
             f"accepted: {', '.join(dict.fromkeys([*labels, *kinds]))}",
             key=self.key,
         )
@@ -182,23 +180,6 @@ class Bench:
         options["replications"] = replications
         return experiment.prepare(self.source, **options)
 
-    def run(
-        self,
-        plan: Plan,
-        counting: Counting,
-        running: ExecuteOptions,
-    ) -> Results:
-        """Run an experiment as a part of the whole.
-
-        Raises:
-            Cancelled: it was interrupted; what was finished is kept.
-        """
-        given: ExecuteOptions = {**running, "progress": counting.part()}
-        try:
-            return runner.execute(plan, **given)
-        except Cancelled as error:
-            raise counting.cancelled(running.get("out", "runs"), error.folder) from None
-
     def by_queue(self, results: Results) -> dict[str, tuple[CaseResult, ...]]:
         """Return the cases of each queue, one for each load, by the queue's label."""
         found: dict[str, list[CaseResult]] = {}
@@ -209,13 +190,6 @@ class Bench:
     def _with(self, queues: Sequence[Queue], *sets: str) -> PlanOptions:
         listed = f"factors.{self.key}=[{', '.join(queue.toml for queue in queues)}]"
         return {**self.checking, "set": [*self.sets, listed, *sets]}
-
-
-def quietly(work: Callable[[], Results]) -> Results:
-    """Do a part of a search without warnings, which are told of the final results alone."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return work()
 
 
 def _at(tree: Any, key: str) -> Any:
@@ -229,8 +203,3 @@ def _at(tree: Any, key: str) -> Any:
         else:
             tree = tree.get(step)
     return tree
-
-
-def _near(wanted: str, known: Sequence[str]) -> str:
-    found = get_close_matches(wanted, known, n=3)
-    return f"; nearest: {', '.join(found)}" if found else ""

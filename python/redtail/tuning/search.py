@@ -35,7 +35,7 @@ from redtail.options import ExecuteOptions, RunOptions, split
 from redtail.studies.runner import Counting
 from redtail.tuning import aims
 from redtail.tuning.aims import OVER, Aim, Over
-from redtail.tuning.bench import Bench, Queue, quietly
+from redtail.tuning.bench import Bench, Queue
 from redtail.tuning.found import Candidate, Finding, Tuned
 from redtail.tuning.space import Axis, Choices, Vary, axes
 
@@ -251,7 +251,7 @@ class Search:
         tuned = Queue(self._label(), best.table)
         seed = self.seeds[2]
         plan = self.bench.planned([*self.own, tuned], self.name, seed, self.again)
-        results = quietly(lambda: self.bench.run(plan, counting, running))
+        results = counting.run(plan, running)
         return Tuned(
             finding=Finding(
                 source=self.bench.source,
@@ -380,7 +380,7 @@ class Search:
         """
         seed = self.seeds[1 if again else 0]
         plan = self._plan(queues, seed, self.again if again else self.bench.replications)
-        cases = self.bench.by_queue(quietly(lambda: self.bench.run(plan, counting, running)))
+        cases = self.bench.by_queue(counting.run(plan, running))
         found = []
         for number, queue in enumerate(queues, start=first):
             here = cases[queue.label]

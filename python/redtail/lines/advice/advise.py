@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Unpack
 
@@ -25,6 +24,7 @@ from redtail.lines.line import Line, Recorded
 from redtail.options import ExecuteOptions
 from redtail.running import runner
 from redtail.selection import split
+from redtail.studies.runner import quietly
 
 LEAST_BPS = 200e3
 """The slowest line, in bit/s. Source: a call sends 80 kbit/s, and it is part of every load."""
@@ -148,9 +148,7 @@ def advise_on(
     text = experiment_text(wanted, _name(line), _about(line))
     # What the checks warn of are properties of the candidates that the answer shows.
     plan = experiment.prepare(experiment.Toml(text, name="the experiment of this advice"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = runner.execute(plan, **running)
+    results = quietly(lambda: runner.execute(plan, **running))
     return Advice(
         line=line,
         recorded=recorded,
