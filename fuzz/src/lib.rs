@@ -8,6 +8,11 @@
 //! `crates/transport/tests/it/channel.rs`. When the bytes are used up the network
 //! delivers everything, and the transfer has to complete. The inputs that a fuzzer found are in
 //! `corpus`, and `make test-rust` replays them.
+//!
+//! Each input drives both endpoints twice, with short paths and without: they must not differ.
+
+#[path = "../../crates/transport/tests/it/common/twins.rs"]
+mod twins;
 
 use redtail_core::{Bytes, Ecn, Rate, Span, Time};
 use redtail_transport::cc::slow_start::SlowStartKind;
@@ -20,6 +25,8 @@ use redtail_transport::{
     Flags, Receiver, SackBlock, SackBlocks, Segment, Sender, SenderCounters, TcpParams,
     VariantArray,
 };
+
+use self::twins::{TwinReceivers, TwinSenders};
 
 const REDUCTIONS: [EcnReduction; 4] = [
     EcnReduction::Loss,
@@ -219,8 +226,8 @@ struct Pair {
     size: u64,
     written: u64,
     closed: bool,
-    sender: Sender,
-    receiver: Receiver,
+    sender: TwinSenders,
+    receiver: TwinReceivers,
     now: Time,
     flying: Vec<(Bound, Segment)>,
     /// The latest that were sent, whatever became of them.
@@ -256,8 +263,8 @@ impl Pair {
             Sender::without_data(&params)
         };
         let mut pair = Self {
-            sender,
-            receiver: Receiver::new(&params),
+            sender: TwinSenders::new(sender),
+            receiver: TwinReceivers::new(Receiver::new(&params)),
             size,
             written: if at_once { size } else { 0 },
             closed: at_once,

@@ -591,6 +591,15 @@ impl Connections {
         hosts.for_each(|host| host.back_at_once = false);
     }
 
+    /// Connections opened from now on take no short path.
+    #[cfg(test)]
+    pub fn forbid_short_paths(&mut self) {
+        for group in self.groups.iter_mut().flatten() {
+            group.template.client.forbid_short_paths();
+            group.template.server.forbid_short_paths();
+        }
+    }
+
     /// The connection at a place.
     ///
     /// # Panics

@@ -10,6 +10,8 @@ mod flow_rows;
 mod measurement;
 mod report;
 mod run;
+#[cfg(test)]
+mod short_paths;
 mod users;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -711,6 +711,16 @@ impl Flows {
         });
     }
 
+    /// No TCP endpoint takes a short path.
+    #[cfg(test)]
+    pub fn forbid_short_paths(&mut self) {
+        let senders = self.senders.iter_mut();
+        senders.for_each(|slot| slot.sender.forbid_short_paths());
+        let receivers = self.receivers.iter_mut();
+        receivers.for_each(|slot| slot.receiver.forbid_short_paths());
+        self.connections.forbid_short_paths();
+    }
+
     fn add_call(
         &mut self,
         ends: [CallEnd; 2],

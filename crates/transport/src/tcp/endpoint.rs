@@ -101,6 +101,13 @@ impl Endpoint {
         self.sender.open(params.handshake);
     }
 
+    /// It takes no short path from now on, so that tests can compare one that does with it.
+    #[doc(hidden)]
+    pub fn forbid_short_paths(&mut self) {
+        self.sender.forbid_short_paths();
+        self.receiver.forbid_short_paths();
+    }
+
     /// Becomes a copy of `fresh`, an endpoint that was not opened. Keeps memory.
     pub fn renew(&mut self, fresh: &Self) {
         copy_fields!(self, fresh; sender, receiver; ; role, acknowledges_first);

@@ -20,6 +20,85 @@ use crate::segment::{EcnBytes, Flags, MAX_SACK_BLOCKS, PlainAck, SackBlock, Sack
 
 const PS_PER_US: u64 = 1_000_000;
 
+/// The kind of a receiver. It is found once, from the parameters, and selects the short paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// It has neither ECN, timestamps, reports of duplicates nor the adaptive policy, so that a segment in order needs
+    /// less.
+    Basic,
+    /// It has any of them.
+    Options,
+    /// It takes no short path, whatever it has. Only tests have it: they compare it with the others.
+    General,
+}
+
+impl Kind {
+    /// The kind of a receiver with these parameters. Each is named: for a new one it is decided here whether a basic
+    /// receiver may have it.
+    fn of(params: &TcpParams) -> Self {
+        let TcpParams {
+            // A basic receiver has none of these.
+            ecn,
+            timestamps,
+            dsack,
+            adaptive_acks,
+            // The short paths read these, or what was made of them.
+            recovery: _,
+            delayed_ack: _,
+            delayed_ack_timeout: _,
+            quick_acks: _,
+            receive_window: _,
+            read_rate: _,
+            // These take effect when the connection opens or closes.
+            handshake: _,
+            initial_rto: _,
+            ecn_syn_ack: _,
+            // Without ECN these have no effect.
+            ecn_feedback: _,
+            ecn_reduction: _,
+            alpha_start: _,
+            rtt_transition: _,
+            ecn_codepoint: _,
+            ecn_fallback: _,
+            ecn_retransmissions: _,
+            bbr_ecn_max_rtt: _,
+            // A receiver does not use these.
+            mss: _,
+            header: _,
+            slow_start: _,
+            growth: _,
+            byte_counting: _,
+            pacing: _,
+            pacing_ca_ratio: _,
+            unpaced_segments: _,
+            lt_bw: _,
+            prr: _,
+            halving: _,
+            initial_window: _,
+            dup_thresh: _,
+            limited_transmit: _,
+            syn_loss: _,
+            bare_handshake_ack: _,
+            idle_restart: _,
+            idle_decay: _,
+            fin_beyond_window: _,
+            min_rto: _,
+            rto_floor: _,
+            max_rto: _,
+            clock_granularity: _,
+            rtt_sampling: _,
+            rtt_deviation: _,
+            timer_restart: _,
+            timer_tick: _,
+            frto: _,
+        } = params;
+        match *ecn || *timestamps || *dsack || *adaptive_acks {
+            true => Self::Options,
+            false => Self::Basic,
+        }
+    }
+}
+
 /// A TCP receiver. On its own, its application sends nothing and closes when its peer has closed.
 /// As half of an [`Endpoint`](super::endpoint::Endpoint), it leaves sending and closing to the
 /// sender half.
@@ -32,9 +111,8 @@ pub struct Receiver {
     /// Whether anything arrived above `next`.
     has_gap: bool,
     policy: AckPolicy,
-    /// Whether it has neither ECN, timestamps, reports of duplicates nor the adaptive policy, so that a segment
-    /// in order needs less.
-    basic: bool,
+    /// It selects the short paths.
+    kind: Kind,
     window: u32,
     /// Most SACK blocks in an acknowledgement; 0 without selective acknowledgements.
     sack_blocks: u8,
@@ -93,7 +171,7 @@ impl Receiver {
             disorder: Disorder::default(),
             has_gap: false,
             policy: AckPolicy::new(params),
-            basic: !(params.ecn || params.timestamps || params.dsack || params.adaptive_acks),
+            kind: Kind::of(params),
             window: params.announced(params.receive_window.as_u64()) as u32,
             sack_blocks: params.sack_blocks(),
             ecn: Feedback::new(params),
@@ -121,7 +199,7 @@ impl Receiver {
         };
         copy_fields!(
             self, fresh; disorder; optional;
-            next, has_gap, policy, basic, window, sack_blocks, ecn, ecn_syn_ack, timestamps,
+            next, has_gap, policy, kind, window, sack_blocks, ecn, ecn_syn_ack, timestamps,
             ts_recent, last_ack_sent, ack_due, other_due, syn_ack_due, reports_duplicates,
             special, fin_timeout, half,
         );
@@ -285,7 +363,7 @@ impl Receiver {
     /// A segment from the peer.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, now: Time) {
-        if !self.basic {
+        if !self.is_basic() {
             self.process_with_options(segment, now);
         } else if self.is_plain(segment) {
             self.take_plainly(segment, now);
@@ -307,7 +385,23 @@ impl Receiver {
     /// Whether it has neither ECN, timestamps, reports of duplicates nor the adaptive policy.
     #[inline]
     pub fn is_basic(&self) -> bool {
-        self.basic
+        self.kind == Kind::Basic
+    }
+
+    /// It takes no short path from now on, so that tests can compare one that does with it.
+    #[doc(hidden)]
+    pub fn forbid_short_paths(&mut self) {
+        self.kind = Kind::General;
+    }
+
+    /// Its whole state as text, so that tests can compare it with that of a receiver of another kind. What is not read is
+    /// left out: the kind, and without timestamps what the last acknowledgement covered.
+    #[doc(hidden)]
+    pub fn state(&self) -> String {
+        let mut same = self.clone();
+        same.kind = Kind::General;
+        same.last_ack_sent *= u64::from(self.timestamps);
+        format!("{same:?}")
     }
 
     /// As [`on_segment`](Self::on_segment), for a [basic](Self::is_basic) receiver. Returns whether a plain
@@ -371,7 +465,7 @@ impl Receiver {
     /// perhaps an acknowledgement: then [`take_plainly`](Self::take_plainly) processes the segment.
     #[inline]
     pub(super) fn takes_plainly(&self, segment: &Segment) -> bool {
-        self.basic && !self.other_due && self.is_plain(segment)
+        self.is_basic() && !self.other_due && self.is_plain(segment)
     }
 
     /// Processes a segment that it [takes plainly](Self::takes_plainly). Returns whether an acknowledgement is due,
@@ -393,7 +487,7 @@ impl Receiver {
     /// [`process_segment`](Self::process_segment).
     #[inline(never)] // so that the function above is short
     fn process_with_options(&mut self, segment: &Segment, now: Time) {
-        if !self.is_plain(segment) {
+        if self.kind == Kind::General || !self.is_plain(segment) {
             return self.process_segment(segment, now);
         }
         self.note_timestamp(segment);
@@ -766,7 +860,7 @@ impl Receiver {
     #[inline]
     fn acknowledges_plainly(&self) -> bool {
         let selective = self.sack_blocks > 0 && self.has_gap;
-        self.basic && !self.special && !selective
+        self.is_basic() && !self.special && !selective
     }
 
     /// An ordinary acknowledgement of what has arrived, which is then no longer due.

@@ -6,6 +6,7 @@
 //!
 //! | module | responsibility |
 //! |---|---|
+//! | `kind` | which of its short paths a sender takes |
 //! | `connection`, `stream` | opening and closing; the application's data |
 //! | `ack` | what an acknowledgement changes |
 //! | `episode`, `spurious` | loss recovery: its begin, its end, its undoing |
@@ -23,6 +24,7 @@ mod ack;
 mod connection;
 mod counters;
 mod episode;
+mod kind;
 mod linux;
 mod loss_probe;
 mod optional;
@@ -43,6 +45,7 @@ use redtail_core::{Span, Stream, Time, earlier};
 use self::connection::{Connection, ConnectionState};
 use self::counters::Counts;
 pub use self::counters::{SenderCounters, SenderSnapshot};
+use self::kind::Kind;
 use self::linux::LinuxStates;
 use self::optional::{Optional, OptionalState};
 use self::stream::SendStream;
@@ -53,7 +56,6 @@ use super::pacing::Pacer;
 use super::progress::Progress;
 use super::rack::Rules;
 use super::recovery::{Recovery, RecoveryTraits};
-use super::rto::RttSampling;
 use super::scoreboard::Scoreboard;
 use super::shared::SenderParams;
 use super::timer_wheel::Expiry;
@@ -96,9 +98,8 @@ pub struct Sender {
     newly_lost: bool,
     /// Segments were selectively acknowledged, and no round-trip sample has been taken of them yet.
     sample_due: bool,
-    /// Whether it has none of what most senders do without: ECN, timestamps, losses detected by time, reductions
-    /// undone or spread, pacing, a law that watches the path. What these need is then not asked for.
-    basic: bool,
+    /// It selects the short paths.
+    kind: Kind,
     /// Whether the growth law needs every acknowledgement.
     watched: bool,
     /// Nothing is outstanding and nothing can be sent: there is no data, or no window.
@@ -141,21 +142,6 @@ fn controller(params: &TcpParams) -> Controller {
     })
 }
 
-/// Whether a sender with a law that `watches` the path is [basic](Sender::basic).
-fn is_basic(params: &TcpParams, watches: bool) -> bool {
-    !(params.ecn
-        || params.timestamps
-        || params.recovery.detects_by_time()
-        || params.frto
-        || params.dsack
-        || params.prr
-        || params.pacing
-        || params.growth.is_model()
-        || params.fin_beyond_window
-        || params.rtt_sampling == RttSampling::EveryDelivery
-        || watches)
-}
-
 /// A scoreboard that records what the recovery and the growth that `params` select need.
 fn scoreboard(params: &TcpParams, traits: RecoveryTraits) -> Scoreboard {
     let mut board = Scoreboard::default();
@@ -188,7 +174,7 @@ impl Sender {
             timer_restarted: false,
             newly_lost: false,
             sample_due: false,
-            basic: is_basic(params, controller.watches()),
+            kind: Kind::of(params, controller.watches()),
             watched: controller.watches(),
             mss,
             dup_acks: 0,
@@ -294,7 +280,7 @@ impl Sender {
     pub(super) fn renew(&mut self, fresh: &Self) {
         copy_fields!(
             self, fresh; board, timer, optional, controller; pacer;
-            connection, phase, resend_first, timer_restarted, newly_lost, sample_due, basic, watched, mss,
+            connection, phase, resend_first, timer_restarted, newly_lost, sample_due, kind, watched, mss,
             dup_acks, timeouts_in_row, peer_window, idle, ts_recent, recovery, recover, timed,
             last_sent, stream, progress, counters,
         );
@@ -384,7 +370,7 @@ impl Sender {
     /// A time that [`next_wakeup`](Self::next_wakeup) is not before, found without branches.
     #[inline]
     pub(super) fn quiet_until(&self) -> Time {
-        match self.basic || self.has_one_timer() {
+        match self.kind == Kind::Basic || self.has_one_timer() {
             true => self.timer.at.map_or(Time::MAX, Expiry::earliest),
             false => Time::ZERO,
         }
@@ -405,7 +391,28 @@ impl Sender {
     /// or spread, pacing, a law that watches the path.
     #[inline]
     pub fn is_basic(&self) -> bool {
-        self.basic
+        self.kind == Kind::Basic
+    }
+
+    /// It takes no short path from now on, so that tests can compare one that does with it.
+    #[doc(hidden)]
+    pub fn forbid_short_paths(&mut self) {
+        self.kind = Kind::General;
+    }
+
+    /// Its whole state as text, so that tests can compare it with that of a sender of another kind. What is not read is
+    /// left out: the kind, what the last acknowledgement revealed, before the application closes whether anything has
+    /// held its data back since, and from where the search for lost segments began.
+    #[doc(hidden)]
+    pub fn state(&self) -> String {
+        let mut same = self.clone();
+        same.kind = Kind::General;
+        same.newly_lost = false;
+        same.stream.fresh &= self.stream.closed;
+        if self.optional.timers().is_some() {
+            same.board.next_lost(); // where it ends
+        }
+        format!("{same:?}")
     }
 
     /// Whether segments are paced, so that there may be a release.

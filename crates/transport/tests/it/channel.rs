@@ -1,11 +1,13 @@
 //! A sender and a receiver over a channel that loses, duplicates, delays and
 //! reorders, in virtual time: every combination of strategies gets its data
-//! across, exactly, and keeps its invariants on the way.
+//! across, exactly, and keeps its invariants on the way. Beside both are endpoints
+//! that take no short path: each segment, each timer and each state is the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use crate::common::MSS;
+use crate::common::twins::{TwinReceivers, TwinSenders};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use redtail_core::{Bytes, Ecn, Rate, Span, Stream, Time};
@@ -257,8 +259,8 @@ enum Bound {
 struct Pair {
     params: TcpParams,
     size: u64,
-    sender: Sender,
-    receiver: Receiver,
+    sender: TwinSenders,
+    receiver: TwinReceivers,
     channel: Channel,
     stream: Stream,
     now: Time,
@@ -285,8 +287,8 @@ impl Pair {
         let mut pair = Self {
             params: params.clone(),
             size,
-            sender: Sender::new(params, Some(size)),
-            receiver: Receiver::new(params),
+            sender: TwinSenders::new(Sender::new(params, Some(size))),
+            receiver: TwinReceivers::new(Receiver::new(params)),
             channel,
             stream: Stream::named(channel.seed, 0, "channel"),
             now: Time::ZERO,

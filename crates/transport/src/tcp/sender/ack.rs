@@ -87,7 +87,7 @@ impl Sender {
     /// with data of a peer that answers.
     #[inline]
     fn acknowledges_nothing(&self, segment: &Segment) -> bool {
-        self.basic
+        self.is_basic()
             && self.board.outstanding() == 0
             && segment.ack == self.board.next()
             && segment.flags.contains(Flags::ACK)

@@ -120,10 +120,10 @@ impl Sender {
     pub(in crate::tcp) fn rests(&mut self) -> bool {
         let state = self.connection.state as u8 ^ ConnectionState::Established as u8;
         let others = state | self.phase as u8 | u8::from(self.resend_first);
-        let open = self.basic & (others == 0);
+        let open = self.is_basic() & (others == 0);
         let sent_all = open & (self.board.next() >= self.stream.end());
         self.idle |= sent_all & (self.board.outstanding() == 0);
-        sent_all | self.basic & self.connection.rests()
+        sent_all | self.is_basic() & self.connection.rests()
     }
 
     /// The peer's SYN has opened the connection, which will close with FINs. `agreed` are the flags

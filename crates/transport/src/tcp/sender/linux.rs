@@ -21,6 +21,7 @@
 
 use redtail_core::{Span, Time};
 
+use super::kind::Kind;
 use super::loss_probe::RackTimers;
 use super::{ConnectionState, Phase, Sender};
 use crate::cc::{AckSample, CaState, CongestionEvent, CongestionKind, Window, as_f64, lesser};
@@ -287,7 +288,8 @@ impl Sender {
     /// an episode, without an unanswered probe and without a reordering timer. Most do.
     #[inline]
     pub(super) fn only_advances_as_linux(&self, segment: &Segment) -> bool {
-        self.phase == Phase::Open
+        self.kind == Kind::Linux
+            && self.phase == Phase::Open
             && self.only_acknowledges(segment)
             && self.optional.linux().is_some_and(LinuxStates::is_open)
             && self.optional.timers().is_some_and(RackTimers::are_ordinary)
@@ -923,6 +925,9 @@ impl Sender {
     /// connection is open and not closed, nothing is to be retransmitted, and no probe is due.
     #[inline]
     pub fn sends_new_as_linux(&mut self) -> bool {
+        if self.kind != Kind::Linux {
+            return false;
+        }
         let Some(states) = self.optional.linux() else {
             return false;
         };

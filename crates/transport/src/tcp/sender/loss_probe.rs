@@ -4,6 +4,7 @@
 
 use redtail_core::{Span, Time, earlier};
 
+use super::kind::Kind;
 use super::linux::LinuxStates;
 use super::{Phase, Sender};
 use crate::cc::CongestionKind;
@@ -261,6 +262,8 @@ impl Sender {
         timers.is_behind = timers.probe.at.is_some() && self.timer.at.is_some();
         if !timers.is_behind {
             self.arm_probe(self.timer.at, now);
+        } else if self.kind == Kind::General {
+            self.set_timers_behind_probe(now);
         }
     }
 

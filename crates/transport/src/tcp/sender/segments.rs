@@ -20,7 +20,7 @@ impl Sender {
         Some(self.send_data::<false>(seq, len, now))
     }
 
-    /// Sends new data. `BASIC` says that it is a [basic](Sender::basic) sender.
+    /// Sends new data. `BASIC` says that it is a [basic](Self::is_basic) sender.
     #[inline(always)] // avoids a copy of the segment
     pub(super) fn send_data<const BASIC: bool>(
         &mut self,
@@ -56,7 +56,7 @@ impl Sender {
         self.data_segment::<BASIC>(seq, len, ecn, now)
     }
 
-    /// As [`send_data`](Self::send_data) by a [basic](Sender::basic) sender, for a full segment that more data
+    /// As [`send_data`](Self::send_data) by a [basic](Self::is_basic) sender, for a full segment that more data
     /// follows, while others are outstanding: neither an idle time nor a wait ends or begins, and the timer runs.
     #[inline(always)]
     pub(super) fn send_full(&mut self, seq: u64, now: Time) -> Segment {

@@ -44,7 +44,7 @@ impl Sender {
     /// acknowledgements: it sends new data, as the windows allow.
     #[inline]
     pub fn sends_only_new(&self) -> bool {
-        self.basic
+        self.is_basic()
             && self.phase == Phase::Open
             && self.connection.state == ConnectionState::Established
             && !self.resend_first
@@ -91,7 +91,7 @@ impl Sender {
     /// because the congestion window is full.
     #[inline]
     pub fn is_held_by_window(&self) -> bool {
-        self.basic
+        self.is_basic()
             && self.connection.state == ConnectionState::Established
             && !self.resend_first
             && self.window_is_used_up()

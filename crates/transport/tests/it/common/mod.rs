@@ -6,11 +6,15 @@
 //! first 400 bytes. Marks after it: `e` ECT(0), `l` ECT(1), `c` CWR, `p` PSH, `f` FIN. `"fin"` is a
 //! FIN alone, `"ack"` an acknowledgement alone, `"probe"` one byte as a window probe.
 
+pub mod twins;
+
 use redtail_core::{Bytes, Ecn, Span, Time};
 use redtail_transport::tcp::recovery::RecoveryKind;
 use redtail_transport::{
     Flags, Receiver, SackBlock, SackBlocks, Segment, Sender, SenderCounters, TcpParams,
 };
+
+use self::twins::{TwinReceivers, TwinSenders};
 
 pub const MSS: u64 = 1000;
 
@@ -57,7 +61,7 @@ pub fn ack_of(segments: u64, sacked: &[(u64, u64)]) -> Segment {
 
 /// A sender under test, the peer being the script.
 pub struct SenderScript {
-    sender: Sender,
+    sender: TwinSenders,
     now: Time,
     /// Sent since the latest expectation.
     sent: Vec<String>,
@@ -89,7 +93,7 @@ impl SenderScript {
     fn with(sender: Sender, params: &TcpParams) -> Self {
         params.check().expect("the parameters can be run");
         let mut script = Self {
-            sender,
+            sender: TwinSenders::new(sender),
             now: Time::ZERO,
             sent: Vec::new(),
             wire: Vec::new(),
@@ -347,7 +351,7 @@ impl SenderScript {
 /// SACK blocks, an echo and a FIN: `"1 [4-5 2-3] ece fin"`; that of a FIN as one byte
 /// more than the segments before it.
 pub struct ReceiverScript {
-    receiver: Receiver,
+    receiver: TwinReceivers,
     now: Time,
     sent: Vec<String>,
     /// The segments themselves, all of them.
@@ -358,7 +362,7 @@ impl ReceiverScript {
     pub fn new(params: &TcpParams) -> Self {
         params.check().expect("the parameters can be run");
         Self {
-            receiver: Receiver::new(params),
+            receiver: TwinReceivers::new(Receiver::new(params)),
             now: Time::ZERO,
             sent: Vec::new(),
             wire: Vec::new(),

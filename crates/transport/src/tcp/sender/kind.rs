@@ -1,0 +1,102 @@
+//! Which sender it is, by what its acknowledgements and its segments need.
+
+use crate::params::TcpParams;
+use crate::tcp::rack::Rules;
+use crate::tcp::rto::RttSampling;
+
+/// The kind of a sender. It is found once, from the parameters, and selects the short paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It has none of what most senders do without: ECN, timestamps, losses detected by time, reductions undone or
+    /// spread, pacing, a law that watches the path. What these need is then not asked for.
+    Basic,
+    /// Any sender that is neither basic nor of [`Linux`](Self::Linux).
+    Options,
+    /// Losses are repaired in the states of Linux.
+    Linux,
+    /// It takes no short path, whatever it has. Only tests have it: they compare it with the others.
+    General,
+}
+
+impl Kind {
+    /// The kind of a sender with these parameters, whose growth law `watches` the path. Each parameter is named: for a
+    /// new one it is decided here whether a basic sender may have it.
+    pub fn of(params: &TcpParams, watches: bool) -> Self {
+        let TcpParams {
+            // A basic sender has none of these.
+            ecn,
+            timestamps,
+            recovery,
+            frto,
+            dsack,
+            prr,
+            pacing,
+            growth,
+            fin_beyond_window,
+            rtt_sampling,
+            // The short paths of all kinds read these, or what was made of them.
+            mss: _,
+            byte_counting: _,
+            slow_start: _,
+            initial_window: _,
+            limited_transmit: _,
+            timer_restart: _,
+            timer_tick: _,
+            // These take effect at a loss, at a timeout, after an idle time, or when the connection opens or closes.
+            halving: _,
+            dup_thresh: _,
+            idle_restart: _,
+            idle_decay: _,
+            syn_loss: _,
+            handshake: _,
+            bare_handshake_ack: _,
+            // The estimator of the round trip reads these.
+            initial_rto: _,
+            min_rto: _,
+            rto_floor: _,
+            max_rto: _,
+            clock_granularity: _,
+            rtt_deviation: _,
+            // Without pacing, a model or ECN these have no effect.
+            pacing_ca_ratio: _,
+            unpaced_segments: _,
+            lt_bw: _,
+            bbr_ecn_max_rtt: _,
+            ecn_feedback: _,
+            ecn_reduction: _,
+            alpha_start: _,
+            rtt_transition: _,
+            ecn_codepoint: _,
+            ecn_syn_ack: _,
+            ecn_fallback: _,
+            ecn_retransmissions: _,
+            // A sender does not use these, or only to push segments.
+            header: _,
+            delayed_ack: _,
+            delayed_ack_timeout: _,
+            adaptive_acks: _,
+            quick_acks: _,
+            receive_window: _,
+            read_rate: _,
+        } = params;
+        let traits = recovery.traits();
+        if traits.by_time == Some(Rules::Linux) {
+            return Self::Linux;
+        }
+        let has_options = *ecn
+            || *timestamps
+            || traits.by_time.is_some()
+            || *frto
+            || *dsack
+            || *prr
+            || *pacing
+            || growth.is_model()
+            || *fin_beyond_window
+            || *rtt_sampling == RttSampling::EveryDelivery
+            || watches;
+        match has_options {
+            true => Self::Options,
+            false => Self::Basic,
+        }
+    }
+}
