@@ -378,8 +378,8 @@ impl Controller {
         }
     }
 
-    /// As [`on_ack`](Self::on_ack) for an acknowledgement of `acked` bytes without marks, if the window is beyond
-    /// slow start and grows as Reno's, which needs to know no more of it. Returns whether it is.
+    /// New data of `acked` bytes was acknowledged without marks. Grows the window if it is beyond slow start and grows as
+    /// Reno's, which needs to know no more of the acknowledgement. Returns whether it is.
     #[inline]
     pub(crate) fn avoids_as_reno(&mut self, acked: u64) -> bool {
         let Window { cwnd, ssthresh } = self.window;

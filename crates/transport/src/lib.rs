@@ -31,4 +31,4 @@ pub use segment::{Flags, PlainAck, SackBlock, SackBlocks, Segment};
 pub use strum::VariantArray;
 pub use tcp::endpoint::{Due, Endpoint, Taken};
 pub use tcp::receiver::Receiver;
-pub use tcp::sender::{Sender, SenderCounters, SenderSnapshot};
+pub use tcp::sender::{Sender, SenderCounters, SenderSnapshot, Way};

@@ -8,24 +8,21 @@ use redtail_core::{Ecn, prefetch};
 use redtail_network::{Address, ContentId};
 use redtail_network::{Class, Event};
 use redtail_traffic::call::Outgoing;
+use redtail_transport::Way;
 
 impl Engine<'_> {
     /// Sends all segments that a sender may send now.
     #[inline]
     pub(super) fn sender_transmits(&mut self, index: u32) {
-        let slot = &mut self.ends.flows.senders[index as usize];
-        if !slot.sender.is_basic() {
-            self.sends_with_options(index);
-        } else if slot.sender.sends_only_new() {
-            self.sends_new(index);
-        } else if slot.sender.is_held_by_window() {
-            self.after_sending(index);
-        } else {
-            self.sends_any(index);
+        match self.ends.flows.senders[index as usize].sender.way() {
+            Way::New => self.sends_new(index),
+            Way::InBursts => self.sends_in_bursts(index),
+            Way::Held => self.after_sending(index),
+            Way::Any => self.sends_any(index),
         }
     }
 
-    /// As [`sender_transmits`](Self::sender_transmits) for a sender that sends only new data.
+    /// A sender that sends only new data sends it.
     #[inline(never)]
     fn sends_new(&mut self, index: u32) {
         let slot = &mut self.ends.flows.senders[index as usize];
@@ -43,14 +40,11 @@ impl Engine<'_> {
         }
     }
 
-    /// As [`sender_transmits`](Self::sender_transmits) for a sender that is not basic.
+    /// A sender that sends new data in bursts sends it.
     #[inline(never)]
-    fn sends_with_options(&mut self, index: u32) {
+    fn sends_in_bursts(&mut self, index: u32) {
         let slot = &mut self.ends.flows.senders[index as usize];
-        if !slot.sender.sends_new_as_linux() {
-            return self.sends_any(index);
-        }
-        while let Some(segment) = slot.sender.next_new_as_linux(self.now) {
+        while let Some(segment) = slot.sender.next_in_burst(self.now) {
             slot.send(
                 segment,
                 index,
@@ -60,12 +54,12 @@ impl Engine<'_> {
             );
         }
         // It is not complete, because its application has not closed.
-        let deadline = slot.sender.next_timer_after_sending(slot.alarm.armed());
+        let deadline = slot.sender.next_timer_before(slot.alarm.armed());
         slot.set_timers(deadline, index, &mut self.links.scheduler);
     }
 
-    /// As [`sender_transmits`](Self::sender_transmits) for any sender.
-    #[inline(never)] // the registers of the function above are not enough for both
+    /// Any sender sends what it may.
+    #[inline(never)] // the registers of the functions above are not enough for both
     fn sends_any(&mut self, index: u32) {
         let slot = &mut self.ends.flows.senders[index as usize];
         while let Some(segment) = slot.sender.poll_transmit(self.now) {
@@ -80,18 +74,12 @@ impl Engine<'_> {
                 break;
             }
         }
-        self.note_sent(index);
+        self.after_sending(index);
     }
 
     /// Sets the timer of a sender that has sent what it may, and notes whether it is complete.
     #[inline(never)]
     fn after_sending(&mut self, index: u32) {
-        self.note_sent(index);
-    }
-
-    /// As [`after_sending`](Self::after_sending), compiled into the caller.
-    #[inline(always)]
-    fn note_sent(&mut self, index: u32) {
         let slot = &mut self.ends.flows.senders[index as usize];
         if slot.sender.is_complete() {
             let moments = self.ends.flows.moments.change(slot.flow);

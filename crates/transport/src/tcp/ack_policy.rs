@@ -107,7 +107,7 @@ impl AckPolicy {
         }
     }
 
-    /// As [`deadline`](Self::deadline); `None` also if that is certain to be at `alarm` or later.
+    /// When the delayed acknowledgement is due; `None` also if that is certain to be at `alarm` or later.
     #[inline]
     pub(super) fn deadline_before(&self, alarm: Option<Time>) -> Option<Time> {
         match (self, alarm) {

@@ -332,7 +332,7 @@ impl AdaptiveAcks {
         self.timer.map(|(_, expiry)| self.wheel.expiry(expiry))
     }
 
-    /// As [`deadline`](Self::deadline); `None` also if that is certain to be at `alarm` or later.
+    /// When the delayed acknowledgement is due; `None` also if that is certain to be at `alarm` or later.
     #[inline]
     pub(super) fn deadline_before(&self, alarm: Time) -> Option<Time> {
         let (_, expiry) = self.timer?;

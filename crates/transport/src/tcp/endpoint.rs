@@ -209,8 +209,8 @@ impl Endpoint {
         }
     }
 
-    /// As [`on_segment`](Self::on_segment), if the segment brings data in order and nothing else to an endpoint that has
-    /// opened the connection, has nothing outstanding and nothing to send. Otherwise it does nothing.
+    /// Processes a segment that brings data in order and nothing else to an endpoint that has opened the connection, has
+    /// nothing outstanding and nothing to send. With any other segment it does nothing.
     #[inline]
     pub fn take_data(&mut self, segment: &Segment, now: Time) -> Taken {
         let takes = self.role == Role::Active
@@ -294,8 +294,8 @@ impl Endpoint {
         self.write_next(due, now, &mut segment).then_some(segment)
     }
 
-    /// As [`poll_transmit`](Self::poll_transmit), when [`due`](Self::due) is `due`: writes the segment to `to`, so that
-    /// it is not copied, and returns whether there is one. Without one, `to` may hold anything.
+    /// Writes the next segment to put on the wire now to `to`, when [`due`](Self::due) is `due`, and returns whether there
+    /// is one; call until there is none. Without one, `to` may hold anything.
     #[inline]
     pub fn write_next(&mut self, due: Due, now: Time, to: &mut Segment) -> bool {
         if self.receiver.has_other_due() && self.write_without_data(now, to) {
@@ -308,8 +308,9 @@ impl Endpoint {
         if acknowledges_first && self.write_without_data(now, to) {
             return true;
         }
-        if !self.sender.write_next(now, to) {
-            return self.receiver.has_due() && self.write_without_data(now, to);
+        match self.sender.poll_transmit(now) {
+            Some(segment) => *to = segment,
+            None => return self.receiver.has_due() && self.write_without_data(now, to),
         }
         if !to.flags.contains(Flags::SYN) {
             self.receiver.piggyback(to, now);
@@ -320,8 +321,9 @@ impl Endpoint {
     /// Writes the segment that the receiver has to send, which has no data, to `to`. Returns whether there is one.
     #[inline(never)]
     fn write_without_data(&mut self, now: Time, to: &mut Segment) -> bool {
-        if !self.receiver.write_next(now, to) {
-            return false;
+        match self.receiver.poll_transmit(now) {
+            Some(segment) => *to = segment,
+            None => return false,
         }
         if to.flags.contains(Flags::SYN) {
             if let Role::Passive { since, .. } = &mut self.role {

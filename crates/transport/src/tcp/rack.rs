@@ -131,7 +131,7 @@ impl Rack {
         }
     }
 
-    /// As [`on_delivered`](Self::on_delivered) for segments that were sent once and follow each other in the stream:
+    /// Segments are delivered that were sent once and follow each other in the stream:
     /// the last of them, which was sent last, at `sent`, stands for all. They end at `lowest_end`, …, `end`.
     #[inline]
     pub(super) fn on_run_delivered(&mut self, sent: Time, lowest_end: u64, end: u64, now: Time) {

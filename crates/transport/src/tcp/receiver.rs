@@ -368,17 +368,7 @@ impl Receiver {
         } else if self.is_plain(segment) {
             self.take_plainly(segment, now);
         } else if segment.len > 0 || self.special || is_control(segment) {
-            self.process_otherwise(segment, now);
-        }
-    }
-
-    /// Processes a segment that is not [plain](Self::is_plain), for a basic receiver.
-    #[inline(never)] // so that the function above is short
-    fn process_otherwise(&mut self, segment: &Segment, now: Time) {
-        if self.is_plain_end(segment) {
-            self.take_end(segment, now);
-        } else {
-            self.process_segment(segment, now);
+            self.process_any(segment, now);
         }
     }
 
@@ -404,9 +394,9 @@ impl Receiver {
         format!("{same:?}")
     }
 
-    /// As [`on_segment`](Self::on_segment), for a [basic](Self::is_basic) receiver. Returns whether a plain
-    /// acknowledgement is due, which [`take_plain_ack`](Self::take_plain_ack) gives; after it there is no further
-    /// segment, and no timer runs.
+    /// A segment reaches a [basic](Self::is_basic) receiver. Returns whether a plain acknowledgement
+    /// is due, which [`take_plain_ack`](Self::take_plain_ack) gives; after it there is no further segment, and no timer
+    /// runs.
     #[inline(always)] // into the one that calls it for each packet
     pub fn answers_plainly(&mut self, segment: &Segment, now: Time) -> bool {
         if self.is_plain(segment) {
@@ -433,34 +423,6 @@ impl Receiver {
             && !is_control(segment)
     }
 
-    /// Whether a segment ends the peer's stream in order, and this receiver is half of an endpoint whose application
-    /// reads at once: so close most connections.
-    #[inline]
-    fn is_plain_end(&self, segment: &Segment) -> bool {
-        self.half
-            && !self.special
-            && !self.has_gap
-            && segment.seq == self.next
-            && segment.flags.contains(Flags::FIN)
-            && !segment.flags.contains(Flags::SYN)
-    }
-
-    /// Processes a segment that [ends the stream](Self::is_plain_end), for a basic receiver.
-    #[inline]
-    fn take_end(&mut self, segment: &Segment, now: Time) {
-        let end = segment.seq + u64::from(segment.len) + 1;
-        self.close_at(end);
-        self.next = end;
-        self.ack_due |= self.policy.on_data(now, true);
-    }
-
-    /// The peer's FIN has arrived; the sequence number after it is `end`.
-    #[inline]
-    fn close_at(&mut self, end: u64) {
-        let closing = &mut self.optional.get_or_insert_default().closing;
-        closing.get_or_insert(Closing::new(end, self.half));
-    }
-
     /// Whether a segment is [plain](Self::is_plain) and this receiver [basic](Self::is_basic), with nothing to send but
     /// perhaps an acknowledgement: then [`take_plainly`](Self::take_plainly) processes the segment.
     #[inline]
@@ -472,49 +434,23 @@ impl Receiver {
     /// which is a plain one.
     #[inline]
     pub(super) fn take_plainly(&mut self, segment: &Segment, now: Time) -> bool {
-        self.enter_in_order(segment);
-        self.ack_due |= self.policy.on_data(now, false);
+        self.process::<true, true>(segment, now);
         self.ack_due
     }
 
-    /// The data of a segment in order has arrived.
-    #[inline]
-    fn enter_in_order(&mut self, segment: &Segment) {
-        self.next += u64::from(segment.len);
-    }
-
-    /// Processes a segment, for a receiver that is not basic. One that [is plain](Self::is_plain) does not need all of
-    /// [`process_segment`](Self::process_segment).
+    /// Processes a segment, for a receiver that is not basic.
     #[inline(never)] // so that the function above is short
     fn process_with_options(&mut self, segment: &Segment, now: Time) {
-        if self.kind == Kind::General || !self.is_plain(segment) {
-            return self.process_segment(segment, now);
+        match self.kind != Kind::General && self.is_plain(segment) {
+            true => self.process::<false, true>(segment, now),
+            false => self.process_any(segment, now),
         }
-        self.note_timestamp(segment);
-        if let Some(adaptive) = self.policy.adaptive() {
-            adaptive.on_segment(segment, now);
-        }
-        let urgency = match self.ecn.enabled() {
-            true => self.note_marks(segment),
-            false => AckUrgency::None,
-        };
-        self.enter_in_order(segment);
-        let next = self.next;
-        self.ack_due |= match &mut self.policy {
-            AckPolicy::Adaptive(adaptive) => adaptive.on_data(
-                now,
-                Arrived {
-                    place: Place::InOrder,
-                    len: segment.len,
-                    pushed: segment.flags.contains(Flags::PSH),
-                    now: matches!(urgency, AckUrgency::Agreed | AckUrgency::Now),
-                    soon: urgency == AckUrgency::Soon,
-                    next,
-                    read: true,
-                },
-            ),
-            policy => policy.on_data(now, urgency == AckUrgency::Agreed),
-        };
+    }
+
+    /// Processes any segment.
+    #[inline(never)] // so that the functions above are short
+    fn process_any(&mut self, segment: &Segment, now: Time) {
+        self.process::<false, false>(segment, now);
     }
 
     /// Stores the timestamp of a segment (RFC 7323, section 4.3).
@@ -527,34 +463,35 @@ impl Receiver {
         self.ts_recent = select_unpredictable(counts, segment.ts_val, self.ts_recent);
     }
 
-    /// Processes any segment.
-    #[inline(never)] // so that the function above is short
-    fn process_segment(&mut self, segment: &Segment, now: Time) {
-        if segment.flags.contains(Flags::SYN) {
+    /// Processes a segment. `BASIC` says that the receiver is [basic](Self::is_basic), `PLAIN` that the segment [is
+    /// plain](Self::is_plain): what it then does not need is left out.
+    #[inline(always)] // into the few functions that are compiled for them
+    fn process<const BASIC: bool, const PLAIN: bool>(&mut self, segment: &Segment, now: Time) {
+        if !PLAIN && segment.flags.contains(Flags::SYN) {
             return self.on_syn(segment);
         }
-        self.note_timestamp(segment);
-        if let Some(adaptive) = self.policy.adaptive() {
-            adaptive.on_segment(segment, now);
+        if !BASIC {
+            self.note_timestamp(segment);
+            if let Some(adaptive) = self.policy.adaptive() {
+                adaptive.on_segment(segment, now);
+            }
         }
-        let fin = segment.flags.contains(Flags::FIN);
-        let special = fin || self.special;
+        let fin = !PLAIN && segment.flags.contains(Flags::FIN);
         let mut end = segment.seq + u64::from(segment.len);
-        if special {
+        if !PLAIN && (fin || self.special) {
             match self.admit(segment, now) {
                 Some(admitted) => end = admitted,
                 None => return,
             }
-        } else if segment.len == 0 {
+        } else if !PLAIN && segment.len == 0 {
             return;
         }
-        let urgency = if self.ecn.enabled() {
-            self.note_marks(segment)
-        } else {
-            AckUrgency::None
+        let urgency = match !BASIC && self.ecn.enabled() {
+            true => self.note_marks(segment),
+            false => AckUrgency::None,
         };
-        let in_order = segment.seq <= self.next && end > self.next && !self.has_gap;
-        let is_expected = in_order && segment.seq == self.next;
+        let in_order = PLAIN || segment.seq <= self.next && end > self.next && !self.has_gap;
+        let is_expected = PLAIN || in_order && segment.seq == self.next;
         if !is_expected && self.reports_duplicates {
             self.note_duplicate(segment.seq, end);
         }
@@ -565,7 +502,7 @@ impl Receiver {
             self.on_disorder(segment.seq, end);
         }
         self.ack_due |= match self.policy {
-            AckPolicy::Adaptive(_) => {
+            AckPolicy::Adaptive(_) if !BASIC => {
                 let place = match (in_order, self.next > before) {
                     (true, _) => Place::InOrder,
                     (false, true) => Place::InGap,
@@ -579,7 +516,7 @@ impl Receiver {
                 .on_data(now, fin || !in_order || urgency == AckUrgency::Agreed),
         };
         // Half of an endpoint whose application reads at once has neither to do after a FIN.
-        if self.special {
+        if !PLAIN && self.special {
             self.maybe_update_window(now);
             self.maybe_close(now);
         }
@@ -650,7 +587,8 @@ impl Receiver {
             }
         }
         if fin {
-            self.close_at(end + 1);
+            let closing = &mut self.optional.get_or_insert_default().closing;
+            closing.get_or_insert(Closing::new(end + 1, self.half));
             self.special |= !self.half;
         }
         Some(end + u64::from(fin))
@@ -784,7 +722,7 @@ impl Receiver {
         timers.into_iter().flatten().min()
     }
 
-    /// As [`next_wakeup`](Self::next_wakeup); `None` also if that is certain to be at `alarm` or later.
+    /// When [`on_wakeup`](Self::on_wakeup) is due; `None` also if that is certain to be at `alarm` or later.
     #[inline]
     pub fn next_wakeup_before(&self, alarm: Option<Time>) -> Option<Time> {
         match self.has_other_timers() {
@@ -837,23 +775,6 @@ impl Receiver {
     #[inline]
     pub fn is_ack_due(&self) -> bool {
         self.ack_due
-    }
-
-    /// As [`poll_transmit`](Self::poll_transmit): writes the segment to `to`, so that it is not copied, and returns
-    /// whether there is one.
-    #[inline]
-    pub(super) fn write_next(&mut self, now: Time, to: &mut Segment) -> bool {
-        if self.other_due
-            && let Some(segment) = self.send_other(now)
-        {
-            *to = segment;
-            return true;
-        }
-        if !self.ack_due {
-            return false;
-        }
-        *to = self.acknowledgement(now);
-        true
     }
 
     /// Whether its acknowledgements have no options, no echoes and a constant window.

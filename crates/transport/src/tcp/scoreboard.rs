@@ -364,12 +364,12 @@ impl Scoreboard {
     #[inline]
     pub fn on_ack(&mut self, ack: u64, now: Time) -> Acked {
         if self.rates.is_some() || self.rack.is_some() {
-            return self.on_ack_with_times(ack, now).0;
+            return self.on_ack_timed(ack, now);
         }
         self.on_ack_untimed(ack)
     }
 
-    /// As [`on_ack`](Self::on_ack), without delivery rates and loss detection by time.
+    /// Everything below `ack` has arrived; there are neither delivery rates nor loss detection by time.
     #[inline(always)] // a call costs as much as the body for one segment
     pub(super) fn on_ack_untimed(&mut self, ack: u64) -> Acked {
         let bytes = ack - self.una;
@@ -464,18 +464,20 @@ impl Scoreboard {
         }
     }
 
-    /// As [`on_ack`](Self::on_ack). Besides it returns the send times of the oldest and the newest segment that
-    /// it removes and that had not been selectively acknowledged; `None` if there is no such segment, or if any
-    /// segment that it removes was retransmitted.
     #[inline(never)] // so that senders without a model or times are not burdened
-    pub fn on_ack_with_times(&mut self, ack: u64, now: Time) -> (Acked, Option<(Time, Time)>) {
-        self.on_ack_in_place(ack, now)
+    fn on_ack_timed(&mut self, ack: u64, now: Time) -> Acked {
+        self.on_ack_with_times(ack, now).0
     }
 
-    /// As [`on_ack_with_times`](Self::on_ack_with_times), compiled into the caller: what it returns stays in
-    /// registers.
-    #[inline(always)]
-    pub(super) fn on_ack_in_place(&mut self, ack: u64, now: Time) -> (Acked, Option<(Time, Time)>) {
+    /// Everything below `ack` has arrived. Besides what this covers it returns the send times of the oldest and the
+    /// newest segment that it removes and that had not been selectively acknowledged; `None` if there is no such
+    /// segment, or if any segment that it removes was retransmitted.
+    #[inline(always)] // what it returns stays in registers
+    pub(super) fn on_ack_with_times(
+        &mut self,
+        ack: u64,
+        now: Time,
+    ) -> (Acked, Option<(Time, Time)>) {
         let bytes = ack - self.una;
         let (left, mut times) = self.remove_plain(bytes, now);
         let mut sent = times.map(|times| times.1);

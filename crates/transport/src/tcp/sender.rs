@@ -50,6 +50,7 @@ use self::linux::LinuxStates;
 use self::optional::{Optional, OptionalState};
 use self::stream::SendStream;
 use self::timers::RetransmissionTimer;
+pub use self::transmit::Way;
 use super::ecn::EcnResponse;
 use super::maybe_offset::MaybeOffset;
 use super::pacing::Pacer;
@@ -433,9 +434,17 @@ impl Sender {
         self.first_timer_before(Time::MAX)
     }
 
-    /// As [`next_timer`](Self::next_timer); `None` also if that is certain to be at `alarm` or later.
+    /// When the next timer expires; `None` also if that is certain to be at `alarm` or later. Timers that are still to be
+    /// set for the new data that was sent last are set only if it is not: mostly an acknowledgement sets them anew
+    /// before.
     #[inline(always)] // a call costs as much as the body
-    pub fn next_timer_before(&self, alarm: Option<Time>) -> Option<Time> {
+    pub fn next_timer_before(&mut self, alarm: Option<Time>) -> Option<Time> {
+        if self.is_behind() {
+            if self.is_quiet_until_alarm(alarm) {
+                return None;
+            }
+            self.catch_up();
+        }
         let Some(alarm) = alarm else {
             return self.next_timer();
         };

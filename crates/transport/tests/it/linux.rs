@@ -5,7 +5,7 @@ use crate::common::{MSS, SenderScript, ack_of, ms, params};
 use redtail_core::Span;
 use redtail_transport::cc::{Growth, Halving};
 use redtail_transport::tcp::recovery::RecoveryKind;
-use redtail_transport::{Flags, Preset, Segment, Sender, TcpParams};
+use redtail_transport::{Flags, Preset, Segment, Sender, TcpParams, Way};
 
 /// Linux's recovery and Reno, without timestamps.
 fn linux() -> TcpParams {
@@ -446,8 +446,8 @@ fn sends_more(acked: u64, late: bool) -> Sender {
     );
     match late {
         true => {
-            assert!(sender.sends_new_as_linux());
-            while sender.next_new_as_linux(ms(50)).is_some() {}
+            assert_eq!(sender.way(), Way::InBursts);
+            while sender.next_in_burst(ms(50)).is_some() {}
         }
         false => while sender.poll_transmit(ms(50)).is_some() {},
     }
@@ -461,14 +461,14 @@ fn timers_that_are_set_late_expire_as_if_they_were_set_at_once() {
         let expected = at_once.next_timer().expect("data is outstanding");
         // An alarm long before any timer leaves them as they are; what needs them sets them.
         let mut late = sends_more(acked, true);
-        assert_eq!(late.next_timer_after_sending(Some(ms(60))), None);
+        assert_eq!(late.next_timer_before(Some(ms(60))), None);
         late.on_wakeup(ms(60));
         assert_eq!(late.next_timer(), Some(expected));
         let mut late = sends_more(acked, true);
-        assert_eq!(late.next_timer_after_sending(None), Some(expected));
+        assert_eq!(late.next_timer_before(None), Some(expected));
         // An alarm just after their time does not hide it.
         let mut late = sends_more(acked, true);
         let alarm = Some(expected + Span::from_us(1));
-        assert_eq!(late.next_timer_after_sending(alarm), Some(expected));
+        assert_eq!(late.next_timer_before(alarm), Some(expected));
     }
 }

@@ -2,6 +2,9 @@
 
 use redtail_core::{Span, Time};
 
+use super::kind::{Any, Basic, Kind, Linux, Path};
+use super::linux::LinuxStates;
+use super::loss_probe::RackTimers;
 use super::{ConnectionState, Phase, Sender};
 use crate::cc::{AckSample, CaState, CongestionEvent, CongestionKind, PathSample, as_f64};
 use crate::segment::{Flags, PlainAck, Segment};
@@ -17,20 +20,19 @@ impl Sender {
     #[inline(always)] // into the few functions that process segments
     pub fn on_segment(&mut self, segment: &Segment, now: Time) {
         if self.sends_only_new() && self.only_advances(segment) {
-            let &Segment { ack, window, .. } = segment;
-            let fin = segment.flags.contains(Flags::FIN);
-            self.advance(PlainAck { ack, window }, fin, now);
+            self.advance(segment, now);
         } else {
             self.on_other_segment(segment, now);
         }
     }
 
-    /// As [`on_segment`](Self::on_segment) with a plain acknowledgement, if it advances and the sender [sends only
-    /// new data](Self::sends_only_new). Returns whether that is so before and after it.
+    /// A plain acknowledgement. Returns whether the sender [sends only new data](Self::sends_only_new) before and after
+    /// it; if not, it may.
     #[inline(always)] // into the one that calls it for each packet
     pub fn on_plain_ack(&mut self, ack: PlainAck, now: Time) -> bool {
-        if self.sends_only_new() && self.is_advanced_by(ack.ack) {
-            return self.advance_in_place(ack, false, now);
+        let segment = ack.segment();
+        if self.sends_only_new() && self.only_advances(&segment) {
+            return self.on_new_ack::<Basic>(&segment, 0, now);
         }
         self.on_other_plain_ack(ack, now);
         false
@@ -41,18 +43,23 @@ impl Sender {
         self.on_other_segment(&ack.segment(), now);
     }
 
+    /// An acknowledgement that [only advances](Self::only_advances) reaches a sender that [sends only new
+    /// data](Self::sends_only_new).
+    #[inline(never)] // one copy of the most frequent path
+    fn advance(&mut self, segment: &Segment, now: Time) {
+        self.on_new_ack::<Basic>(segment, 0, now);
+    }
+
     /// Processes a segment that does more than [advance](Self::only_advances), or reaches a sender that does more
     /// than [send new data](Self::sends_only_new).
     #[inline]
     fn on_other_segment(&mut self, segment: &Segment, now: Time) {
-        if self.connection.state == ConnectionState::Established {
-            if self.acknowledges_nothing(segment) {
-                self.note_window(segment);
-            } else {
-                self.on_ack(segment, now);
-            }
-        } else {
+        if self.connection.state != ConnectionState::Established {
             self.on_control(segment, now);
+        } else if self.acknowledges_nothing(segment) {
+            self.note_window(segment);
+        } else {
+            self.on_ack(segment, now);
         }
     }
 
@@ -62,25 +69,15 @@ impl Sender {
         self.only_acknowledges(segment) && !self.board.has_sacked()
     }
 
-    /// Whether an acknowledgement advances and acknowledges nothing selectively.
+    /// Whether an acknowledgement covers outstanding data and nothing that was never sent, and acknowledges nothing
+    /// selectively.
     #[inline]
-    pub(super) fn only_acknowledges(&self, segment: &Segment) -> bool {
+    fn only_acknowledges(&self, segment: &Segment) -> bool {
+        let bytes = segment.ack.wrapping_sub(self.board.una());
         segment.flags.contains(Flags::ACK)
             && !segment.flags.contains(Flags::SYN)
             && segment.sack.is_empty()
-            && self.covers(segment.ack)
-    }
-
-    /// Whether an acknowledgement up to `ack` advances, and no data is selectively acknowledged.
-    #[inline]
-    fn is_advanced_by(&self, ack: u64) -> bool {
-        self.covers(ack) && !self.board.has_sacked()
-    }
-
-    /// Whether an acknowledgement up to `ack` covers outstanding data, and nothing that was never sent.
-    #[inline]
-    fn covers(&self, ack: u64) -> bool {
-        (1..=self.board.outstanding()).contains(&ack.wrapping_sub(self.board.una()))
+            && (1..=self.board.outstanding()).contains(&bytes)
     }
 
     /// Whether a segment tells only the peer's window, because everything was acknowledged before: so are most segments
@@ -109,107 +106,74 @@ impl Sender {
         self.peer_window = segment.window;
     }
 
-    /// Processes an acknowledgement that [only advances](Self::only_advances), for a sender that [sends only
-    /// new data](Self::sends_only_new): [`on_ack`](Self::on_ack) without what it does not need then.
-    #[inline(never)]
-    fn advance(&mut self, ack: PlainAck, fin: bool, now: Time) {
-        self.advance_in_place(ack, fin, now);
-    }
-
-    /// As [`advance`](Self::advance), compiled into the caller. `fin` says whether the acknowledgement carries a FIN.
-    /// Returns whether the sender still sends only new data.
-    #[inline(always)]
-    fn advance_in_place(&mut self, ack: PlainAck, fin: bool, now: Time) -> bool {
-        let PlainAck { ack, window } = ack;
-        self.peer_window = window;
-        self.timeouts_in_row = 0;
-        self.counters.stalls.count_if(self.progress.advance(now));
-        let (outstanding, delivered) = (self.board.outstanding(), self.board.delivered());
-        let acked = self.board.on_ack_untimed(ack);
-        let rtt = self.sample_untimed(ack, acked, now);
-        // Whether the congestion window limited sending until now (`window_is_full`).
-        if as_f64(outstanding + u64::from(self.mss)) > self.controller.window().cwnd {
-            let bytes = match self.params().byte_counting {
-                true => self.board.delivered() - delivered,
-                false => acked.bytes,
-            };
-            if !self.controller.avoids_as_reno(bytes) {
-                let sample = self.ack_sample(ack, bytes, 0, rtt, now);
-                self.controller.on_ack(&sample);
-            }
-        }
-        self.restart_timeout(now);
-        if self.finish(ack, fin) {
-            return false;
-        }
-        if self.params().traits.pipe_is_exact && self.board.first_is_lost() {
-            self.maybe_enter_recovery(now);
-            return self.sends_only_new();
-        }
-        true
-    }
-
     /// Processes an acknowledgement that is not the most frequent one of a basic sender.
     #[inline(never)] // so that the function above is short
     fn on_ack(&mut self, segment: &Segment, now: Time) {
-        match self.only_advances_as_linux(segment) {
-            true => self.advance_as_linux(segment, now),
-            false => self.on_any_ack(segment, now),
+        let advances_as_linux = self.kind == Kind::Linux
+            && self.phase == Phase::Open
+            && self.only_acknowledges(segment)
+            && self.optional.linux().is_some_and(LinuxStates::is_open)
+            && self.optional.timers().is_some_and(RackTimers::are_ordinary);
+        match advances_as_linux {
+            true => self.process::<Linux>(segment, now),
+            false => self.process::<Any>(segment, now),
         }
     }
 
-    /// Processes any acknowledgement.
+    /// Processes an acknowledgement.
     #[inline(never)] // so that the function above is short
-    fn on_any_ack(&mut self, segment: &Segment, now: Time) {
+    fn process<P: Path>(&mut self, segment: &Segment, now: Time) {
         // An acknowledgement of data never sent is dropped (RFC 9293, section 3.10.7.4). So is a
         // repeated SYN-ACK, which is no duplicate acknowledgement (RFC 5681, section 2).
-        if !segment.flags.contains(Flags::ACK)
-            || segment.flags.contains(Flags::SYN)
-            || segment.ack > self.board.next() && !self.is_probe_accepted(segment.ack)
+        if !P::ORDINARY
+            && (!segment.flags.contains(Flags::ACK)
+                || segment.flags.contains(Flags::SYN)
+                || segment.ack > self.board.next() && !self.is_probe_accepted(segment.ack))
         {
             return;
         }
         // A segment with data is no duplicate acknowledgement (RFC 5681, section 2).
         let same_window = segment.window == self.peer_window && segment.len == 0;
-        if segment.ack >= self.board.una() {
+        if P::ORDINARY || segment.ack >= self.board.una() {
             self.on_window(segment);
         }
-        let marked = if self.optional.ecn().enabled() {
-            self.on_feedback(segment, now)
-        } else {
-            0
+        let marked = match self.optional.ecn().enabled() {
+            true => self.on_feedback(segment, now),
+            false => 0,
         };
-        if self.optional.linux().is_some() {
+        if (!P::LINUX || marked > 0) && self.optional.linux().is_some() {
             self.catch_up();
             return self.on_ack_as_linux(segment, marked, same_window, now);
         }
+        self.begin_ack(segment);
         let (una, delivered) = (self.board.una(), self.board.delivered());
-        if self.optional.timers().is_some() {
-            self.begin_ack(segment);
-        }
-        if self.optional.undo().is_some() && !segment.sack.is_empty() {
+        if !P::ORDINARY && self.optional.undo().is_some() && !segment.sack.is_empty() {
             self.on_report(segment, now);
         }
         let in_flight = self.board.pipe();
-        self.newly_lost = false;
-        if segment.ack > una {
-            self.on_new_ack(segment, marked, now);
-            self.check_timeout(una, delivered, marked > 0);
-        } else if segment.ack == una && self.board.outstanding() > 0 {
+        let advances = P::ORDINARY || segment.ack > una;
+        let repeats = segment.ack == una && self.board.outstanding() > 0;
+        if advances {
+            self.on_new_ack::<P>(segment, marked, now);
+        } else if repeats {
             self.on_same_ack(segment, same_window, now);
-            self.check_timeout(una, delivered, marked > 0);
         }
-        if self.optional.timers().is_some() && self.board.has_sacked() {
-            self.judge(now);
-        }
-        if let Some(prr) = self.optional.prr_mut() {
-            let delivery = Delivery {
-                delivered: self.board.delivered() - delivered,
-                in_flight: self.board.pipe(),
-                safe: segment.ack > una && !self.newly_lost,
-            };
-            let ssthresh = self.controller.window().ssthresh;
-            prr.on_ack(delivery, ssthresh, f64::from(self.mss));
+        if !P::ORDINARY {
+            if advances || repeats {
+                self.check_timeout(una, delivered, marked > 0);
+            }
+            if self.optional.timers().is_some() && self.board.has_sacked() {
+                self.judge(now);
+            }
+            if let Some(prr) = self.optional.prr_mut() {
+                let delivery = Delivery {
+                    delivered: self.board.delivered() - delivered,
+                    in_flight: self.board.pipe(),
+                    safe: advances && !self.newly_lost,
+                };
+                let ssthresh = self.controller.window().ssthresh;
+                prr.on_ack(delivery, ssthresh, f64::from(self.mss));
+            }
         }
         if self.pacer.is_some() {
             self.tell_model(una, in_flight, marked, now);
@@ -248,72 +212,102 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement that advances.
-    #[inline]
-    fn on_new_ack(&mut self, segment: &Segment, marked: u64, now: Time) {
-        let window_was_full = self.window_is_full();
-        if self.optional.timers().is_some() {
+    /// An acknowledgement that advances. Returns whether a basic sender that [sends only new
+    /// data](Self::sends_only_new) still does.
+    #[inline(always)] // into the few functions that are compiled for a path
+    fn on_new_ack<P: Path>(&mut self, segment: &Segment, marked: u64, now: Time) -> bool {
+        if !P::OPTIONS {
+            self.note_window(segment);
+        }
+        let window_was_full = self.window_is_full::<P>();
+        if !P::ORDINARY && self.optional.timers().is_some() {
             self.on_probe_answered(segment, now);
         }
         let delivered = self.board.delivered();
-        let (acked, times) = match self.params().sampling {
-            RttSampling::EveryDelivery => self.board.on_ack_with_times(segment.ack, now),
-            _ => (self.board.on_ack(segment.ack, now), None),
-        };
-        self.counters.stalls.count_if(self.progress.advance(now));
-        self.timeouts_in_row = 0;
-        let finished = self.recover.is_reached_by(segment.ack);
-        let in_recovery = self.phase == Phase::Recovery;
+        let (acked, times) = self.advance_to::<P>(segment.ack, now);
+        let in_recovery = !P::ORDINARY && self.phase == Phase::Recovery;
+        let finished = !P::ORDINARY && self.recover.is_reached_by(segment.ack);
         let partial = in_recovery && !finished && !self.params().traits.ends_on_partial_ack;
-        if !segment.sack.is_empty() {
+        if !P::ORDINARY && !segment.sack.is_empty() {
             self.enter_sack(segment, now);
         }
-        let rtt = match self.params().sampling {
-            RttSampling::EveryDelivery => self.sample_delivery(segment, times, now),
-            _ if partial && !self.params().timestamps => None,
-            _ => self.sample_rtt(segment, acked, now),
-        };
-        if self.watched {
+        let rtt = self.sample::<P>(segment, acked, times, partial, now);
+        if P::OPTIONS && self.watched {
             self.tell_law(acked, now);
         }
         if partial {
             self.on_partial_ack(acked, now);
-            return;
+            return false;
         }
-        if in_recovery || self.phase == Phase::Loss && finished {
-            self.leave_episode(now);
+        if !P::ORDINARY {
+            if in_recovery || self.phase == Phase::Loss && finished {
+                self.leave_episode(now);
+            }
+            if self.optional.end_prr_at(segment.ack) {
+                self.controller.on_episode_end(false, now);
+            }
+            if self.params().traits.forgets_sacked {
+                self.board.forget_sacked();
+            }
+            self.dup_acks = 0;
         }
-        if self.optional.end_prr_at(segment.ack) {
-            self.controller.on_episode_end(false, now);
-        }
-        if self.params().traits.forgets_sacked {
-            self.board.forget_sacked();
-        }
-        self.dup_acks = 0;
-        let grows = if in_recovery {
-            self.params().traits.exit_grows_window
-        } else {
-            window_was_full
+        let grows = match in_recovery {
+            true => self.params().traits.exit_grows_window,
+            false => window_was_full,
         };
-        if grows && self.optional.prr().is_none() {
+        if grows && (P::ORDINARY || self.optional.prr().is_none()) {
             // With byte counting each byte counts once: bytes selectively acknowledged before do
             // not grow the window again when the hole below them is filled (Linux).
-            let bytes = if self.params().byte_counting {
-                self.board.delivered() - delivered
-            } else {
-                acked.bytes
+            let bytes = match self.params().byte_counting {
+                true => self.board.delivered() - delivered,
+                false => acked.bytes,
             };
-            let sample = self.ack_sample(segment.ack, bytes, marked, rtt, now);
-            self.controller.on_ack(&sample);
+            self.grow(segment.ack, bytes, marked, rtt, now);
         }
-        self.restart_timer(now);
-        let fin = segment.flags.contains(Flags::FIN);
-        if !self.finish(segment.ack, fin)
-            && self.params().traits.pipe_is_exact
-            && self.board.first_is_lost()
-        {
+        self.restart_timer::<P>(now);
+        if self.finish(segment.ack, segment.flags.contains(Flags::FIN)) {
+            return false;
+        }
+        if !P::LINUX && self.params().traits.pipe_is_exact && self.board.first_is_lost() {
             // Losses that are already known begin the next episode.
             self.maybe_enter_recovery(now);
+            return !P::OPTIONS && self.sends_only_new();
+        }
+        true
+    }
+
+    /// Enters a cumulative acknowledgement that advances into the scoreboard. Returns what it covers, and, if each
+    /// delivery gives a round-trip sample, the send times of the oldest and the newest segment.
+    #[inline(always)] // what it returns stays in registers
+    pub(super) fn advance_to<P: Path>(
+        &mut self,
+        ack: u64,
+        now: Time,
+    ) -> (Acked, Option<(Time, Time)>) {
+        self.timeouts_in_row = 0;
+        self.counters.stalls.count_if(self.progress.advance(now));
+        match self.params().sampling {
+            RttSampling::EveryDelivery if P::OPTIONS => self.board.on_ack_with_times(ack, now),
+            _ if P::OPTIONS => (self.board.on_ack(ack, now), None),
+            _ => (self.board.on_ack_untimed(ack), None),
+        }
+    }
+
+    /// Grows the window by `bytes` that an acknowledgement up to `una` delivers. It newly reports `marked` bytes as
+    /// marked and gives the sample `rtt`.
+    #[inline]
+    pub(super) fn grow(&mut self, una: u64, bytes: u64, marked: u64, rtt: Option<Span>, now: Time) {
+        if marked > 0 || !self.controller.avoids_as_reno(bytes) {
+            self.controller.on_ack(&AckSample {
+                now,
+                acked: bytes,
+                marked,
+                una,
+                next: self.board.next(),
+                rtt,
+                srtt: self.timer.rtt.srtt(),
+                rtt_independent: self.optional.ecn().is_rtt_independent(),
+            });
         }
     }
 
@@ -409,45 +403,32 @@ impl Sender {
         }
         if every || !self.timer_restarted {
             self.timer_restarted = true;
-            self.restart_timer(now);
+            self.restart_timer::<Any>(now);
         }
     }
 
     /// Whether the congestion window, rather than the peer or the application, limits sending. It
     /// grows only then (RFC 5681, section 3.1; RFC 7661).
     #[inline]
-    fn window_is_full(&self) -> bool {
+    fn window_is_full<P: Path>(&self) -> bool {
+        if P::LINUX {
+            let window = self.controller.window();
+            let grows = |states: &LinuxStates| states.allows_growth(window);
+            return !self.controller.has_model() && self.optional.linux().is_some_and(grows);
+        }
         let full = self.board.outstanding() + u64::from(self.mss);
         as_f64(full) > self.controller.window().cwnd
-            || (self.pacer.as_ref()).is_some_and(|pacer| pacer.had_full_window(self.board.una()))
-    }
-
-    /// What the growth law learns from an acknowledgement up to `una` that delivers `acked` bytes, newly
-    /// reports `marked` bytes as marked and gives the sample `rtt`.
-    #[inline]
-    pub(super) fn ack_sample(
-        &self,
-        una: u64,
-        acked: u64,
-        marked: u64,
-        rtt: Option<Span>,
-        now: Time,
-    ) -> AckSample {
-        AckSample {
-            now,
-            acked,
-            marked,
-            una,
-            next: self.board.next(),
-            rtt,
-            srtt: self.timer.rtt.srtt(),
-            rtt_independent: self.optional.ecn().is_rtt_independent(),
-        }
+            || P::OPTIONS
+                && (self.pacer.as_ref())
+                    .is_some_and(|pacer| pacer.had_full_window(self.board.una()))
     }
 
     /// Passes an acknowledgement, which covers `acked`, to a law that watches the path.
     #[inline(never)] // so that senders of other laws are not burdened
     fn tell_law(&mut self, acked: Acked, now: Time) {
+        if let Some(linux) = self.optional.linux() {
+            return self.tell_law_in(linux.ca_state(self.phase), acked, now);
+        }
         let state = match self.phase {
             Phase::Recovery => CaState::Recovery,
             Phase::Loss => CaState::Loss,
@@ -458,8 +439,7 @@ impl Sender {
         self.tell_law_in(state, acked, now);
     }
 
-    /// As [`tell_law`](Self::tell_law), for a sender that was in `state` when the acknowledgement
-    /// arrived.
+    /// Passes an acknowledgement to the law of a sender that was in `state` when it arrived.
     pub(super) fn tell_law_in(&mut self, state: CaState, acked: Acked, now: Time) {
         self.controller.watch(&PathSample {
             now,

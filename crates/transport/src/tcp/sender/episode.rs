@@ -2,6 +2,7 @@
 
 use redtail_core::Time;
 
+use super::kind::Any;
 use super::{Phase, Sender};
 use crate::cc::{CongestionEvent, CongestionKind};
 use crate::tcp::maybe_offset::MaybeOffset;
@@ -66,7 +67,7 @@ impl Sender {
         // The retransmission restarts the timer, as RFC 6675, section 6, allows. RFC 6298 restarts
         // it on new acknowledgements only, as does ns-3.
         if self.timer.restart() == TimerRestart::Acks {
-            self.restart_timer(now);
+            self.restart_timer::<Any>(now);
         }
     }
 

@@ -18,6 +18,50 @@ pub(super) enum Kind {
     General,
 }
 
+/// What is known of a sender where a function is compiled for it, which then leaves out the rest.
+pub trait Path {
+    /// It may have what a [basic](Kind::Basic) sender has not.
+    const OPTIONS: bool = true;
+    /// It has the states of Linux for certain.
+    const LINUX: bool = false;
+    /// It has neither an episode nor duplicate acknowledgements nor an unanswered probe, nothing is selectively
+    /// acknowledged, and the acknowledgement that is processed acknowledges nothing selectively.
+    const ORDINARY: bool = false;
+    /// The segment that is sent is full, more data follows it, and others are outstanding: neither an idle time nor a
+    /// wait ends or begins, and the timer runs.
+    const FULL: bool = false;
+}
+
+/// The path of any sender.
+pub struct Any;
+
+/// The path of a basic sender without an episode.
+pub struct Basic;
+
+/// The same for a full segment.
+pub struct Full;
+
+/// The path of a sender with the states of Linux, without an episode.
+pub struct Linux;
+
+impl Path for Any {}
+
+impl Path for Basic {
+    const OPTIONS: bool = false;
+    const ORDINARY: bool = true;
+}
+
+impl Path for Full {
+    const OPTIONS: bool = false;
+    const ORDINARY: bool = true;
+    const FULL: bool = true;
+}
+
+impl Path for Linux {
+    const LINUX: bool = true;
+    const ORDINARY: bool = true;
+}
+
 impl Kind {
     /// The kind of a sender with these parameters, whose growth law `watches` the path. Each parameter is named: for a
     /// new one it is decided here whether a basic sender may have it.

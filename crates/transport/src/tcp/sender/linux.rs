@@ -21,10 +21,9 @@
 
 use redtail_core::{Span, Time};
 
-use super::kind::Kind;
-use super::loss_probe::RackTimers;
+use super::kind::{Any, Linux};
 use super::{ConnectionState, Phase, Sender};
-use crate::cc::{AckSample, CaState, CongestionEvent, CongestionKind, Window, as_f64, lesser};
+use crate::cc::{CaState, CongestionEvent, CongestionKind, Window, as_f64, lesser};
 use crate::params::TcpParams;
 use crate::segment::{Flags, Segment};
 use crate::tcp::pacing::window_ratio;
@@ -207,7 +206,7 @@ impl LinuxStates {
 
     /// Whether the sender is in CA_Open if there is no episode.
     #[inline]
-    fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         !self.cwr && !self.disorder
     }
 
@@ -217,7 +216,7 @@ impl LinuxStates {
     }
 
     /// The state of the sender in the terms of Linux.
-    fn ca_state(&self, phase: Phase) -> CaState {
+    pub(super) fn ca_state(&self, phase: Phase) -> CaState {
         match phase {
             Phase::Recovery => CaState::Recovery,
             Phase::Loss => CaState::Loss,
@@ -225,6 +224,12 @@ impl LinuxStates {
             Phase::Open if self.disorder => CaState::Disorder,
             Phase::Open => CaState::Open,
         }
+    }
+
+    /// Whether the congestion window limits sending, and so may grow.
+    #[inline]
+    pub(super) fn allows_growth(&self, window: Window) -> bool {
+        self.window_use.allows_growth(window)
     }
 
     /// The window is full.
@@ -284,53 +289,6 @@ impl Sender {
         }
     }
 
-    /// Whether an acknowledgement advances, says nothing else but marks, and finds a sender with these states without
-    /// an episode, without an unanswered probe and without a reordering timer. Most do.
-    #[inline]
-    pub(super) fn only_advances_as_linux(&self, segment: &Segment) -> bool {
-        self.kind == Kind::Linux
-            && self.phase == Phase::Open
-            && self.only_acknowledges(segment)
-            && self.optional.linux().is_some_and(LinuxStates::is_open)
-            && self.optional.timers().is_some_and(RackTimers::are_ordinary)
-    }
-
-    /// Processes an acknowledgement that [only advances](Self::only_advances_as_linux):
-    /// [`on_any_ack`](Self::on_any_ack) without what it does not need then.
-    #[inline(never)] // one copy of the most frequent path
-    pub(super) fn advance_as_linux(&mut self, segment: &Segment, now: Time) {
-        self.on_window(segment);
-        if self.optional.ecn().enabled() {
-            let marked = self.on_feedback(segment, now);
-            if marked > 0 {
-                return self.on_ack_as_linux(segment, marked, false, now);
-            }
-        }
-        let (una, in_flight) = (self.board.una(), self.board.pipe());
-        let delivered = self.board.delivered();
-        self.begin_ack(segment);
-        let (acked, rtt) = self.enter_advance(segment, now);
-        if self.watched {
-            self.tell_law_in(CaState::Open, acked, now);
-        }
-        let window = self.controller.window();
-        let grows = |states: &LinuxStates| states.window_use.allows_growth(window);
-        if !self.controller.has_model() && self.optional.linux().is_some_and(grows) {
-            let bytes = match self.params().byte_counting {
-                true => self.board.delivered() - delivered,
-                false => acked.bytes,
-            };
-            let sample = self.ack_sample(segment.ack, bytes, 0, rtt, now);
-            self.controller.on_ack(&sample);
-        }
-        let timeout = self.restart_timeout(now);
-        self.schedule_probe(timeout, now);
-        self.finish(segment.ack, segment.flags.contains(Flags::FIN));
-        if self.pacer.is_some() {
-            self.tell_model(una, in_flight, 0, now);
-        }
-    }
-
     /// Processes any acknowledgement, except for what a model learns from it.
     #[inline(never)] // so that the function above is short
     fn process_as_linux(&mut self, segment: &Segment, marked: u64, same_window: bool, now: Time) {
@@ -339,10 +297,12 @@ impl Sender {
         };
         let delivered = self.board.delivered();
         let entered = self.enter_as_linux(&mut states, segment, marked > 0, same_window, now);
-        let (acked, rtt) = match entered.advanced {
-            true => self.enter_advance(segment, now),
-            false => (Acked::default(), None),
-        };
+        let (mut acked, mut rtt) = (Acked::default(), None);
+        if entered.advanced {
+            let times;
+            (acked, times) = self.advance_to::<Linux>(segment.ack, now);
+            rtt = self.sample::<Linux>(segment, acked, times, false, now);
+        }
         if self.watched {
             self.tell_law_in(states.ca_state(self.phase), acked, now);
         }
@@ -357,21 +317,25 @@ impl Sender {
         if is_dubious && !(entered.was_idle && entered.report.segments == 0) {
             states.sends = self.alert(&mut states, &entered);
         }
-        // Duplicates count as delivered too (`tcp_dsack_seen`).
+        // Reduces or grows the window (`tcp_cong_control`). Duplicates count as delivered too (`tcp_dsack_seen`).
         let duplicated = entered.report.segments * u64::from(self.mss);
         let delivered = self.board.delivered() - delivered + duplicated;
-        if !entered.is_old {
+        if states.cwr || self.phase == Phase::Recovery {
+            if self.params().uses_prr && !entered.is_old {
+                let safe = entered.advanced && !self.newly_lost;
+                self.reduce_further(&mut states, delivered, safe);
+            }
+        } else if entered.advanced && states.window_use.allows_growth(self.controller.window()) {
             let bytes = match self.params().byte_counting {
                 true => delivered,
                 false => acked.bytes,
             };
-            let sample = self.ack_sample(segment.ack, bytes, marked, rtt, now);
-            self.control(&mut states, &entered, delivered, &sample);
+            self.grow(segment.ack, bytes, marked, rtt, now);
         }
         self.optional.add().linux = Some(states);
         let has_entered = self.phase == Phase::Recovery && !was_in_recovery;
         if entered.advanced || has_entered && self.timer.restart() == TimerRestart::Acks {
-            self.restart_timer(now);
+            self.restart_timer::<Any>(now);
         } else if entered.sacked && self.params().sampling == RttSampling::EveryDelivery {
             self.sample_sacked(now);
         }
@@ -413,37 +377,6 @@ impl Sender {
             echoed,
             echo,
             una,
-        }
-    }
-
-    /// Enters a cumulative acknowledgement that advances. Returns what it covers and its round-trip sample.
-    #[inline(always)] // what it returns stays in registers
-    fn enter_advance(&mut self, segment: &Segment, now: Time) -> (Acked, Option<Span>) {
-        self.timeouts_in_row = 0;
-        self.counters.stalls.count_if(self.progress.advance(now));
-        if self.params().sampling == RttSampling::EveryDelivery {
-            let (acked, times) = self.board.on_ack_in_place(segment.ack, now);
-            (acked, self.sample_delivery(segment, times, now))
-        } else {
-            let acked = self.board.on_ack(segment.ack, now);
-            (acked, self.sample_rtt(segment, acked, now))
-        }
-    }
-
-    /// Reduces or grows the window (`tcp_cong_control`).
-    fn control(
-        &mut self,
-        states: &mut LinuxStates,
-        entered: &Entered,
-        delivered: u64,
-        sample: &AckSample,
-    ) {
-        if states.cwr || self.phase == Phase::Recovery {
-            if self.params().uses_prr {
-                self.reduce_further(states, delivered, entered.advanced && !self.newly_lost);
-            }
-        } else if entered.advanced && states.window_use.allows_growth(self.controller.window()) {
-            self.controller.on_ack(sample);
         }
     }
 
@@ -759,7 +692,7 @@ impl Sender {
         }
         self.optional.add().linux = Some(states);
         if enters && self.timer.restart() == TimerRestart::Acks {
-            self.restart_timer(now);
+            self.restart_timer::<Any>(now);
         }
         self.tell_losses(now);
     }
@@ -891,48 +824,57 @@ impl Sender {
 
     /// The next segment, if the window has room for it.
     #[inline(never)] // so that other senders' segments are written only once
-    pub(super) fn send_as_linux(&mut self, room: f64, now: Time) -> Option<Segment> {
+    pub(super) fn send_as_linux(&mut self, now: Time) -> Option<Segment> {
         let states = self.optional.linux_mut()?;
         if states.sends == Sends::NewFirst && self.board.next() == states.high {
             if self.new_len().is_some() {
-                return self.send_in_burst(room, now);
+                return self.send_new::<Linux>(now);
             }
             let states = self.optional.linux_mut()?;
             states.frto = false;
             states.sends = Sends::LostFirst;
         }
-        let sends = self.optional.linux()?.sends;
-        let lost = match sends {
+        let lost = match self.optional.linux()?.sends {
             Sends::LostFirst => self.board.next_lost(),
             _ => None,
         };
-        let holes = !self.params().limited_transmit && self.phase == Phase::Open;
-        let segment = match lost {
-            Some(index) => Some(self.resend(index, now)),
-            None if holes && self.board.has_sacked() => None,
-            None => self.send_in_burst(room, now),
+        let Some(index) = lost else {
+            let may_send = self.phase != Phase::Open || self.sends_beside_holes();
+            if may_send {
+                return self.send_new::<Linux>(now);
+            }
+            self.note_no_data();
+            return None;
         };
+        let segment = self.resend(index, now);
+        self.optional.linux_mut()?.on_sent();
+        Some(segment)
+    }
+
+    /// Whether data that is selectively acknowledged does not prevent new data outside of an episode.
+    #[inline]
+    fn sends_beside_holes(&self) -> bool {
+        self.params().limited_transmit || !self.board.has_sacked()
+    }
+
+    /// The window has room, and nothing is sent.
+    #[inline]
+    pub(super) fn note_no_data(&mut self) {
         let (una, next) = (self.board.una(), self.board.next());
-        let states = self.optional.linux_mut()?;
-        match segment {
-            Some(_) => states.on_sent(),
-            None => states.window_use.note(false, una, next),
+        if let Some(states) = self.optional.linux_mut() {
+            states.window_use.note(false, una, next);
         }
-        segment
     }
 
     /// Whether it is a sender with these states that sends new data, as the windows and the pacer allow: its
     /// connection is open and not closed, nothing is to be retransmitted, and no probe is due.
     #[inline]
-    pub fn sends_new_as_linux(&mut self) -> bool {
-        if self.kind != Kind::Linux {
-            return false;
-        }
+    pub(super) fn sends_in_bursts(&mut self) -> bool {
         let Some(states) = self.optional.linux() else {
             return false;
         };
         let nothing_lost = match (self.phase, states.sends) {
-            (Phase::Open, Sends::New) => self.params().limited_transmit || !self.board.has_sacked(),
+            (Phase::Open, Sends::New) => self.sends_beside_holes(),
             (Phase::Recovery, Sends::LostFirst) => self.board.next_lost().is_none(),
             _ => false,
         };
@@ -946,82 +888,24 @@ impl Sender {
                 .is_none_or(|timers| !timers.probe.due)
     }
 
-    /// [`poll_transmit`](Self::poll_transmit) of a sender that [sends new
-    /// data](Self::sends_new_as_linux), but the timers may still be to be set for what was sent:
-    /// [`next_timer_after_sending`](Self::next_timer_after_sending) sets them.
-    #[inline(always)] // the segment is written once, to where the caller puts it
-    pub fn next_new_as_linux(&mut self, now: Time) -> Option<Segment> {
-        let len = self.next_len_as_linux(now)?;
-        let segment = self.send_data::<false>(self.board.next(), len, now);
-        let states = self.optional.linux_mut();
-        let pushed = states.is_some_and(|states| {
+    /// New data leaves. Returns whether it is pushed, because it ends a burst.
+    #[inline]
+    pub(super) fn is_pushed(&mut self) -> bool {
+        self.optional.linux_mut().is_some_and(|states| {
             states.on_sent();
             states.ends_burst()
-        });
-        Some(Segment {
-            flags: segment.flags.with_if(pushed, Flags::PSH),
-            ..segment
         })
-    }
-
-    #[inline(never)]
-    pub(super) fn poll_new_as_linux(&mut self, now: Time) -> Option<Segment> {
-        let segment = self.next_new_as_linux(now);
-        if segment.is_none() {
-            self.catch_up();
-        }
-        segment
-    }
-
-    /// The length of the next segment of a sender that [sends new data](Self::sends_new_as_linux), if it
-    /// may leave.
-    #[inline(always)] // into the one that calls it
-    fn next_len_as_linux(&mut self, now: Time) -> Option<u32> {
-        let in_flight = self.board.pipe();
-        let cwnd = self.controller.window().cwnd;
-        if in_flight > 0 && as_f64(in_flight + u64::from(self.mss)) > cwnd {
-            self.on_full_window();
-            return None;
-        }
-        if self.is_held_back(now) || !self.begin_burst(cwnd - as_f64(in_flight), now) {
-            return None;
-        }
-        let len = self.next_len(now);
-        let (una, next) = (self.board.una(), self.board.next());
-        if len.is_none()
-            && let Some(states) = self.optional.linux_mut()
-        {
-            states.window_use.note(false, una, next);
-        }
-        len
-    }
-
-    /// Sends new data, in bursts whose last segment is pushed (`__tcp_transmit_skb`: "Force a PSH
-    /// flag on all (GSO) packets"). A burst may wait for the next acknowledgement.
-    #[inline]
-    fn send_in_burst(&mut self, room: f64, now: Time) -> Option<Segment> {
-        if !self.begin_burst(room, now) {
-            self.stream.fresh = false;
-            return None;
-        }
-        let mut segment = self.send_new(now);
-        if let Some(sent) = &mut segment
-            && (self.optional.linux_mut()).is_some_and(LinuxStates::ends_burst)
-        {
-            sent.flags = sent.flags.with(Flags::PSH);
-        }
-        segment
     }
 
     /// Begins a burst, if none is leaving. Returns whether one leaves now: it may wait for the next
     /// acknowledgement.
     #[inline]
-    fn begin_burst(&mut self, room: f64, now: Time) -> bool {
+    pub(super) fn begin_burst(&mut self, now: Time) -> bool {
         if let Some(states) = self.optional.linux()
             && let Some(burst) = &states.burst
             && (burst.left == 0 || burst.at != now)
         {
-            let len = self.next_burst(burst, room, now);
+            let len = self.next_burst(burst, now);
             let (una, next) = (self.board.una(), self.board.next());
             if let Some(states) = self.optional.linux_mut()
                 && let Some(burst) = &mut states.burst
@@ -1036,11 +920,12 @@ impl Sender {
         true
     }
 
-    /// The number of segments of a burst that begins with `room` bytes left in the window: no more
+    /// The number of segments of a burst that begins now: no more
     /// than half the window (`tcp_cwnd_test`); 0 if it waits for the next acknowledgement.
     #[inline]
-    fn next_burst(&self, burst: &Burst, room: f64, now: Time) -> u32 {
+    fn next_burst(&self, burst: &Burst, now: Time) -> u32 {
         let window = self.controller.window();
+        let room = window.cwnd - as_f64(self.board.pipe());
         let mss = f64::from(self.mss);
         let most = match &self.pacer {
             // A paced burst does not wait.

@@ -4,7 +4,7 @@
 
 use redtail_core::{Span, Time, earlier};
 
-use super::kind::Kind;
+use super::kind::{Any, Kind, Path};
 use super::linux::LinuxStates;
 use super::{Phase, Sender};
 use crate::cc::CongestionKind;
@@ -162,19 +162,11 @@ impl Sender {
     /// Schedules a tail loss probe (RFC 8985, section 7.2). `timeout` is the expiry of the retransmission
     /// timer, which the caller has just set: reading it again would wait for the write.
     #[inline]
-    pub(super) fn arm_probe(&mut self, timeout: Option<Expiry>, now: Time) {
-        self.arm_probe_if(self.may_probe(), timeout, now);
-    }
-
-    /// As [`arm_probe`](Self::arm_probe), for a sender that has neither an episode nor a hole.
-    #[inline]
-    pub(super) fn schedule_probe(&mut self, timeout: Option<Expiry>, now: Time) {
-        self.arm_probe_if(self.board.outstanding() > 0, timeout, now);
-    }
-
-    /// Schedules a tail loss probe, if there is to be one.
-    #[inline]
-    fn arm_probe_if(&mut self, quiet: bool, timeout: Option<Expiry>, now: Time) {
+    pub(super) fn arm_probe<P: Path>(&mut self, timeout: Option<Expiry>, now: Time) {
+        let quiet = match P::ORDINARY {
+            true => self.board.outstanding() > 0,
+            false => self.may_probe(),
+        };
         let alone = self.board.is_single();
         let wait = |srtt: Span| probe_wait(srtt, alone, self.timer.wheel());
         let Some(timers) = self.optional.timers_mut() else {
@@ -205,7 +197,7 @@ impl Sender {
     /// segment (RFC 8985, section 7.3).
     pub(super) fn send_probe(&mut self, now: Time) -> Option<Segment> {
         self.timer.start(now);
-        let (segment, retransmitted) = match self.send_new(now) {
+        let (segment, retransmitted) = match self.send_new::<Any>(now) {
             Some(segment) => {
                 if let Some(linux) = self.optional.linux_mut() {
                     linux.on_sent();
@@ -261,7 +253,7 @@ impl Sender {
         // Later segments only repeat what the second does, as long as both timers run.
         timers.is_behind = timers.probe.at.is_some() && self.timer.at.is_some();
         if !timers.is_behind {
-            self.arm_probe(self.timer.at, now);
+            self.arm_probe::<Any>(self.timer.at, now);
         } else if self.kind == Kind::General {
             self.set_timers_behind_probe(now);
         }
@@ -277,28 +269,14 @@ impl Sender {
 
     /// Whether the timers are still to be set for the new data that was sent last.
     #[inline]
-    fn is_behind(&self) -> bool {
+    pub(super) fn is_behind(&self) -> bool {
         let timers = self.optional.timers();
         timers.is_some_and(|timers| timers.is_behind)
     }
 
-    /// As [`next_timer_before`](Self::next_timer_before), for a sender whose timers may still be to be set for the new
-    /// data that was sent last. They are not set if they are certain to expire at `alarm` or later: mostly an
-    /// acknowledgement sets them anew before.
-    #[inline(always)] // into the one that calls it
-    pub fn next_timer_after_sending(&mut self, alarm: Option<Time>) -> Option<Time> {
-        if self.is_behind() {
-            if self.is_quiet_until_alarm(alarm) {
-                return None;
-            }
-            self.set_timers_behind_probe(self.last_sent);
-        }
-        self.next_timer_before(alarm)
-    }
-
     /// Whether it is certain that no timer expires before `alarm` once all are set for the new data that was sent last.
     #[inline]
-    fn is_quiet_until_alarm(&mut self, alarm: Option<Time>) -> bool {
+    pub(super) fn is_quiet_until_alarm(&mut self, alarm: Option<Time>) -> bool {
         if (self.optional.timers()).is_some_and(|timers| timers.is_quiet) {
             return true;
         }
@@ -335,7 +313,7 @@ impl Sender {
             }
             _ => self.timer.at,
         };
-        self.arm_probe(timeout, now);
+        self.arm_probe::<Any>(timeout, now);
     }
 }
 

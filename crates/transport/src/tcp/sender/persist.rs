@@ -7,6 +7,7 @@
 use redtail_core::Time;
 
 use super::Sender;
+use super::kind::Any;
 use crate::cc::IdleDecay;
 use crate::segment::Segment;
 
@@ -82,7 +83,7 @@ impl Sender {
             let len = left
                 .min(u64::from(self.peer_window))
                 .min(u64::from(self.mss)) as u32;
-            return Some(self.send_data::<false>(seq, len, now));
+            return Some(self.send_data::<Any>(seq, len, now));
         }
         let persist = self.optional.persist_mut()?;
         persist.on_sent(now);

@@ -20,7 +20,7 @@ impl Sender {
         }
     }
 
-    /// As [`tell_model`](Self::tell_model), with a model.
+    /// Passes the rate sample of an acknowledgement to the model.
     #[inline(never)] // so that other senders are not burdened
     fn tell_sample(&mut self, una: u64, in_flight: u64, marked: u64, now: Time) {
         let context = AckContext {

@@ -3,41 +3,37 @@
 use redtail_core::{Span, Time};
 
 use super::Sender;
+use super::kind::{Any, Path};
 use crate::segment::Segment;
 use crate::tcp::rto::{RttSampling, TimerRestart};
 use crate::tcp::scoreboard::Acked;
 use crate::tcp::timestamps::shown_at;
 
 impl Sender {
-    /// Takes a round-trip sample if this acknowledgement gives one; returns it.
-    #[inline]
-    pub(super) fn sample_rtt(
+    /// Takes a round-trip sample if an acknowledgement that advances gives one; returns it. The acknowledgement covers
+    /// `acked`, and the oldest and the newest segment of this were sent at `times`. A `partial` one in fast recovery
+    /// gives a sample only if it says by itself which transmission is answered.
+    #[inline(always)] // into the few functions that are compiled for a path
+    pub(super) fn sample<P: Path>(
         &mut self,
         segment: &Segment,
         acked: Acked,
+        times: Option<(Time, Time)>,
+        partial: bool,
         now: Time,
     ) -> Option<Span> {
-        if !self.params().timestamps {
-            return self.sample_untimed(segment.ack, acked, now);
-        }
-        // RFC 7323, section 4.1: the echoed timestamp says which transmission is answered.
-        let sent = shown_at(segment.ts_ecr, now);
+        let sent = match self.params().sampling {
+            RttSampling::EveryDelivery if P::OPTIONS => {
+                return self.sample_delivery(segment, times, now);
+            }
+            // RFC 7323, section 4.1: the echoed timestamp says which transmission is answered.
+            _ if P::OPTIONS && self.params().timestamps => shown_at(segment.ts_ecr, now),
+            _ if partial => return None,
+            RttSampling::OnePerWindow => self.timed.take_if(|(end, _)| segment.ack >= end.get())?.1,
+            RttSampling::EveryAck | RttSampling::EveryDelivery => acked.sent?,
+        };
         let next = self.board.next();
         self.timer.rtt.sample(sent, now, segment.ack, next);
-        Some(now - sent)
-    }
-
-    /// As [`sample_rtt`](Self::sample_rtt) for an acknowledgement up to `ack`, without timestamps.
-    #[inline]
-    pub(super) fn sample_untimed(&mut self, ack: u64, acked: Acked, now: Time) -> Option<Span> {
-        let sent = match self.params().sampling {
-            RttSampling::EveryAck | RttSampling::EveryDelivery => acked.sent?,
-            RttSampling::OnePerWindow => {
-                let (_, sent) = self.timed.take_if(|(end, _)| ack >= end.get())?;
-                sent
-            }
-        };
-        self.timer.rtt.sample(sent, now, ack, self.board.next());
         Some(now - sent)
     }
 
@@ -45,7 +41,7 @@ impl Sender {
     /// cumulatively or selectively. `acked` holds the send times of the oldest and the newest
     /// segment newly covered cumulatively. Returns the round trip of the newest.
     #[inline]
-    pub(super) fn sample_delivery(
+    fn sample_delivery(
         &mut self,
         segment: &Segment,
         acked: Option<(Time, Time)>,
@@ -90,7 +86,7 @@ impl Sender {
         // Otherwise a long recovery would postpone the timer without limit.
         let before = self.board.first_sent().is_some_and(|sent| oldest < sent);
         if before && self.timer.restart() == TimerRestart::Head {
-            self.restart_timer(now);
+            self.restart_timer::<Any>(now);
         }
     }
 }

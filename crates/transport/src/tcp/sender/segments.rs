@@ -5,73 +5,71 @@ use std::num::NonZeroU64;
 use redtail_core::{Ecn, Time};
 
 use super::Sender;
+use super::kind::{Any, Path};
 use crate::segment::{Flags, Segment};
 use crate::tcp::rto::TimerRestart;
 use crate::tcp::timestamps::timestamp;
 
 impl Sender {
-    #[inline(never)] // one copy of the most frequent path
-    pub(super) fn send_new(&mut self, now: Time) -> Option<Segment> {
-        let seq = self.board.next();
-        let Some(len) = self.next_len(now) else {
-            self.stream.fresh = false;
-            return None;
-        };
-        Some(self.send_data::<false>(seq, len, now))
+    /// Sends new data, if there is any and the peer's window allows it.
+    #[inline(never)] // one copy for each path
+    pub(super) fn send_new<P: Path>(&mut self, now: Time) -> Option<Segment> {
+        self.send_in_place::<P>(now)
     }
 
-    /// Sends new data. `BASIC` says that it is a [basic](Self::is_basic) sender.
+    /// The text of [`send_new`](Self::send_new). In the states of Linux data leaves in bursts, whose last segment is
+    /// pushed (`__tcp_transmit_skb`: "Force a PSH flag on all (GSO) packets").
+    #[inline(always)] // the segment is written once, to where the caller puts it
+    pub(super) fn send_in_place<P: Path>(&mut self, now: Time) -> Option<Segment> {
+        if P::LINUX && !self.begin_burst(now) {
+            self.stream.fresh = false;
+            return None;
+        }
+        let Some(len) = self.next_len(now) else {
+            self.stream.fresh = false;
+            if P::LINUX {
+                self.note_no_data();
+            }
+            return None;
+        };
+        let segment = self.send_data::<P>(self.board.next(), len, now);
+        let pushed = P::LINUX && self.is_pushed();
+        Some(Segment {
+            flags: segment.flags.with_if(pushed, Flags::PSH),
+            ..segment
+        })
+    }
+
+    /// Sends new data.
     #[inline(always)] // avoids a copy of the segment
-    pub(super) fn send_data<const BASIC: bool>(
-        &mut self,
-        seq: u64,
-        len: u32,
-        now: Time,
-    ) -> Segment {
-        if self.idle {
+    pub(super) fn send_data<P: Path>(&mut self, seq: u64, len: u32, now: Time) -> Segment {
+        debug_assert!(!P::FULL || !self.idle && self.timer.at.is_some());
+        if !P::FULL && self.idle {
             self.end_idle(now);
         }
         // The FIN goes with the last byte, if the record's length has room for it, unless that byte leaves
         // as it is written.
         let end = seq + u64::from(len);
-        let last = self.stream.carries_fin(end, len);
+        let last = !P::FULL && self.stream.carries_fin(end, len);
         let len = if last && len < u32::from(u16::MAX) {
             len + 1
         } else {
             len
         };
-        if self.board.outstanding() == 0 {
+        if !P::FULL && self.board.outstanding() == 0 {
             self.progress.begin(now);
         }
         self.board.push(len, now);
-        if !BASIC {
+        if P::OPTIONS {
             self.board.sample_new(len, now);
             self.set_timers_for_new(now);
         }
         self.time_if_none(seq + u64::from(len), now);
-        let ecn = match BASIC {
-            true => Ecn::NotEct,
-            false => self.optional.ecn().codepoint(),
+        let ecn = match P::OPTIONS {
+            true => self.optional.ecn().codepoint(),
+            false => Ecn::NotEct,
         };
-        self.data_segment::<BASIC>(seq, len, ecn, now)
-    }
-
-    /// As [`send_data`](Self::send_data) by a [basic](Self::is_basic) sender, for a full segment that more data
-    /// follows, while others are outstanding: neither an idle time nor a wait ends or begins, and the timer runs.
-    #[inline(always)]
-    pub(super) fn send_full(&mut self, seq: u64, now: Time) -> Segment {
-        debug_assert!(!self.idle && self.timer.at.is_some());
-        let len = self.mss;
-        self.board.push(len, now);
-        self.time_if_none(seq + u64::from(len), now);
-        self.last_sent = now;
-        self.counters.data_segments += 1;
-        Segment {
-            seq,
-            len,
-            flags: Flags::ACK,
-            ..Segment::default()
-        }
+        self.data_segment::<P>(seq, len, ecn, now)
     }
 
     /// Times the segment that ends at `end`, unless another one is being timed.
@@ -115,27 +113,23 @@ impl Sender {
         } else {
             Ecn::NotEct
         };
-        self.data_segment::<false>(seq, len, ecn, now)
+        self.data_segment::<Any>(seq, len, ecn, now)
     }
 
     /// Builds a segment of `len` sequence numbers from `seq`.
     #[inline(always)]
-    fn data_segment<const BASIC: bool>(
-        &mut self,
-        seq: u64,
-        len: u32,
-        ecn: Ecn,
-        now: Time,
-    ) -> Segment {
+    fn data_segment<P: Path>(&mut self, seq: u64, len: u32, ecn: Ecn, now: Time) -> Segment {
         self.last_sent = now;
-        if !BASIC && let Some(pacer) = &mut self.pacer {
+        if P::OPTIONS
+            && let Some(pacer) = &mut self.pacer
+        {
             pacer.on_sent(len, now);
         }
-        if self.timer.at.is_none() {
+        if !P::FULL && self.timer.at.is_none() {
             self.timer.start(now); // RFC 6298, rule 5.1
         }
         self.counters.data_segments += 1;
-        let (len, ecn, fin) = if seq + u64::from(len) >= self.stream.size {
+        let (len, ecn, fin) = if !P::FULL && seq + u64::from(len) >= self.stream.size {
             self.last_data(seq, len, ecn)
         } else {
             (len, ecn, Flags::NONE)
@@ -146,7 +140,7 @@ impl Sender {
             flags: Flags::ACK.with(fin),
             ..Segment::default()
         };
-        if BASIC {
+        if !P::OPTIONS {
             return segment;
         }
         let flags = match self.optional.ecn_mut() {

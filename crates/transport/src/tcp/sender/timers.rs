@@ -4,6 +4,7 @@
 
 use redtail_core::{Span, Time};
 
+use super::kind::Path;
 use super::loss_probe::{RackTimers, probe_wait};
 use super::{Phase, Sender};
 use crate::cc::CongestionKind;
@@ -190,28 +191,23 @@ impl Sender {
         }
     }
 
-    /// Restarts the retransmission timer, or stops it if nothing is outstanding. Returns its expiry.
+    /// Restarts the timers after an acknowledgement. The retransmission timer is stopped if nothing is outstanding.
     #[inline]
-    pub(super) fn restart_timeout(&mut self, now: Time) -> Option<Expiry> {
+    pub(super) fn restart_timer<P: Path>(&mut self, now: Time) {
         let outstanding = self.board.outstanding() > 0;
-        let timeout = outstanding.then(|| Expiry::new(now, self.timer.rtt.rto()));
+        let mut timeout = outstanding.then(|| Expiry::new(now, self.timer.rtt.rto()));
         self.timer.at = timeout;
-        timeout
-    }
-
-    /// Restarts the timers after an acknowledgement.
-    #[inline]
-    pub(super) fn restart_timer(&mut self, now: Time) {
-        let mut timeout = self.restart_timeout(now);
-        if let Some(timers) = self.optional.timers() {
+        if P::OPTIONS
+            && let Some(timers) = self.optional.timers()
+        {
             let behind_others = timers.judge_at.is_some()
                 || timers.probe.unanswered.is_some()
                 || timers.probe.at.is_some() && !self.may_probe();
-            if behind_others && self.timer.restart() == TimerRestart::Head {
+            if !P::ORDINARY && behind_others && self.timer.restart() == TimerRestart::Head {
                 self.restart_behind_others(now);
                 timeout = self.timer.at;
             }
-            self.arm_probe(timeout, now);
+            self.arm_probe::<P>(timeout, now);
         }
     }
 

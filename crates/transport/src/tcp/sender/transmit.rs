@@ -2,38 +2,56 @@
 
 use redtail_core::Time;
 
+use super::kind::{Any, Basic, Full, Kind, Linux, Path};
 use super::persist::Persist;
 use super::{ConnectionState, Phase, Sender};
 use crate::cc::as_f64;
 use crate::segment::Segment;
 use crate::tcp::recovery::{LossRecovery, Recovery, Turn, each};
 
-/// Writes a segment to `to`, if there is one. Returns whether there is.
-#[inline]
-fn write(segment: Option<Segment>, to: &mut Segment) -> bool {
-    match segment {
-        Some(segment) => *to = segment,
-        None => return false,
-    }
-    true
+/// How a sender sends at present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// [`Sender::next_full`] and then [`Sender::poll_transmit`] give its segments: it is basic and sends new data, as the
+    /// windows allow.
+    New,
+    /// [`Sender::next_in_burst`] gives its segments: it has the states of Linux and sends new data, as the windows and
+    /// the pacer allow.
+    InBursts,
+    /// It sends nothing, because the congestion window is full.
+    Held,
+    /// [`Sender::poll_transmit`] gives its segments.
+    Any,
 }
 
 impl Sender {
+    /// How it sends at present.
+    #[inline]
+    pub fn way(&mut self) -> Way {
+        let kind = self.kind;
+        match kind {
+            Kind::Basic if self.sends_only_new() => Way::New,
+            Kind::Basic if self.is_held_by_window() => Way::Held,
+            Kind::Linux if self.sends_in_bursts() => Way::InBursts,
+            _ => Way::Any,
+        }
+    }
+
     /// The next segment to put on the wire now, if any; call until `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
-        if self.sends_only_new() {
-            return self.poll_new(now);
+        match self.sends_only_new() {
+            true => self.poll_new::<Basic>(now),
+            false => self.poll_otherwise(now),
         }
-        self.poll_otherwise(now)
     }
 
     #[inline(never)]
     fn poll_otherwise(&mut self, now: Time) -> Option<Segment> {
-        if self.sends_new_as_linux() {
-            return self.poll_new_as_linux(now);
-        }
-        let segment = self.next_segment(now);
+        let segment = match self.kind == Kind::Linux && self.sends_in_bursts() {
+            true => self.poll_new::<Linux>(now),
+            false => self.next_segment(now),
+        };
         if segment.is_none() {
             self.catch_up();
         }
@@ -51,15 +69,31 @@ impl Sender {
             && self.dup_acks == 0
     }
 
-    /// [`poll_transmit`](Self::poll_transmit) of a sender that [sends only new data](Self::sends_only_new).
+    /// The next segment of a sender that sends only new data, as the windows and the pacer allow.
     #[inline(always)] // the segment is written once, to where the caller puts it
-    pub fn next_new(&mut self, now: Time) -> Option<Segment> {
-        if !self.has_room() {
+    fn next_new<P: Path>(&mut self, now: Time) -> Option<Segment> {
+        if !self.fits::<P>() {
+            if P::OPTIONS {
+                self.on_full_window();
+            }
             return None;
         }
-        let seq = self.board.next();
-        let len = self.next_len(now)?;
-        Some(self.send_data::<true>(seq, len, now))
+        if P::OPTIONS && self.is_held_back(now) {
+            return None;
+        }
+        self.send_in_place::<P>(now)
+    }
+
+    #[inline(never)]
+    fn poll_new<P: Path>(&mut self, now: Time) -> Option<Segment> {
+        self.next_new::<P>(now)
+    }
+
+    /// The next segment of a sender that sends [in bursts](Way::InBursts). The timers may still be to be set for what was
+    /// sent: [`next_timer_before`](Self::next_timer_before) sets them.
+    #[inline(always)] // as above
+    pub fn next_in_burst(&mut self, now: Time) -> Option<Segment> {
+        self.next_new::<Linux>(now)
     }
 
     /// The next segment of a sender that [sends only new data](Self::sends_only_new) and [has
@@ -73,13 +107,19 @@ impl Sender {
         let is_full = outstanding > 0
             && self.stream.left(seq) > full
             && outstanding + full <= u64::from(self.peer_window);
-        is_full.then(|| self.send_full(seq, now))
+        is_full.then(|| self.send_data::<Full>(seq, self.mss, now))
     }
 
     /// Whether the congestion window lets a sender that [sends only new data](Self::sends_only_new) send.
     #[inline(always)]
     pub fn has_room(&self) -> bool {
-        let in_flight = match self.params().traits.pipe_is_exact {
+        self.fits::<Basic>()
+    }
+
+    /// Whether a segment fits into the congestion window of a sender without an episode.
+    #[inline(always)]
+    fn fits<P: Path>(&self) -> bool {
+        let in_flight = match P::LINUX || self.params().traits.pipe_is_exact {
             true => self.board.pipe(),
             false => self.board.outstanding(),
         };
@@ -105,17 +145,7 @@ impl Sender {
         in_flight > 0 && as_f64(in_flight + u64::from(self.mss)) > cwnd
     }
 
-    #[inline(never)]
-    fn poll_new(&mut self, now: Time) -> Option<Segment> {
-        self.next_new(now)
-    }
-
-    #[inline(never)]
-    fn write_new(&mut self, now: Time, to: &mut Segment) -> bool {
-        write(self.next_new(now), to)
-    }
-
-    /// As [`poll_transmit`](Self::poll_transmit), but timers are not yet set for all that was sent.
+    /// The next segment to put on the wire now. Timers may still be to be set for what was sent before.
     #[inline]
     fn next_segment(&mut self, now: Time) -> Option<Segment> {
         if self.connection.state != ConnectionState::Established {
@@ -138,7 +168,6 @@ impl Sender {
         };
         let room = in_flight == 0 || as_f64(in_flight + u64::from(self.mss)) <= cwnd;
         if !room {
-            self.stream.fresh = false;
             self.on_full_window();
             if self.params().fin_beyond_window && self.next_is_fin() {
                 return self.send_fin_beyond_window(now);
@@ -150,7 +179,7 @@ impl Sender {
             return None;
         }
         if self.optional.linux().is_some() {
-            return self.send_as_linux(cwnd - as_f64(in_flight), now);
+            return self.send_as_linux(now);
         }
         match self.phase {
             Phase::Open => {
@@ -160,7 +189,7 @@ impl Sender {
                 if self.optional.prr().is_some() {
                     return self.send_new_after_marks(now);
                 }
-                self.send_new(now)
+                self.send_new::<Any>(now)
             }
             Phase::Loss => {
                 if let Some(answer) = self.send_for_frto(now) {
@@ -168,7 +197,7 @@ impl Sender {
                 }
                 match self.board.next_lost() {
                     Some(index) => Some(self.resend(index, now)),
-                    None => self.send_new(now),
+                    None => self.send_new::<Any>(now),
                 }
             }
             Phase::Recovery => self.send_in_recovery(now),
@@ -178,20 +207,12 @@ impl Sender {
     /// The window prevents sending.
     #[inline]
     pub(super) fn on_full_window(&mut self) {
+        self.stream.fresh = false;
         if let Some(linux) = self.optional.linux_mut() {
             linux.on_full_window(self.board.una(), self.board.next());
         }
         if self.pacer.is_some() {
             self.note_full_window();
-        }
-    }
-
-    /// As [`poll_transmit`](Self::poll_transmit): writes the segment to `to` and returns whether there is one.
-    #[inline]
-    pub(in crate::tcp) fn write_next(&mut self, now: Time, to: &mut Segment) -> bool {
-        match self.sends_only_new() {
-            true => self.write_new(now, to),
-            false => write(self.poll_otherwise(now), to),
         }
     }
 
@@ -221,7 +242,7 @@ impl Sender {
         let lost = each!(&mut self.recovery, r => r.next(&mut self.board, Turn::BeforeNewData));
         let segment = match lost {
             Some(index) => self.resend(index, now),
-            None => match self.send_new(now) {
+            None => match self.send_new::<Any>(now) {
                 Some(segment) => segment,
                 None => {
                     let index = each!(
@@ -242,7 +263,7 @@ impl Sender {
     /// Sends new data and counts it for the proportional rate reduction that marks began.
     #[inline(never)] // so that other senders' segments are written only once
     fn send_new_after_marks(&mut self, now: Time) -> Option<Segment> {
-        let segment = self.send_new(now)?;
+        let segment = self.send_new::<Any>(now)?;
         if let Some(prr) = self.optional.prr_mut() {
             prr.on_sent(segment.len);
         }
@@ -255,7 +276,7 @@ impl Sender {
         if !frto.sends_new()? {
             return Some(None);
         }
-        let segment = self.send_new(now);
+        let segment = self.send_new::<Any>(now);
         let frto = self.optional.undo_mut()?.frto.as_mut()?;
         frto.on_sent_new(segment.is_some()).then_some(segment)
     }
@@ -302,7 +323,7 @@ impl Sender {
             .then_some(usable as u32)
     }
 
-    /// As [`new_len`](Self::new_len). If there is nothing, it also records what prevents sending.
+    /// Length of the next new segment; 0 if it is a FIN alone. If there is none, it is recorded what prevents sending.
     #[inline]
     pub(super) fn next_len(&mut self, now: Time) -> Option<u32> {
         let len = self.new_len();
