@@ -87,7 +87,7 @@ impl SenderSlot {
     const ORDINARY: usize = offset_of!(Self, sender) + Sender::ORDINARY;
 
     /// Sends a segment from the endpoint with this `index`.
-    #[inline(always)] // into the two that call it
+    #[inline(always)] // into the few that call it
     pub fn send(
         &mut self,
         segment: Segment,
@@ -105,28 +105,6 @@ impl SenderSlot {
             id: self.sent as u16,
         };
         contents.send_segment(segment, size, to, now, links);
-    }
-
-    /// Sends all segments that a sender may send now that sends only new data, if they are full.
-    #[inline(always)] // into the two that call it
-    pub fn send_full(
-        &mut self,
-        index: u32,
-        now: Time,
-        contents: &mut Contents,
-        links: &mut Links,
-    ) -> Rest {
-        while self.sender.has_room() {
-            let Some(segment) = self.sender.next_full(now) else {
-                return Rest::Segments;
-            };
-            self.send(segment, index, now, contents, links);
-        }
-        let is_quiet = self.sender.is_quiet_until(self.alarm.armed());
-        match self.sender.is_complete() || !is_quiet {
-            true => Rest::Timer,
-            false => Rest::None,
-        }
     }
 
     /// Sets its alarm to no later than `deadline`, and its release if it is paced.
@@ -162,17 +140,6 @@ impl SenderSlot {
             moments.change(self.flow).established.get_or_insert(now);
         }
     }
-}
-
-/// What is left to do for a sender that has sent full segments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rest {
-    /// Nothing.
-    None,
-    /// To set its timer, or to note that it is complete.
-    Timer,
-    /// To send other segments, if there are any.
-    Segments,
 }
 
 /// A receiving endpoint with its place in the network. It begins a line of the cache.

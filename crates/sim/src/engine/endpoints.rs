@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::ends::EngineEnds;
-use crate::flows::{Rest, Source};
+use crate::flows::Source;
 use crate::packet::{Content, Datagram};
 use redtail_core::{Ecn, prefetch};
 use redtail_network::{Address, ContentId};
@@ -22,21 +22,24 @@ impl Engine<'_> {
         }
     }
 
-    /// A sender that sends only new data sends it.
-    #[inline(never)]
+    /// A sender that sends only new data sends it. Nearly all segments are full.
+    #[inline(never)] // one copy of the most frequent path
     fn sends_new(&mut self, index: u32) {
         let slot = &mut self.ends.flows.senders[index as usize];
-        let rest = slot.send_full(index, self.now, &mut self.ends.contents, &mut self.links);
-        self.do_rest(rest, index);
-    }
-
-    /// Does what is left to do for a sender that has sent full segments.
-    #[inline(always)] // into the two that call it
-    fn do_rest(&mut self, rest: Rest, index: u32) {
-        match rest {
-            Rest::None => {}
-            Rest::Timer => self.after_sending(index),
-            Rest::Segments => self.sends_any(index),
+        while slot.sender.has_room() {
+            let Some(segment) = slot.sender.next_full(self.now) else {
+                return self.sends_any(index);
+            };
+            slot.send(
+                segment,
+                index,
+                self.now,
+                &mut self.ends.contents,
+                &mut self.links,
+            );
+        }
+        if slot.sender.is_complete() || !slot.sender.is_quiet_until(slot.alarm.armed()) {
+            self.after_sending(index);
         }
     }
 
@@ -148,8 +151,7 @@ impl Engine<'_> {
         // No segment is built for it, and no event is needed.
         let slot = &mut flows.senders[index as usize];
         if slot.hear_plain_ack(ack, now) {
-            let rest = slot.send_full(index, now, contents, &mut self.links);
-            self.do_rest(rest, index);
+            self.sends_new(index);
         } else {
             self.sender_transmits(index);
         }

@@ -308,9 +308,8 @@ impl Endpoint {
         if acknowledges_first && self.write_without_data(now, to) {
             return true;
         }
-        match self.sender.poll_transmit(now) {
-            Some(segment) => *to = segment,
-            None => return self.receiver.has_due() && self.write_without_data(now, to),
+        if !self.sender.write_next(now, to) {
+            return self.receiver.has_due() && self.write_without_data(now, to);
         }
         if !to.flags.contains(Flags::SYN) {
             self.receiver.piggyback(to, now);
@@ -321,9 +320,8 @@ impl Endpoint {
     /// Writes the segment that the receiver has to send, which has no data, to `to`. Returns whether there is one.
     #[inline(never)]
     fn write_without_data(&mut self, now: Time, to: &mut Segment) -> bool {
-        match self.receiver.poll_transmit(now) {
-            Some(segment) => *to = segment,
-            None => return false,
+        if !self.receiver.write_next(now, to) {
+            return false;
         }
         if to.flags.contains(Flags::SYN) {
             if let Role::Passive { since, .. } = &mut self.role {

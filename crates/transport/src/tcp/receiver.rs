@@ -777,6 +777,22 @@ impl Receiver {
         self.ack_due
     }
 
+    /// Writes the next segment to put on the wire now to `to`, so that it is not copied. Returns whether there is one.
+    #[inline]
+    pub(super) fn write_next(&mut self, now: Time, to: &mut Segment) -> bool {
+        if self.other_due
+            && let Some(segment) = self.send_other(now)
+        {
+            *to = segment;
+            return true;
+        }
+        if !self.ack_due {
+            return false;
+        }
+        *to = self.acknowledgement(now);
+        true
+    }
+
     /// Whether its acknowledgements have no options, no echoes and a constant window.
     #[inline]
     fn acknowledges_plainly(&self) -> bool {

@@ -9,6 +9,16 @@ use crate::cc::as_f64;
 use crate::segment::Segment;
 use crate::tcp::recovery::{LossRecovery, Recovery, Turn, each};
 
+/// Writes a segment to `to`, if there is one. Returns whether there is.
+#[inline]
+fn write(segment: Option<Segment>, to: &mut Segment) -> bool {
+    match segment {
+        Some(segment) => *to = segment,
+        None => return false,
+    }
+    true
+}
+
 /// How a sender sends at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
@@ -44,6 +54,20 @@ impl Sender {
             true => self.poll_new::<Basic>(now),
             false => self.poll_otherwise(now),
         }
+    }
+
+    /// Writes the next segment to put on the wire now to `to`, so that it is not copied. Returns whether there is one.
+    #[inline]
+    pub(in crate::tcp) fn write_next(&mut self, now: Time, to: &mut Segment) -> bool {
+        match self.sends_only_new() {
+            true => self.write_new(now, to),
+            false => write(self.poll_otherwise(now), to),
+        }
+    }
+
+    #[inline(never)]
+    fn write_new(&mut self, now: Time, to: &mut Segment) -> bool {
+        write(self.next_new::<Basic>(now), to)
     }
 
     #[inline(never)]
@@ -123,7 +147,12 @@ impl Sender {
             true => self.board.pipe(),
             false => self.board.outstanding(),
         };
-        let cwnd = self.controller.window().cwnd;
+        self.has_room_beside(in_flight, self.controller.window().cwnd)
+    }
+
+    /// Whether a window of `cwnd` bytes has room for a segment beside `in_flight` bytes; always for the first.
+    #[inline(always)]
+    fn has_room_beside(&self, in_flight: u64, cwnd: f64) -> bool {
         in_flight == 0 || as_f64(in_flight + u64::from(self.mss)) <= cwnd
     }
 
@@ -140,9 +169,7 @@ impl Sender {
     /// Whether the bytes in flight leave no room for a segment in the congestion window.
     #[inline(never)]
     fn window_is_used_up(&self) -> bool {
-        let in_flight = self.in_flight();
-        let cwnd = self.controller.window().cwnd;
-        in_flight > 0 && as_f64(in_flight + u64::from(self.mss)) > cwnd
+        !self.has_room_beside(self.in_flight(), self.controller.window().cwnd)
     }
 
     /// The next segment to put on the wire now. Timers may still be to be set for what was sent before.
@@ -166,8 +193,7 @@ impl Sender {
             None => self.controller.window().cwnd,
             Some(prr) => prr.cwnd(),
         };
-        let room = in_flight == 0 || as_f64(in_flight + u64::from(self.mss)) <= cwnd;
-        if !room {
+        if !self.has_room_beside(in_flight, cwnd) {
             self.on_full_window();
             if self.params().fin_beyond_window && self.next_is_fin() {
                 return self.send_fin_beyond_window(now);
