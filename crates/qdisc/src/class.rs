@@ -465,3 +465,82 @@ pub fn backlog<'a, P: Packet + 'a>(leaves: impl Iterator<Item = &'a Leaf<P>>) ->
         }
     })
 }
+
+/// The methods of [`QueueKind`](crate::QueueKind) that kinds with a list of classes have in common. The kind has the
+/// keys `class` and `default`, and a method `leaves`.
+macro_rules! kind_of_classes {
+    () => {
+        const METRICS: &'static [&'static [&'static redtail_core::Metric]] =
+            &[$crate::class::METRICS];
+
+        fn figures(&self, names: &mut $crate::FigureNames) {
+            $crate::class::figures(&self.leaves(None), &[], names);
+        }
+
+        fn check_at(&self, link: &$crate::LinkFacts) -> Result<(), redtail_core::ParamError> {
+            $crate::class::check_at(&self.leaves(Some(link)), self.default.as_deref(), link)
+        }
+
+        fn limit(&self) -> Option<$crate::Limit> {
+            None
+        }
+
+        fn inner(&self, link: &$crate::LinkFacts, visit: &mut $crate::InnerVisitor<'_>) {
+            let leaves = self.leaves(Some(link));
+            $crate::class::inner(&leaves, self.default.as_deref(), link, visit);
+        }
+
+        fn plugins(
+            &mut self,
+            key: &str,
+            visit: &mut $crate::plugin::PluginVisitor<'_>,
+        ) -> Result<(), redtail_core::ParamError> {
+            let mut classes = self.class.iter_mut();
+            classes.try_for_each(|class| {
+                let key = format!("{key}.class.{}.queue", class.name);
+                class.queue.plugins(&key, visit)
+            })
+        }
+    };
+}
+pub(crate) use kind_of_classes;
+
+/// The methods of [`QueueDiscipline`] that a scheduler leaves to its classes: `self.leaves()` are these, and
+/// `self.leaves_mut()`.
+macro_rules! discipline_of_classes {
+    () => {
+        fn next_wakeup(&self) -> $crate::Wakeup {
+            $crate::class::next_wakeup(self.leaves())
+        }
+
+        fn on_wakeup(&mut self, now: redtail_core::Time) {
+            self.leaves_mut().for_each(|leaf| leaf.on_wakeup(now));
+        }
+
+        fn backlog(&self) -> $crate::Backlog {
+            $crate::class::backlog(self.leaves())
+        }
+
+        fn start_measuring(&mut self, now: redtail_core::Time) {
+            self.leaves_mut().for_each(|leaf| leaf.start_measuring(now));
+        }
+
+        fn report(&self, now: redtail_core::Time, report: &mut $crate::Report<'_>) {
+            self.leaves().for_each(|leaf| leaf.report(now, report));
+        }
+    };
+}
+pub(crate) use discipline_of_classes;
+
+/// What a kind with a list of classes is built from: its classifier and its classes, in the order of the list.
+pub fn parts<P: Packet>(
+    leaves: &[LeafParams<'_>],
+    default: Option<&str>,
+    context: &QueueContext,
+) -> (Classifier, Vec<Leaf<P>>) {
+    let default = default_class(leaves, default).expect("the parameters have been checked");
+    (
+        classifier(leaves, default, &context.link),
+        build(leaves, default, context),
+    )
+}

@@ -72,6 +72,12 @@ impl Limit {
             && self.bytes.is_none_or(|limit| backlog.bytes <= limit)
     }
 
+    /// Whether `backlog` is at least a third of the limit. A time must have become bytes ([`at`](Self::at)).
+    pub fn is_a_third(&self, backlog: Backlog) -> bool {
+        let third = |limit: Option<u64>, is: u64| limit.is_some_and(|limit| 3 * is >= limit);
+        third(self.packets, backlog.packets) || third(self.bytes, backlog.bytes)
+    }
+
     /// Refuses a limit that admits no packet.
     ///
     /// # Errors

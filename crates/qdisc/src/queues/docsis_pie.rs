@@ -213,13 +213,6 @@ impl<P: Packet> DocsisPie<P> {
             }
         }
     }
-
-    /// Whether at least a third of the limit waits.
-    fn holds_a_third(&self) -> bool {
-        let Backlog { packets, bytes } = self.fifo.backlog();
-        let third = |limit: Option<u64>, is: u64| limit.is_some_and(|limit| 3 * is >= limit);
-        third(self.limit.packets, packets) || third(self.limit.bytes, bytes)
-    }
 }
 
 impl<P: Packet> QueueDiscipline<P> for DocsisPie<P> {
@@ -231,7 +224,10 @@ impl<P: Packet> QueueDiscipline<P> for DocsisPie<P> {
             sink.dropped(packet, DropReason::Limit, now);
             return;
         }
-        let (backlog, third) = (self.fifo.backlog().bytes, self.holds_a_third());
+        let (backlog, third) = (
+            self.fifo.backlog().bytes,
+            self.limit.is_a_third(self.fifo.backlog()),
+        );
         let stream = &mut self.stream;
         let draw = || stream.uniform();
         match self.law.on_arrival(packet.size(), backlog, third, draw) {

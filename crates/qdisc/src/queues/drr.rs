@@ -18,15 +18,11 @@
 
 use std::collections::VecDeque;
 
-use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Time, params};
+use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Time, params};
 
 use crate::class::{self, Leaf, LeafParams};
 use crate::classify::{Classifier, OneOrMore, RuleParams};
-use crate::plugin::PluginVisitor;
-use crate::{
-    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
-    QueueParams, Report, Sink, Wakeup,
-};
+use crate::{LinkFacts, QueueContext, QueueDiscipline, QueueKind, QueueParams, Sink};
 
 params! {
     /// Deficit round robin between classes.
@@ -70,17 +66,13 @@ impl DrrParams {
 impl QueueKind for DrrParams {
     type Queue<P: Packet> = Drr<P>;
 
-    const METRICS: &'static [&'static [&'static Metric]] = &[class::METRICS];
+    class::kind_of_classes!();
 
     fn example() -> &'static str {
         r#"class = [
   { name = "always", match = { group = "always" }, quantum = "4500 B", queue = { kind = "tail-drop", limit = "100 packets" } },
   { name = "step", quantum = "1500 B", queue = { kind = "tail-drop", limit = "100 packets" } },
 ]"#
-    }
-
-    fn figures(&self, names: &mut FigureNames) {
-        class::figures(&self.leaves(None), &[], names);
     }
 
     fn check(&self) -> Result<(), ParamError> {
@@ -98,10 +90,6 @@ impl QueueKind for DrrParams {
             }
         }
         class::check(&self.leaves(None), self.default.as_deref())
-    }
-
-    fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
-        class::check_at(&self.leaves(Some(link)), self.default.as_deref(), link)
     }
 
     fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
@@ -122,36 +110,12 @@ impl QueueKind for DrrParams {
         found
     }
 
-    fn limit(&self) -> Option<Limit> {
-        None
-    }
-
-    fn inner(&self, link: &LinkFacts, visit: &mut InnerVisitor<'_>) {
-        class::inner(
-            &self.leaves(Some(link)),
-            self.default.as_deref(),
-            link,
-            visit,
-        );
-    }
-
-    fn plugins(&mut self, key: &str, visit: &mut PluginVisitor<'_>) -> Result<(), ParamError> {
-        let mut classes = self.class.iter_mut();
-        classes.try_for_each(|class| {
-            let key = format!("{key}.class.{}.queue", class.name);
-            class.queue.plugins(&key, visit)
-        })
-    }
-
     fn build<P: Packet>(&self, context: QueueContext) -> Drr<P> {
         let leaves = self.leaves(Some(&context.link));
-        let default = class::default_class(&leaves, self.default.as_deref());
-        let default = default.expect("the parameters have been checked");
-        let classes = class::build(&leaves, default, &context)
-            .into_iter()
-            .zip(&self.class);
+        let (classifier, classes) = class::parts(&leaves, self.default.as_deref(), &context);
+        let classes = classes.into_iter().zip(&self.class);
         Drr {
-            classifier: class::classifier(&leaves, default, &context.link),
+            classifier,
             turns: VecDeque::with_capacity(leaves.len()),
             classes: classes
                 .map(|(leaf, params)| TurnClass {
@@ -198,6 +162,14 @@ pub struct Drr<P: Packet> {
 }
 
 impl<P: Packet> Drr<P> {
+    fn leaves(&self) -> impl Iterator<Item = &Leaf<P>> {
+        self.classes.iter().map(|class| &class.leaf)
+    }
+
+    fn leaves_mut(&mut self) -> impl Iterator<Item = &mut Leaf<P>> {
+        self.classes.iter_mut().map(|class| &mut class.leaf)
+    }
+
     /// Puts blocked classes whose queues can send again into the list of turns.
     fn unblock(&mut self, now: Time) {
         for (i, class) in self.classes.iter_mut().enumerate() {
@@ -291,26 +263,5 @@ impl<P: Packet> QueueDiscipline<P> for Drr<P> {
         }
     }
 
-    fn next_wakeup(&self) -> Wakeup {
-        class::next_wakeup(self.classes.iter().map(|class| &class.leaf))
-    }
-
-    fn on_wakeup(&mut self, now: Time) {
-        let each = self.classes.iter_mut();
-        each.for_each(|class| class.leaf.on_wakeup(now));
-    }
-
-    fn backlog(&self) -> Backlog {
-        class::backlog(self.classes.iter().map(|class| &class.leaf))
-    }
-
-    fn start_measuring(&mut self, now: Time) {
-        let each = self.classes.iter_mut();
-        each.for_each(|class| class.leaf.start_measuring(now));
-    }
-
-    fn report(&self, now: Time, report: &mut Report<'_>) {
-        let each = self.classes.iter();
-        each.for_each(|class| class.leaf.report(now, report));
-    }
+    class::discipline_of_classes!();
 }

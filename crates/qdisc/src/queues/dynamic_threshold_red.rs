@@ -7,7 +7,9 @@
 
 use crate::laws::red::Spacing;
 use crate::laws::red::adapt::{MovingThresholds, OF_THRESHOLDS, ThresholdConfig};
-use crate::queues::red::{AboveMaxTh, Gentle, Red, RedParams, W_Q, check_unit_interval, red_keys};
+use crate::queues::red::{
+    AboveMaxTh, Gentle, Red, RedParams, W_Q, as_red, check_unit_interval, red_keys,
+};
 use crate::{Limit, LinkFacts, QueueContext, QueueKind};
 use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, QueueSize, Span, params};
 
@@ -39,17 +41,7 @@ params! {
 impl DynamicThresholdRedParams {
     /// Returns the parameters of RED at the start.
     fn red(&self) -> RedParams {
-        RedParams {
-            max_p: Some(self.max_p),
-            w_q: Some(self.w_q),
-            gentle: self.gentle,
-            spacing: self.spacing,
-            byte_mode: self.byte_mode,
-            mean_packet: self.mean_packet,
-            ecn: self.ecn,
-            above_max_th: self.above_max_th,
-            ..RedParams::new(self.limit, self.min_th, self.max_th)
-        }
+        as_red!(self)
     }
 }
 

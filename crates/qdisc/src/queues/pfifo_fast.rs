@@ -28,10 +28,7 @@ use redtail_core::{Metric, Packet, ParamError, Time, params};
 
 use crate::class::{self, Leaf};
 use crate::queues::tail_drop::TailDropParams;
-use crate::{
-    Backlog, FigureNames, Limit, QueueContext, QueueDiscipline, QueueKind, QueueParams, Report,
-    Sink,
-};
+use crate::{FigureNames, Limit, QueueContext, QueueDiscipline, QueueKind, QueueParams, Sink};
 
 params! {
     /// Linux's pfifo_fast: three first-in first-out bands in strict priority, by the TOS octet.
@@ -92,6 +89,16 @@ pub struct PfifoFast<P: Packet> {
     bands: [Leaf<P>; BANDS],
 }
 
+impl<P: Packet> PfifoFast<P> {
+    fn leaves(&self) -> impl Iterator<Item = &Leaf<P>> {
+        self.bands.iter()
+    }
+
+    fn leaves_mut(&mut self) -> impl Iterator<Item = &mut Leaf<P>> {
+        self.bands.iter_mut()
+    }
+}
+
 impl<P: Packet> QueueDiscipline<P> for PfifoFast<P> {
     fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
         let band = BAND_OF[usize::from(packet.dscp().get() & 7)];
@@ -103,16 +110,5 @@ impl<P: Packet> QueueDiscipline<P> for PfifoFast<P> {
         waiting.next()?.dequeue(now, sink)
     }
 
-    fn backlog(&self) -> Backlog {
-        class::backlog(self.bands.iter())
-    }
-
-    fn start_measuring(&mut self, now: Time) {
-        let each = self.bands.iter_mut();
-        each.for_each(|band| band.start_measuring(now));
-    }
-
-    fn report(&self, now: Time, report: &mut Report<'_>) {
-        self.bands.iter().for_each(|band| band.report(now, report));
-    }
+    class::discipline_of_classes!();
 }

@@ -167,13 +167,6 @@ impl<P: Packet> Pie<P> {
         }
     }
 
-    /// Whether at least a third of the limit waits.
-    fn holds_a_third(&self) -> bool {
-        let Backlog { packets, bytes } = self.fifo.backlog();
-        let third = |limit: Option<u64>, is: u64| limit.is_some_and(|limit| 3 * is >= limit);
-        third(self.limit.packets, packets) || third(self.limit.bytes, bytes)
-    }
-
     fn decision(&mut self, size: Bytes) -> PieDecision {
         if self.asleep == Some(true) {
             return PieDecision::Pass;
@@ -209,7 +202,7 @@ impl<P: Packet> QueueDiscipline<P> for Pie<P> {
             Some(packet) => self.fifo.push(packet, now),
             None => self.law.on_drop(),
         }
-        if self.asleep == Some(true) && self.holds_a_third() {
+        if self.asleep == Some(true) && self.limit.is_a_third(self.fifo.backlog()) {
             self.asleep = Some(false);
         }
     }

@@ -3,15 +3,11 @@
 //! Source: Linux sch_prio; its bands are the classes. A class can take the whole link from the classes
 //! after it. A shaper (`tbf` as its queue) prevents this.
 
-use redtail_core::{Metric, Packet, ParamError, ParamWarning, Time, params};
+use redtail_core::{Packet, ParamError, ParamWarning, Time, params};
 
 use crate::class::{self, Leaf, LeafParams};
 use crate::classify::{Classifier, OneOrMore, RuleParams};
-use crate::plugin::PluginVisitor;
-use crate::{
-    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
-    QueueParams, Report, Sink, Wakeup,
-};
+use crate::{LinkFacts, QueueContext, QueueDiscipline, QueueKind, QueueParams, Sink};
 
 params! {
     /// Strict priority between classes.
@@ -37,7 +33,7 @@ params! {
 }
 
 impl PrioParams {
-    fn leaves(&self) -> Vec<LeafParams<'_>> {
+    fn leaves(&self, _: Option<&LinkFacts>) -> Vec<LeafParams<'_>> {
         let each = self.class.iter().map(|class| LeafParams {
             list: "class".to_owned(),
             name: &class.name,
@@ -52,7 +48,7 @@ impl PrioParams {
 impl QueueKind for PrioParams {
     type Queue<P: Packet> = Prio<P>;
 
-    const METRICS: &'static [&'static [&'static Metric]] = &[class::METRICS];
+    class::kind_of_classes!();
 
     fn example() -> &'static str {
         r#"class = [
@@ -61,48 +57,20 @@ impl QueueKind for PrioParams {
 ]"#
     }
 
-    fn figures(&self, names: &mut FigureNames) {
-        class::figures(&self.leaves(), &[], names);
-    }
-
     fn check(&self) -> Result<(), ParamError> {
         let names = self.class.iter().map(|class| class.name.as_str());
         class::check_names("class", names, &mut Vec::new())?;
-        class::check(&self.leaves(), self.default.as_deref())
-    }
-
-    fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
-        class::check_at(&self.leaves(), self.default.as_deref(), link)
+        class::check(&self.leaves(None), self.default.as_deref())
     }
 
     fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
-        class::warnings(&self.leaves(), self.default.as_deref(), link)
-    }
-
-    fn limit(&self) -> Option<Limit> {
-        None
-    }
-
-    fn inner(&self, link: &LinkFacts, visit: &mut InnerVisitor<'_>) {
-        class::inner(&self.leaves(), self.default.as_deref(), link, visit);
-    }
-
-    fn plugins(&mut self, key: &str, visit: &mut PluginVisitor<'_>) -> Result<(), ParamError> {
-        let mut classes = self.class.iter_mut();
-        classes.try_for_each(|class| {
-            let key = format!("{key}.class.{}.queue", class.name);
-            class.queue.plugins(&key, visit)
-        })
+        class::warnings(&self.leaves(Some(link)), self.default.as_deref(), link)
     }
 
     fn build<P: Packet>(&self, context: QueueContext) -> Prio<P> {
-        let leaves = self.leaves();
-        let default = class::default_class(&leaves, self.default.as_deref());
-        let default = default.expect("the parameters have been checked");
-        Prio {
-            classifier: class::classifier(&leaves, default, &context.link),
-            bands: class::build(&leaves, default, &context),
-        }
+        let leaves = self.leaves(None);
+        let (classifier, bands) = class::parts(&leaves, self.default.as_deref(), &context);
+        Prio { classifier, bands }
     }
 }
 
@@ -111,6 +79,16 @@ impl QueueKind for PrioParams {
 pub struct Prio<P: Packet> {
     classifier: Classifier,
     bands: Vec<Leaf<P>>,
+}
+
+impl<P: Packet> Prio<P> {
+    fn leaves(&self) -> impl Iterator<Item = &Leaf<P>> {
+        self.bands.iter()
+    }
+
+    fn leaves_mut(&mut self) -> impl Iterator<Item = &mut Leaf<P>> {
+        self.bands.iter_mut()
+    }
 }
 
 impl<P: Packet> QueueDiscipline<P> for Prio<P> {
@@ -125,24 +103,5 @@ impl<P: Packet> QueueDiscipline<P> for Prio<P> {
         waiting.find_map(|band| band.dequeue(now, sink))
     }
 
-    fn next_wakeup(&self) -> Wakeup {
-        class::next_wakeup(self.bands.iter())
-    }
-
-    fn on_wakeup(&mut self, now: Time) {
-        self.bands.iter_mut().for_each(|band| band.on_wakeup(now));
-    }
-
-    fn backlog(&self) -> Backlog {
-        class::backlog(self.bands.iter())
-    }
-
-    fn start_measuring(&mut self, now: Time) {
-        let each = self.bands.iter_mut();
-        each.for_each(|band| band.start_measuring(now));
-    }
-
-    fn report(&self, now: Time, report: &mut Report<'_>) {
-        self.bands.iter().for_each(|band| band.report(now, report));
-    }
+    class::discipline_of_classes!();
 }

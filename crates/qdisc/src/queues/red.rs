@@ -48,6 +48,24 @@ shared_keys! { $
     }
 }
 
+/// The parameters of RED at the start, of a queue that has them under RED's names.
+macro_rules! as_red {
+    ($of:expr) => {
+        $crate::queues::red::RedParams {
+            max_p: Some($of.max_p),
+            w_q: Some($of.w_q),
+            gentle: $of.gentle,
+            spacing: $of.spacing,
+            byte_mode: $of.byte_mode,
+            mean_packet: $of.mean_packet,
+            ecn: $of.ecn,
+            above_max_th: $of.above_max_th,
+            ..$crate::queues::red::RedParams::new($of.limit, $of.min_th, $of.max_th)
+        }
+    };
+}
+pub(crate) use as_red;
+
 params! {
     /// Random Early Detection (Floyd and Jacobson 1993).
     pub struct RedParams => RedParams::filled_in {

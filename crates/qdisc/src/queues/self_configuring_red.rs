@@ -8,7 +8,7 @@
 use crate::laws::red::Spacing;
 use crate::laws::red::adapt::{Crossings, OF_MAX_P};
 use crate::queues::adaptive_red::adaptive_red_keys;
-use crate::queues::red::{AboveMaxTh, Gentle, Red, RedParams, red_keys};
+use crate::queues::red::{AboveMaxTh, Gentle, Red, RedParams, as_red, red_keys};
 use crate::{Limit, LinkFacts, QueueContext, QueueKind};
 use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, QueueSize, params};
 
@@ -35,17 +35,7 @@ params! {
 impl SelfConfiguringRedParams {
     /// Returns the parameters of RED at the start.
     fn red(&self) -> RedParams {
-        RedParams {
-            max_p: Some(self.max_p),
-            w_q: Some(self.w_q),
-            gentle: self.gentle,
-            spacing: self.spacing,
-            byte_mode: self.byte_mode,
-            mean_packet: self.mean_packet,
-            ecn: self.ecn,
-            above_max_th: self.above_max_th,
-            ..RedParams::new(self.limit, self.min_th, self.max_th)
-        }
+        as_red!(self)
     }
 }
 

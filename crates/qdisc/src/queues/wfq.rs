@@ -25,15 +25,11 @@
 //! All values are whole numbers: `scale` is the least common multiple of the weights and their sum if that
 //! is below 2^40 (no rounding at all), otherwise 2^40.
 
-use redtail_core::{Metric, Packet, ParamError, ParamWarning, Time, params};
+use redtail_core::{Packet, ParamError, ParamWarning, Time, params};
 
 use crate::class::{self, Leaf, LeafParams};
 use crate::classify::{Classifier, OneOrMore, RuleParams};
-use crate::plugin::PluginVisitor;
-use crate::{
-    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
-    QueueParams, Report, Sink, Wakeup,
-};
+use crate::{LinkFacts, QueueContext, QueueDiscipline, QueueKind, QueueParams, Sink};
 
 params! {
     /// Weighted fair queueing (WF2Q+) between classes.
@@ -84,17 +80,13 @@ impl WfqParams {
 impl QueueKind for WfqParams {
     type Queue<P: Packet> = Wfq<P>;
 
-    const METRICS: &'static [&'static [&'static Metric]] = &[class::METRICS];
+    class::kind_of_classes!();
 
     fn example() -> &'static str {
         r#"class = [
   { name = "always", match = { group = "always" }, weight = 3, queue = { kind = "tail-drop", limit = "100 packets" } },
   { name = "step", weight = 1, queue = { kind = "tail-drop", limit = "100 packets" } },
 ]"#
-    }
-
-    fn figures(&self, names: &mut FigureNames) {
-        class::figures(&self.leaves(None), &[], names);
     }
 
     fn check(&self) -> Result<(), ParamError> {
@@ -110,46 +102,20 @@ impl QueueKind for WfqParams {
         class::check(&self.leaves(None), self.default.as_deref())
     }
 
-    fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
-        class::check_at(&self.leaves(Some(link)), self.default.as_deref(), link)
-    }
-
     fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
         let leaves = self.leaves(Some(link));
         class::warnings(&leaves, self.default.as_deref(), link)
     }
 
-    fn limit(&self) -> Option<Limit> {
-        None
-    }
-
-    fn inner(&self, link: &LinkFacts, visit: &mut InnerVisitor<'_>) {
-        class::inner(
-            &self.leaves(Some(link)),
-            self.default.as_deref(),
-            link,
-            visit,
-        );
-    }
-
-    fn plugins(&mut self, key: &str, visit: &mut PluginVisitor<'_>) -> Result<(), ParamError> {
-        let mut classes = self.class.iter_mut();
-        classes.try_for_each(|class| {
-            let key = format!("{key}.class.{}.queue", class.name);
-            class.queue.plugins(&key, visit)
-        })
-    }
-
     fn build<P: Packet>(&self, context: QueueContext) -> Wfq<P> {
         let leaves = self.leaves(Some(&context.link));
-        let default = class::default_class(&leaves, self.default.as_deref());
-        let default = default.expect("the parameters have been checked");
+        let (classifier, classes) = class::parts(&leaves, self.default.as_deref(), &context);
         let scale = scale(self.weights());
         let all: u64 = self.weights().sum();
-        let classes = class::build(&leaves, default, &context).into_iter();
         Wfq {
-            classifier: class::classifier(&leaves, default, &context.link),
+            classifier,
             classes: classes
+                .into_iter()
                 .zip(self.weights())
                 .map(|(leaf, weight)| TaggedClass {
                     leaf,
@@ -216,6 +182,16 @@ pub struct Wfq<P: Packet> {
     served: u128,
 }
 
+impl<P: Packet> Wfq<P> {
+    fn leaves(&self) -> impl Iterator<Item = &Leaf<P>> {
+        self.classes.iter().map(|class| &class.leaf)
+    }
+
+    fn leaves_mut(&mut self) -> impl Iterator<Item = &mut Leaf<P>> {
+        self.classes.iter_mut().map(|class| &mut class.leaf)
+    }
+}
+
 impl<P: Packet> QueueDiscipline<P> for Wfq<P> {
     fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
         let i = self.classifier.class_of(&packet);
@@ -272,26 +248,5 @@ impl<P: Packet> QueueDiscipline<P> for Wfq<P> {
         Some(packet)
     }
 
-    fn next_wakeup(&self) -> Wakeup {
-        class::next_wakeup(self.classes.iter().map(|class| &class.leaf))
-    }
-
-    fn on_wakeup(&mut self, now: Time) {
-        let each = self.classes.iter_mut();
-        each.for_each(|class| class.leaf.on_wakeup(now));
-    }
-
-    fn backlog(&self) -> Backlog {
-        class::backlog(self.classes.iter().map(|class| &class.leaf))
-    }
-
-    fn start_measuring(&mut self, now: Time) {
-        let each = self.classes.iter_mut();
-        each.for_each(|class| class.leaf.start_measuring(now));
-    }
-
-    fn report(&self, now: Time, report: &mut Report<'_>) {
-        let each = self.classes.iter();
-        each.for_each(|class| class.leaf.report(now, report));
-    }
+    class::discipline_of_classes!();
 }
