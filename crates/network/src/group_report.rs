@@ -220,7 +220,7 @@ pub fn of_calls<'a>(
     ]
 }
 
-/// The metrics of a group's video calls, by the ends that hear the media in the group's direction and against
+/// The metrics of a group's video calls, by the ends that receive the media in the group's direction and against
 /// it, and by the delays of both.
 pub fn of_video_calls<'a>(
     forward: impl Iterator<Item = &'a CallEnd>,

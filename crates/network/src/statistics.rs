@@ -1,6 +1,6 @@
 //! Measurements at the queues, in the measurement period only.
 //!
-//! They hear of arrivals, drops, marks, departures and transmissions at each link, for each group, from the
+//! They count arrivals, drops, marks, departures and transmissions at each link, for each group, from the
 //! instant the measurement begins, and once more for the present phase if there are phases. Lengths are
 //! integrated over time, delays go into a `histogram`, and `congestion` tells which flows lose together. At the
 //! end `histograms` turns distributions into bins that are the same in every run, and `flow_rows` makes the

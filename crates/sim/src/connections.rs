@@ -207,7 +207,7 @@ impl Connection {
 
     /// A segment arrives at `side`.
     #[inline]
-    pub fn hear(&mut self, side: Side, segment: &Segment, now: Time) {
+    pub fn receive(&mut self, side: Side, segment: &Segment, now: Time) {
         self.passed[side as usize].delivered += 1;
         match side {
             Side::Client => self.client.on_segment(segment, now),
@@ -220,7 +220,7 @@ impl Connection {
         }
     }
 
-    /// As [`hear`](Self::hear) of the client, if [`Endpoint::take_data`] takes the segment. Otherwise it does nothing.
+    /// As [`receive`](Self::receive) of the client, if [`Endpoint::take_data`] takes the segment. Otherwise it does nothing.
     #[inline]
     pub fn take_data(&mut self, segment: &Segment, now: Time) -> Taken {
         let taken = self.client.take_data(segment, now);
@@ -863,7 +863,7 @@ mod tests {
                 match self.wire.first_entry().filter(|it| it.key().0 <= next) {
                     Some(entry) => {
                         let (to, segment) = entry.remove();
-                        self.connection.hear(to, &segment, next);
+                        self.connection.receive(to, &segment, next);
                         while let Some(done) = self.connection.take_done() {
                             self.done.push((next, done.exchange.tag));
                         }

@@ -133,7 +133,7 @@ impl SenderSlot {
 
     /// A segment arrives.
     #[inline(always)] // into the two that call it
-    pub fn hear(&mut self, segment: &Segment, now: Time, moments: &mut AllMoments) {
+    pub fn receive(&mut self, segment: &Segment, now: Time, moments: &mut AllMoments) {
         self.delivered = self.delivered.wrapping_add(1);
         self.sender.on_segment(segment, now);
         if segment.flags.contains(Flags::SYN) {
@@ -178,7 +178,7 @@ impl ReceiverSlot {
 
     /// A segment arrives.
     #[inline]
-    pub fn hear(&mut self, segment: &Segment, now: Time, moments: &mut AllMoments) {
+    pub fn receive(&mut self, segment: &Segment, now: Time, moments: &mut AllMoments) {
         self.delivered = self.delivered.wrapping_add(1);
         self.receiver.on_segment(segment, now);
         self.note_first_byte(now, moments);
@@ -289,7 +289,7 @@ impl UdpSlot {
     /// A packet of `size` bytes arrives. Returns the time it took if it was sent from
     /// `measure_from` on.
     #[inline]
-    pub fn hear(
+    pub fn receive(
         &mut self,
         datagram: &Datagram,
         size: u32,
@@ -301,7 +301,7 @@ impl UdpSlot {
         self.passed.delivered += 1;
         self.heard_bytes += u64::from(size);
         if let UdpSink::Call(call) = &mut self.sink {
-            call.hear(number, sent, now, counts);
+            call.receive(number, sent, now, counts);
         }
         if !counts {
             return None;

@@ -199,7 +199,7 @@ impl Exchanges {
         }
     }
 
-    #[inline(never)] // most segments that a server hears are acknowledgements
+    #[inline(never)] // most segments that a server receives are acknowledgements
     fn work(&mut self, delivered: u64, server: &mut impl ServerStream, now: Time) {
         self.has_work = false;
         self.seen = delivered;

@@ -374,7 +374,7 @@ impl Playout {
     }
 
     /// Packet `number`, sent at `sent`, arrives; `counts` tells whether it was sent in the measurement period.
-    pub fn hear(&mut self, number: u64, sent: Time, now: Time, counts: bool) {
+    pub fn receive(&mut self, number: u64, sent: Time, now: Time, counts: bool) {
         let delay = now - sent;
         let mut begins = self.last.is_none();
         if let Some((last, last_sent, last_delay)) = self.last {
@@ -460,7 +460,7 @@ mod tests {
         let mut playout = Playout::new(&group(""));
         for (i, delay) in delays.iter().enumerate() {
             let sent = 20 * i as u64;
-            playout.hear(i as u64, ms(sent), ms(sent + delay), true);
+            playout.receive(i as u64, ms(sent), ms(sent + delay), true);
         }
         playout.tally()
     }
@@ -547,7 +547,7 @@ mod tests {
             (6, 540, 261),
         ];
         for (number, sent, delay) in packets {
-            playout.hear(number, ms(sent), ms(sent + delay), true);
+            playout.receive(number, ms(sent), ms(sent + delay), true);
         }
         assert_eq!(playout.tally().late, 2);
     }

@@ -43,7 +43,7 @@ static POLLING: AtomicBool = AtomicBool::new(false);
 static JUMPED: AtomicBool = AtomicBool::new(false);
 
 /// How long the main thread waits for events at least, when the processor's thread moves the clock on:
-/// within this time it hears a timer of the computer's clock.
+/// within this time it receives a timer of the computer's clock.
 static LONG_POLL: timespec = timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,

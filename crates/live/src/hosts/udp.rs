@@ -68,7 +68,7 @@ impl UdpFlow {
 }
 
 impl Hosts<'_> {
-    /// Opens the socket at which the receivers of a UDP group hear.
+    /// Opens the socket at which the receivers of a UDP group receive.
     pub(super) fn open_udp_sink(&mut self, group: usize) -> io::Result<OwnedFd> {
         self.kernel.enter(group, Side::Receiving)?;
         let socket = open_socket(SocketType::DGRAM, 0)?;
@@ -172,7 +172,7 @@ impl Hosts<'_> {
             };
             let counts = sent >= self.measure_from;
             if let Some(call) = &mut flow.call {
-                call.hear(number, sent, now, counts);
+                call.receive(number, sent, now, counts);
             }
             if counts {
                 flow.received += 1;

@@ -594,7 +594,7 @@ impl<P: Packet> QueueDiscipline<P> for RedTail<P> {
             Some(FlowClass::Long) => self.long.dequeue(now, sink),
             _ => {
                 if self.long.backlog().packets == 0 {
-                    // RED hears that the link finds nothing of its own to send.
+                    // RED is told that the link finds nothing of its own to send.
                     let none = self.long.dequeue(now, sink);
                     debug_assert!(none.is_none());
                 }

@@ -103,7 +103,7 @@ impl Engine<'_> {
             return self.receiver_answers(index, content, ecn);
         }
         let segment = contents.segment_on_arrival(content, ecn);
-        slot.hear(segment, self.now, &mut flows.moments);
+        slot.receive(segment, self.now, &mut flows.moments);
         self.receiver_transmits(index);
     }
 
@@ -115,7 +115,7 @@ impl Engine<'_> {
         } = &mut self.ends;
         let segment = contents.segment_on_arrival(content, ecn);
         let slot = &mut flows.senders[index as usize];
-        slot.hear(segment, self.now, &mut flows.moments);
+        slot.receive(segment, self.now, &mut flows.moments);
         self.sender_transmits(index);
     }
 
@@ -130,7 +130,7 @@ impl Engine<'_> {
         } = &mut self.ends;
         let slot = &mut flows.udp[index as usize];
         let datagram = contents.datagram(content);
-        let took = slot.hear(datagram, size, self.now, *measure_from);
+        let took = slot.receive(datagram, size, self.now, *measure_from);
         if let Some(took) = took {
             flows.delays[slot.group as usize].record(took);
         }
@@ -200,13 +200,13 @@ impl Engine<'_> {
         let sender = &mut flows.senders[index as usize];
         while let Some(segment) = slot.receiver.poll_other(self.now) {
             slot.sent = slot.sent.wrapping_add(1);
-            sender.hear(&segment, self.now, &mut flows.moments);
+            sender.receive(&segment, self.now, &mut flows.moments);
         }
         if slot.receiver.is_ack_due() {
             // It is not an option, so that it is not copied.
             let segment = slot.receiver.acknowledgement(self.now);
             slot.sent = slot.sent.wrapping_add(1);
-            sender.hear(&segment, self.now, &mut flows.moments);
+            sender.receive(&segment, self.now, &mut flows.moments);
         }
     }
 
@@ -335,7 +335,7 @@ impl Engine<'_> {
         if side == 1 {
             slot.heard_bytes += u64::from(size);
         }
-        slot.ends[side].hear(&content, size, marked, counts, self.now);
+        slot.ends[side].receive(&content, size, marked, counts, self.now);
         if counts && content.is_media() {
             let group = slot.group as usize;
             let delays = match side {

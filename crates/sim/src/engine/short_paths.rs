@@ -16,8 +16,7 @@ fn result(text: &str, short_paths: bool) -> String {
     let plan = Plan::from_text(text, PlanOptions::default()).expect("it is sound");
     let scenario = plan.scenario(0, 0).expect("there is one");
     let mut engine = Engine::new(&scenario, &Plugins::new(), &Traces::new());
-    engine.links.allow_late_links(engine.end);
-    engine.allow_late_arrivals();
+    engine.use_lookahead();
     if !short_paths {
         engine.ends.flows.forbid_short_paths();
     }
@@ -30,7 +29,7 @@ fn result(text: &str, short_paths: bool) -> String {
     format!("{result:?}")
 }
 
-/// Flows and users with the TCP of `preset` behind `queue`. Their acknowledgements arrive at once or late.
+/// Flows and users with the TCP of `preset` behind `queue`. Their acknowledgements arrive with other events between them, or none.
 fn text(preset: &str, queue: &str) -> String {
     format!(
         r#"

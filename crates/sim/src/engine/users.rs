@@ -1,7 +1,7 @@
 //! The users' programs and their connections in the engine.
 //!
 //! The programs are those of `crates/traffic`, which know a `Network` and nothing else: they open connections,
-//! ask, and hear of answers. The users of a group share what their kind of traffic says (`make_users`).
+//! ask, and receive answers. The users of a group share what their kind of traffic says (`make_users`).
 //! `Answers` (`crates/network`) keeps what users waited as histograms.
 
 use redtail_core::{Ecn, FlowId, Span, Time};
@@ -186,7 +186,7 @@ impl Engine<'_> {
     pub(super) fn server_hears(&mut self, place: u32, content: ContentId, ecn: Ecn) {
         let segment = self.ends.contents.segment_on_arrival(content, ecn);
         let connection = self.ends.flows.connections.get(place);
-        connection.hear(Side::Server, segment, self.now);
+        connection.receive(Side::Server, segment, self.now);
         connection.serve(self.now);
         self.side_acts(place, Side::Server);
     }
@@ -198,7 +198,7 @@ impl Engine<'_> {
         let connection = self.ends.flows.connections.get(place);
         let taken = connection.take_data(segment, self.now);
         if taken == Taken::Not {
-            connection.hear(Side::Client, segment, self.now);
+            connection.receive(Side::Client, segment, self.now);
         } else if !connection.has_done() && !connection.at_once {
             return self.client_answers(place, taken);
         }

@@ -1,4 +1,4 @@
-//! One end of a call: it sends media and reports, and hears those of its peer.
+//! One end of a call: it sends media and reports, and receives those of its peer.
 
 #[cfg(test)]
 mod tests;
@@ -97,9 +97,9 @@ struct Sending {
     control: Control,
 }
 
-/// What hears media.
+/// What receives media.
 #[derive(Clone, Debug)]
-struct Hearing {
+struct Receiving {
     arrivals: Arrivals,
     /// The receiver's part of GCC.
     gcc: Option<GccReceiver>,
@@ -125,7 +125,7 @@ struct Tally {
     voice_lost: u64,
 }
 
-/// What a caller saw and heard in the measurement period; `None` where nothing was to be seen.
+/// What a caller saw and received in the measurement period; `None` where nothing was to be seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
     /// Media received, in bit/s.
@@ -147,14 +147,14 @@ pub struct Figures {
 }
 
 /// One end of a call: a state machine without clock and sockets. Whoever runs it calls
-/// [`on_wakeup`](Self::on_wakeup) at [`next_wakeup`](Self::next_wakeup) and [`hear`](Self::hear) when a packet
+/// [`on_wakeup`](Self::on_wakeup) at [`next_wakeup`](Self::next_wakeup) and [`receive`](Self::receive) when a packet
 /// arrives, and after either sends what [`poll_transmit`](Self::poll_transmit) gives.
 #[derive(Clone, Debug)]
 pub struct CallEnd {
     start: Time,
     stop: Time,
     sending: Option<Sending>,
-    hearing: Option<Hearing>,
+    receiving: Option<Receiving>,
     report_size: u32,
     outbox: VecDeque<Outgoing>,
     measured_from: Time,
@@ -164,11 +164,11 @@ pub struct CallEnd {
 impl CallEnd {
     /// The two ends of a call: that at which the group's direction begins, and its peer.
     pub fn pair(group: &CallParams, start: Time, stop: Time, stream: &Stream) -> [Self; 2] {
-        let end = |sends: bool, hears: bool, name: &str| Self {
+        let end = |sends: bool, receives: bool, name: &str| Self {
             start,
             stop,
             sending: sends.then(|| Sending::new(group, start, stop, stream.child(name))),
-            hearing: hears.then(|| Hearing::new(group, start)),
+            receiving: receives.then(|| Receiving::new(group, start)),
             report_size: match group.controller {
                 Controller::Gcc => GCC_REPORT,
                 Controller::Scream => SCREAM_REPORT,
@@ -184,7 +184,7 @@ impl CallEnd {
     /// When [`on_wakeup`](Self::on_wakeup) is due.
     pub fn next_wakeup(&self) -> Option<Time> {
         let sending = self.sending.as_ref().and_then(Sending::next_wakeup);
-        earlier(sending, self.hearing.as_ref().and_then(|it| it.report_at))
+        earlier(sending, self.receiving.as_ref().and_then(|it| it.report_at))
     }
 
     /// The time has come to send media or a report.
@@ -193,10 +193,10 @@ impl CallEnd {
             sending.make(now, &mut self.outbox);
             sending.release(now, &mut self.outbox);
         }
-        if let Some(hearing) = &mut self.hearing
-            && hearing.report_at.is_some_and(|at| at <= now)
+        if let Some(receiving) = &mut self.receiving
+            && receiving.report_at.is_some_and(|at| at <= now)
         {
-            hearing.report(self.report_size, now, &mut self.outbox);
+            receiving.report(self.report_size, now, &mut self.outbox);
         }
     }
 
@@ -206,19 +206,26 @@ impl CallEnd {
     }
 
     /// A packet of `size` bytes arrives; `counts` tells whether it was sent in the measurement period.
-    pub fn hear(&mut self, packet: &CallPacket, size: u32, marked: bool, counts: bool, now: Time) {
+    pub fn receive(
+        &mut self,
+        packet: &CallPacket,
+        size: u32,
+        marked: bool,
+        counts: bool,
+        now: Time,
+    ) {
         match &packet.payload {
             CallPayload::Media(media) => {
-                let Some(hearing) = &mut self.hearing else {
+                let Some(receiving) = &mut self.receiving else {
                     return;
                 };
-                hearing.hear(media, packet.sent, size, marked, now);
-                hearing.play(media, packet.sent, counts, now);
+                receiving.receive(media, packet.sent, size, marked, now);
+                receiving.play(media, packet.sent, counts, now);
                 if counts {
-                    hearing.count(media, size, self.header);
+                    receiving.count(media, size, self.header);
                 }
-                if hearing.gcc.as_ref().is_some_and(GccReceiver::must_report) {
-                    hearing.report(self.report_size, now, &mut self.outbox);
+                if receiving.gcc.as_ref().is_some_and(GccReceiver::must_report) {
+                    receiving.report(self.report_size, now, &mut self.outbox);
                 }
             }
             CallPayload::Report(report) => {
@@ -232,10 +239,11 @@ impl CallEnd {
 
     /// A packet that was sent to this end in the measurement period is lost.
     pub fn miss(&mut self, packet: &CallPacket) {
-        if let (CallPayload::Media(media), Some(hearing)) = (&packet.payload, &mut self.hearing) {
+        if let (CallPayload::Media(media), Some(receiving)) = (&packet.payload, &mut self.receiving)
+        {
             match media.is_audio() {
-                true => hearing.tally.voice_lost += 1,
-                false => hearing.tally.video_lost += 1,
+                true => receiving.tally.voice_lost += 1,
+                false => receiving.tally.video_lost += 1,
             }
         }
     }
@@ -243,29 +251,29 @@ impl CallEnd {
     /// The measurement begins.
     pub fn start_measuring(&mut self, now: Time) {
         self.measured_from = now;
-        if let Some(hearing) = &mut self.hearing {
-            hearing.playback.start_measuring(now);
+        if let Some(receiving) = &mut self.receiving {
+            receiving.playback.start_measuring(now);
         }
     }
 
     /// Packets of media that were sent to this end in the measurement period: those received, and those lost.
     pub fn packets(&self) -> (u64, u64) {
-        self.hearing.as_ref().map_or((0, 0), |hearing| {
-            let tally = &hearing.tally;
+        self.receiving.as_ref().map_or((0, 0), |receiving| {
+            let tally = &receiving.tally;
             (tally.received, tally.video_lost + tally.voice_lost)
         })
     }
 
     /// Bytes of these packets that were received.
     pub fn received_bytes(&self) -> u64 {
-        self.hearing
+        self.receiving
             .as_ref()
-            .map_or(0, |hearing| hearing.tally.received_bytes)
+            .map_or(0, |receiving| receiving.tally.received_bytes)
     }
 
-    /// What the caller at this end saw and heard in the period that ends at `now`.
+    /// What the caller at this end saw and received in the period that ends at `now`.
     pub fn figures(&self, now: Time) -> Figures {
-        let Some(hearing) = &self.hearing else {
+        let Some(receiving) = &self.receiving else {
             return Figures::default();
         };
         let end = self.stop.min(now);
@@ -273,7 +281,7 @@ impl CallEnd {
         if lasted == Span::ZERO {
             return Figures::default();
         }
-        hearing.figures(end, lasted.as_secs_f64())
+        receiving.figures(end, lasted.as_secs_f64())
     }
 }
 
@@ -491,7 +499,7 @@ impl Sending {
     }
 }
 
-impl Hearing {
+impl Receiving {
     fn new(group: &CallParams, start: Time) -> Self {
         let rate = group.start_rate().as_bps() as f64;
         let bounds = Bounds {
@@ -520,21 +528,21 @@ impl Hearing {
         }
     }
 
-    fn hear(&mut self, media: &Media, sent: Time, size: u32, marked: bool, now: Time) {
+    fn receive(&mut self, media: &Media, sent: Time, size: u32, marked: bool, now: Time) {
         self.arrivals.add(media.sequence, marked, now);
         self.rate_since.0 += u64::from(size);
         self.report_at
             .get_or_insert((self.reported_at + self.interval).max(now));
         if let Some(gcc) = &mut self.gcc {
-            gcc.hear(sent, size, media.round_trip, now);
+            gcc.receive(sent, size, media.round_trip, now);
         }
     }
 
     fn play(&mut self, media: &Media, sent: Time, counts: bool, now: Time) {
         if !media.is_audio() {
-            self.playback.hear(media, now);
+            self.playback.receive(media, now);
         } else if let Some((_, _, playout)) = &mut self.voice {
-            playout.hear(u64::from(media.unit), sent, now, counts);
+            playout.receive(u64::from(media.unit), sent, now, counts);
         }
     }
 
@@ -590,9 +598,9 @@ impl Hearing {
         };
         let video = quality::video(encoded, frame_rate, loss);
         let voice = self.voice.as_ref().and_then(|(codec, buffer, playout)| {
-            let heard = playout.tally();
-            let missing = heard.missing(tally.voice_lost)?;
-            let delay = codec.delay(heard.wait(*buffer));
+            let received = playout.tally();
+            let missing = received.missing(tally.voice_lost)?;
+            let delay = codec.delay(received.wait(*buffer));
             let score = mos(r_factor(delay, missing, codec.impairment()));
             Some((score, delay.as_secs_f64()))
         });

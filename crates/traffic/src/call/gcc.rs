@@ -454,7 +454,7 @@ impl GccReceiver {
     }
 
     /// A packet of `size` bytes arrives. `round_trip` is what the sender knows of it, zero if nothing.
-    pub fn hear(&mut self, sent: Time, size: u32, round_trip: Span, now: Time) {
+    pub fn receive(&mut self, sent: Time, size: u32, round_trip: Span, now: Time) {
         self.received.add(8.0 * f64::from(size), now);
         let signal = match self.arrive(milliseconds(sent), milliseconds(now)) {
             Some((d, gap, at)) => {

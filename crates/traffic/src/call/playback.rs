@@ -72,7 +72,7 @@ impl Playback {
     }
 
     /// A part of a frame arrives.
-    pub fn hear(&mut self, media: &Media, now: Time) {
+    pub fn receive(&mut self, media: &Media, now: Time) {
         if media.unit < self.next {
             return;
         }
@@ -157,7 +157,7 @@ mod tests {
     fn shown_at(times: &[u64]) -> Playback {
         let mut playback = Playback::new(25.0, Time::ZERO);
         for (unit, &at) in (0..).zip(times) {
-            playback.hear(&part(unit, 1), ms(at));
+            playback.receive(&part(unit, 1), ms(at));
         }
         playback
     }
@@ -165,16 +165,16 @@ mod tests {
     #[test]
     fn a_frame_is_shown_when_its_last_part_arrives() {
         let mut playback = Playback::new(25.0, Time::ZERO);
-        playback.hear(&part(0, 2), ms(10));
+        playback.receive(&part(0, 2), ms(10));
         assert_eq!(playback.seen(ms(10)).frames, 0);
-        playback.hear(&part(0, 2), ms(25));
+        playback.receive(&part(0, 2), ms(25));
         let seen = playback.seen(ms(25));
         assert_eq!(seen.frames, 1);
         assert!((seen.delays - 0.025).abs() < 1e-12);
         // Frame 1 misses a part and frame 2 does not; frame 1 is then too late.
-        playback.hear(&part(1, 2), ms(60));
-        playback.hear(&part(2, 1), ms(100));
-        playback.hear(&part(1, 2), ms(101));
+        playback.receive(&part(1, 2), ms(60));
+        playback.receive(&part(2, 1), ms(100));
+        playback.receive(&part(1, 2), ms(101));
         assert_eq!(playback.seen(ms(101)).frames, 2);
     }
 

@@ -56,7 +56,7 @@ impl Default for Rho {
 }
 
 impl Rho {
-    fn hear(&mut self, srtt: Option<Span>) {
+    fn update(&mut self, srtt: Option<Span>) {
         if let Some(srtt) = srtt
             && self.least.is_none_or(|least| srtt < least)
         {
@@ -112,7 +112,7 @@ impl GrowthLaw for Hybla {
     }
 
     fn watch(&mut self, _cwnd: f64, sample: &PathSample, _mss: f64) {
-        self.rho.hear(sample.srtt);
+        self.rho.update(sample.srtt);
         self.state = sample.state;
     }
 
@@ -155,12 +155,12 @@ impl HyblaSlowStart {
 
     /// The window after a handshake that took `rtt`, in bytes.
     pub(super) fn initial_window(&mut self, rtt: Span) -> f64 {
-        self.rho.hear(Some(rtt));
+        self.rho.update(Some(rtt));
         as_f64(self.rho.whole()) * self.mss
     }
 
     pub(super) fn watch(&mut self, sample: &PathSample) {
-        self.rho.hear(sample.srtt);
+        self.rho.update(sample.srtt);
         self.state = sample.state;
     }
 

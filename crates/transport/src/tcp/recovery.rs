@@ -2,7 +2,7 @@
 //! what it retransmits.
 //!
 //! The sender owns the phases (open, recovery, loss after a timeout) and the recovery point. A
-//! strategy here states its fixed properties (`RecoveryTraits`) and hears of events: it decides
+//! strategy here states its fixed properties (`RecoveryTraits`) and is called at events: it decides
 //! when a loss is detected, how many bytes are in flight during recovery, and what to retransmit
 //! next. Recovery `linux` has states of its own beside the sender's phases (`tcp/sender/linux.rs`), with
 //! its undo in `undo.rs` and its PRR in `prr.rs`; its strategy is that of `rack-tlp`.
@@ -79,7 +79,7 @@ pub(super) enum Turn {
     AfterNewData,
 }
 
-/// A recovery strategy, which hears of the events of an episode. `mss` is the size of a full segment
+/// A recovery strategy, which is called at the events of an episode. `mss` is the size of a full segment
 /// in bytes.
 pub(super) trait LossRecovery {
     /// The fixed properties, which the sender reads once.

@@ -1,4 +1,4 @@
-//! A packet that can be told from all others, and a sink that keeps what it hears.
+//! A packet that can be told from all others, and a sink that keeps what it is given.
 
 pub mod examples;
 

@@ -47,7 +47,7 @@ fn talk(group: &CallParams, loss: f64, marks: f64, jitter: Span) -> (Talk, [Call
         {
             way.pop_first();
             let marked = out.packet.ecn() && random.uniform() < marks;
-            ends[to].hear(&out.packet, out.size, marked, true, now);
+            ends[to].receive(&out.packet, out.size, marked, true, now);
         }
         for (from, end) in ends.iter_mut().enumerate() {
             while let Some(out) = end.poll_transmit() {

@@ -229,7 +229,7 @@ fn a_queue_that_grows_is_noticed_and_reported_at_once() {
         // 10 % more than the path carries from 10 s on.
         delay += if i >= 1000 { 1.0 } else { 0.0 };
         let [sent, arrived] = [sent, sent + delay].map(|ms| Time::from_secs_f64(ms / 1e3));
-        receiver.hear(sent, 1200, Span::from_ms(40), arrived);
+        receiver.receive(sent, 1200, Span::from_ms(40), arrived);
         if receiver.must_report() && noticed.is_none() {
             noticed = Some((i, receiver.report()));
         }

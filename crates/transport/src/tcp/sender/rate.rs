@@ -1,4 +1,4 @@
-//! Pacing, and what a model-based controller hears.
+//! Pacing, and what a model-based controller is given.
 
 use redtail_core::{Span, Time};
 
