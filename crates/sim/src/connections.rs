@@ -220,7 +220,7 @@ impl Connection {
         }
     }
 
-    /// As [`receive`](Self::receive) of the client, if [`Endpoint::take_data`] takes the segment. Otherwise it does nothing.
+    /// A segment arrives at the client, if [`Endpoint::take_data`] takes it. Otherwise nothing is done.
     #[inline]
     pub fn take_data(&mut self, segment: &Segment, now: Time) -> Taken {
         let taken = self.client.take_data(segment, now);

@@ -88,8 +88,7 @@ impl Contents {
         links.emit((self.put(content), ecn), size, to, now);
     }
 
-    /// As [`send`](Self::send), for a segment, whose ECN bits are known without a look at the content: the
-    /// segment is copied as a whole.
+    /// Sends a segment, whose ECN bits are known without a look at the content: the segment is copied as a whole.
     #[inline(always)]
     pub fn send_segment(
         &mut self,

@@ -315,8 +315,8 @@ impl Engine<'_> {
         }
     }
 
-    /// As [`deliver_at_once`](Self::deliver_at_once), if there are any. This is what their arrivals would do
-    /// as the next events, and is left to these if another event is due now.
+    /// Delivers the segments whose path to the server takes no time, of which there are some. This is what their
+    /// arrivals would do as the next events, and is left to these if another event is due now.
     #[inline(never)]
     fn deliver_sent(&mut self) {
         for sent in 0..self.at_once.len() {

@@ -20,12 +20,12 @@ pub(super) enum Kind {
 
 /// What is known of a sender where a function is compiled for it, which then leaves out the rest.
 pub trait Path {
-    /// It may have what a [basic](Kind::Basic) sender has not.
+    /// It may have what a [basic](Kind::Basic) sender does without.
     const OPTIONS: bool = true;
     /// It has the states of Linux for certain.
     const LINUX: bool = false;
-    /// It has neither an episode nor duplicate acknowledgements nor an unanswered probe, nothing is selectively
-    /// acknowledged, and the acknowledgement that is processed acknowledges nothing selectively.
+    /// An acknowledgement that is processed advances and acknowledges nothing selectively, and there is neither an episode
+    /// nor an unanswered probe. Sending does not ask for it.
     const ORDINARY: bool = false;
     /// The segment that is sent is full, more data follows it, and others are outstanding: neither an idle time nor a
     /// wait ends or begins, and the timer runs.
@@ -35,13 +35,13 @@ pub trait Path {
 /// The path of any sender.
 pub struct Any;
 
-/// The path of a basic sender without an episode.
+/// The path of a basic sender that sends only new data.
 pub struct Basic;
 
 /// The same for a full segment.
 pub struct Full;
 
-/// The path of a sender with the states of Linux, without an episode.
+/// The path of a sender with the states of Linux: of new data, and of an acknowledgement outside of an episode.
 pub struct Linux;
 
 impl Path for Any {}

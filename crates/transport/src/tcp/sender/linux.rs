@@ -300,8 +300,8 @@ impl Sender {
         let (mut acked, mut rtt) = (Acked::default(), None);
         if entered.advanced {
             let times;
-            (acked, times) = self.advance_to::<Linux>(segment.ack, now);
-            rtt = self.sample::<Linux>(segment, acked, times, false, now);
+            (acked, times) = self.advance_to::<Any>(segment.ack, now);
+            rtt = self.sample::<Any>(segment, acked, times, false, now);
         }
         if self.watched {
             self.tell_law_in(states.ca_state(self.phase), acked, now);
