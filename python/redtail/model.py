@@ -1419,7 +1419,7 @@ class Rule(Part):
     Attributes:
         dscp: DSCP of the packet, or a list of which it must be one. A text, or a whole number, or a
             list of these.
-        protocol: Its protocol. "tcp" or "udp".
+        protocol: The protocol of the packet. "tcp" or "udp".
         port: The `port` of the packet's traffic group, or a list of which it must be one. A whole
             number, or a list of these.
         group: Name of the packet's traffic group, or a list of which it must be one. A text, or a
