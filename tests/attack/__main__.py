@@ -59,7 +59,7 @@ class Worker:
     def attempt(self, path: Path) -> dict[str, str]:
         """Return what the worker says of a file, or how it died of it."""
         if self.process is None:
-            tests = str(Path(__file__).parents[2])
+            tests = str(Path(__file__).parents[1])
             self.process = subprocess.Popen(
                 [sys.executable, "-m", self.module],
                 stdin=subprocess.PIPE,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from redtail import facts
 
-ROOT = Path(__file__).parents[2].parent
+ROOT = Path(__file__).parents[2]
 
 # Examples of queues and tables beside the files that name them.
 _DATA = ("*.trace", "*.csv", "*.cvec", "*.py")

@@ -20,7 +20,7 @@ from redtail.store import runs
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 
-_TESTS = Path(__file__).parents[2]
+_TESTS = Path(__file__).parents[1]
 
 # Of processes that one leaves behind; the variable says whose they are.
 _MARK = "REDTAIL_ATTACK"

@@ -227,7 +227,8 @@ def test_a_paired_difference_is_drawn_with_its_interval() -> None:
     assert [label.get_text() for label in axes.get_yticklabels()] == ["RED", "PIE"]
     assert "difference from tail drop" in below(figure).lower() and "n = 5" in below(figure)
     over = drawn(results(["tail drop", "RED"], [1, 2]).figure("loss", kind="difference"))
-    assert over.axes[0].get_ylabel().endswith("(percentage points)")
+    label = " ".join(over.axes[0].get_ylabel().split())
+    assert label == "Packets lost at the queue, difference (percentage points)"
     with pytest.raises(RedtailError, match="nothing to compare"):
         results(["RED"]).figure("loss", kind="difference")
 

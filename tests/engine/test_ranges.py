@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 
 import pytest
-from test_load_step import load_step
 
+from redtail import facts
 from redtail.engine import batches, plans
 from redtail.metrics import base
 
+QUEUES = {kind: keys for kind, keys in facts.queue_examples().items() if kind != "plugin"}
 FRACTIONS = {"loss", "mark", "udp_loss", "utilization", "random_loss", "end_to_end_loss"}
 
 # A queue that grows for 2 s under thrice the load, and is emptied as the load ends: what waited is
@@ -43,10 +44,10 @@ stop = "2 s"
 
 
 @pytest.mark.parametrize("ecn", ["false", "true"])
-@pytest.mark.parametrize("kind", load_step.QUEUES)
+@pytest.mark.parametrize("kind", QUEUES)
 def test_rates_are_fractions(kind: str, ecn: str) -> None:
     phases = ", ".join(f'"{1 + 0.1 * number:.1f} s"' for number in range(1, 40))
-    queue = load_step.QUEUES[kind]
+    queue = QUEUES[kind]
     text = FILE.format(phases=phases, kind=kind, queue=queue, ecn=ecn)
     plan = plans.plan(text)
     for replication in range(3):
