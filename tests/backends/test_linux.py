@@ -82,6 +82,7 @@ def busy() -> Iterator[None]:
             process.wait()
 
 
+@pytest.mark.weekly
 @on_this_host
 def test_a_run_is_the_same_in_any_order_and_on_a_busy_computer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -180,6 +181,7 @@ ADAPTIVE = (
 )
 
 
+@pytest.mark.weekly
 @on_this_host
 def test_adaptive_red_adapts_in_the_kernel_unless_it_is_left_as_tc_makes_it(tmp_path: Path) -> None:
     text = link(ADAPTIVE, "6 s", "2 s") + BULK.replace("flows = 4", "flows = 32")
