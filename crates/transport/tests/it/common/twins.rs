@@ -10,7 +10,7 @@ use redtail_transport::{Receiver, Segment, Sender};
 
 /// After every step what a caller sees is compared; the whole states, which takes long, after some.
 fn compares_states(steps: u32) -> bool {
-    steps == 8 || steps % 256 == 0
+    steps == 8 || steps.is_multiple_of(256)
 }
 
 /// Fails if two states differ, and shows where they begin to.
