@@ -99,7 +99,12 @@ def _commands(page: str, folder: Path) -> Iterator[tuple[re.Match[str], int]]:
 
 
 # Pages whose commands simulate for long: `make test-weekly` repeats them.
-LONG = {"docs/how-to/my-line.md", "docs/how-to/offered-load.md", "docs/how-to/tune.md"}
+LONG = {
+    "docs/how-to/advise-from-a-recording.md",
+    "docs/how-to/my-line.md",
+    "docs/how-to/offered-load.md",
+    "docs/how-to/tune.md",
+}
 
 
 PAGES = [
