@@ -3,11 +3,12 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 from matplotlib.figure import Figure
 
 from redtail import native
@@ -52,6 +53,15 @@ SLOW = (
     "tests/display/test_escape.py",
     "tests/inputs/test_traces.py",
 )
+
+
+def some_weekly(values: Iterable[Any], is_weekly: Callable[[Any], bool]) -> list[ParameterSet]:
+    """Return parameters of a test, of which some are left to `make test-weekly`."""
+    return [
+        pytest.param(value, marks=[pytest.mark.weekly] if is_weekly(value) else [])
+        for value in values
+    ]
+
 
 # Files of which the tests with parameters are long and share nothing.
 APART = (

@@ -4,8 +4,8 @@ test-live: dev ## tests in real time, which need a computer without other work
 	$(TEST_PYTHON) -m "live and not weekly" tests
 
 # Without a kernel the tests are skipped, and say why.
-test-linux: export REDTAIL_KERNELS := $(abspath target/linux/kernels)
-test-linux: export XDG_CACHE_HOME := $(abspath target/linux/caches)
+test-linux test-weekly: export REDTAIL_KERNELS := $(abspath target/linux/kernels)
+test-linux test-weekly: export XDG_CACHE_HOME := $(abspath target/linux/caches)
 test-linux: dev ## tests in virtual machines (need QEMU, and Debian's or Ubuntu's packages for a kernel)
 	$(BIN)/redtail kernel fetch || echo "There is no kernel: what needs one is skipped"
 	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "linux and not weekly" tests
@@ -47,8 +47,7 @@ test-weekly: check-minimum dev ## what the weekly workflow runs besides: the old
 	cargo test --locked --quiet -p redtail-qdisc --bench queue_cost
 	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "weekly and not live and not linux"
 	$(TEST_PYTHON) -m "weekly and live" tests
-	REDTAIL_KERNELS=$(abspath target/linux/kernels) XDG_CACHE_HOME=$(abspath target/linux/caches) \
-		$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "weekly and linux" tests
+	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "weekly and linux" tests
 
 validate: export REDTAIL_KERNELS := $(abspath target/linux/kernels)
 validate: setup ## the simulator beside a Linux kernel, over all or ONLY=PATTERN of the matrix (hours; needs QEMU)

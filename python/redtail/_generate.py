@@ -315,8 +315,7 @@ def _page(catalog: Catalog, title: str, section: Section, level: int = 2) -> Ite
     if title != "Top level":
         yield section.description
         yield ""
-    yield "| key | takes | default | meaning |"
-    yield "|---|---|---|---|"
+    rows = []
     for parameter in section.parameters:
         default = "required" if parameter.required else ""
         if parameter.default:
@@ -324,8 +323,8 @@ def _page(catalog: Catalog, title: str, section: Section, level: int = 2) -> Ite
         meaning = parameter.description
         if parameter.source:
             meaning += f"<br>Source: {parameter.source}"
-        cells = (f"`{parameter.key}`", parameter.type, default, meaning)
-        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        rows.append(_escaped(f"`{parameter.key}`", parameter.type, default, meaning))
+    yield from pages.table(("key", "takes", "default", "meaning"), rows)
     yield ""
     for parameter in section.parameters:
         choices = catalog.choices(catalog.without_null(parameter.schema))
@@ -390,18 +389,21 @@ def _of_queue(definition: dict[str, Any], owners: list[str]) -> bool:
     return "queues" in owners and definition["of"].startswith("queues of kind ")
 
 
+def _escaped(*cells: str) -> list[str]:
+    """Return texts as cells of a table in Markdown."""
+    return [cell.replace("|", "\\|") for cell in cells]
+
+
 def _metric_rows(definitions: list[dict[str, Any]], with_queues: bool) -> Iterator[str]:
-    queues = " queues |" if with_queues else ""
-    yield f"| metric | unit |{queues} what it is |"
-    yield "|---|---|---|" + "---|" * with_queues
+    rows = []
     for each in definitions:
         name = f"`{each['form']}`"
         if "all TCP groups" in each["scope"]:
             name += f", `{each['name']}`"
-        text = each["definition"]
-        if with_queues:
-            text = f"{each['of'].removeprefix('queues of kind ')} | {text}"
-        yield f"| {name} | {each['measure']} | {text} |"
+        queues = [each["of"].removeprefix("queues of kind ")] * with_queues
+        rows.append((name, each["measure"], *queues, each["definition"]))
+    heads = ("metric", "unit", *["queues"] * with_queues, "what it is")
+    yield from pages.table(heads, rows)
 
 
 _TC_BEGIN = f"<!-- options of tc, {_NOTE} -->"
@@ -416,15 +418,14 @@ def with_tc(page: str, rows: list[dict[str, str]]) -> str:
         sys.exit("docs/reference/tc.md lacks the markers of its tables")
     lines = [before + begin, ""]
     for kind in dict.fromkeys(row["kind"] for row in rows):
-        lines += [f"### {kind}", "", "| key | option of tc | unit and accepted values | note |"]
-        lines.append("|---|---|---|---|")
+        options = []
         for row in rows:
             if row["kind"] == kind:
                 names = [row["key"], *(row["option"].split(", ") if row["option"] else [])]
                 key, *words = (f"`{name}`" if name else "" for name in names)
-                cells = (key, ", ".join(words), row["unit"], row["note"])
-                lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-        lines.append("")
+                options.append(_escaped(key, ", ".join(words), row["unit"], row["note"]))
+        heads = ("key", "option of tc", "unit and accepted values", "note")
+        lines += [f"### {kind}", "", *pages.table(heads, options), ""]
     return "\n".join(lines) + end + after
 
 
@@ -440,10 +441,11 @@ def with_routers(page: str) -> str:
         sys.exit("docs/reference/router-commands.md lacks the markers of its tables")
     found = {device: routers.kinds(device) for device in routers.DEVICES}
     shown = [kind for kind in found["linux"] if any(kind in found[device] for device in _FEWER)]
-    lines = [before + begin, "| queue | " + " | ".join(found) + " |", "|---|" + "---|" * len(found)]
-    for kind in shown:
-        marks = ("yes" if kind in kinds else "" for kinds in found.values())
-        lines.append(f"| `{kind}` | " + " | ".join(marks) + " |")
+    marks = [
+        (f"`{kind}`", *("yes" if kind in kinds else "" for kinds in found.values()))
+        for kind in shown
+    ]
+    lines = [before + begin, *pages.table(("queue", *found), marks)]
     others = [kind for kind in found["linux"] if kind not in shown]
     lines += ["", f"Linux also has {', '.join(f'`{kind}`' for kind in others)}.", ""]
     for device in routers.DEVICES.values():
@@ -452,20 +454,23 @@ def with_routers(page: str) -> str:
         if device.name == "linux":
             lines += ["The options of each queue are those of [another page](tc.md).", ""]
         elif device.name == "openwrt":
-            lines += ["| key | setting of SQM | unit |", "|---|---|---|"]
+            settings = []
             for key, setting, unit in openwrt.FIELDS:
                 names = ", ".join(f"`{name}`" for name in setting.split(", "))
-                shown_key = f"`{key}`" if " " not in key else key
-                lines.append(f"| {shown_key} | {names} | {unit} |")
-            lines.append("")
+                settings.append((f"`{key}`" if " " not in key else key, names, unit))
+            lines += [*pages.table(("key", "setting of SQM", "unit"), settings), ""]
         for kind in routers.table.kinds(device.name):
-            lines += [f"### {device.title}: {kind}", "", "| key | setting | accepted | note |"]
-            lines.append("|---|---|---|---|")
-            for row in routers.table.rows(device.name, kind):
-                setting = f"`{row.setting}`" if row.setting else ""
-                cells = (f"`{row.key}`", setting, row.unit.words, row.note)
-                lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-            lines.append("")
+            rows = [
+                _escaped(
+                    f"`{row.key}`",
+                    f"`{row.setting}`" if row.setting else "",
+                    row.unit.words,
+                    row.note,
+                )
+                for row in routers.table.rows(device.name, kind)
+            ]
+            heads = ("key", "setting", "accepted", "note")
+            lines += [f"### {device.title}: {kind}", "", *pages.table(heads, rows), ""]
     return "\n".join(lines) + end + after
 
 

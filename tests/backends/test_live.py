@@ -38,6 +38,8 @@ from redtail.cli import app
 from redtail.errors import RedtailError, SpecError
 from redtail.running import shell as programs
 
+from conftest import some_weekly
+
 LACKING = live.missing()
 
 pytestmark = [
@@ -276,14 +278,8 @@ def ahead(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 # With each push the queue that every kernel has; the others run in virtual machines as well.
-KINDS = [
-    pytest.param(kind, marks=[] if kind == "tail-drop" else pytest.mark.weekly)
-    for kind in AGREEMENT
-]
-
-
 @pytest.mark.parametrize("backend", ["live", "live-tc"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some_weekly(AGREEMENT, lambda kind: kind != "tail-drop"))
 @on_this_host
 def test_real_tcp_agrees_with_the_simulator(
     kind: str, backend: str, ahead: Path, tmp_path: Path

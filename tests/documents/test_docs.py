@@ -107,6 +107,7 @@ LONG = {
 }
 
 
+# This file is a script too, which cannot import `some_weekly` of tests/conftest.py.
 PAGES = [
     pytest.param(page, marks=[pytest.mark.weekly] if _name(page) in LONG else []) for page in MARKED
 ]

@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,7 @@ def imported(code: ast.AST) -> Iterator[str]:
             yield from imported(part)
 
 
+@cache
 def modules() -> dict[str, set[str]]:
     """Return each module with the modules that it imports, without the package itself."""
     paths = {name_of(path): path for path in FOLDER.rglob("*.py")}

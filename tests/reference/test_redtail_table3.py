@@ -23,6 +23,8 @@ import pytest
 import redtail
 from redtail.engine import batches, plans
 
+from conftest import some_weekly
+
 ROOT = Path(__file__).parents[2]
 EXPERIMENT = ROOT / "docs" / "papers" / "redtail2003-table3.toml"
 PAGE = ROOT / "docs" / "papers" / "redtail2003-table3.md"
@@ -267,12 +269,7 @@ _TABLES = {"results": results_table, "files": files_table, "variants": variants_
 
 
 # The variants take a minute of processor time.
-_WEEKLY = [
-    pytest.param(name, marks=[pytest.mark.weekly] if name == "variants" else []) for name in _TABLES
-]
-
-
-@pytest.mark.parametrize("name", _WEEKLY)
+@pytest.mark.parametrize("name", some_weekly(_TABLES, lambda name: name == "variants"))
 def test_the_page_shows_the_table(name: str) -> None:
     shown = {found["name"]: found["body"] for found in _TABLE.finditer(PAGE.read_text())}
     assert shown[name] == _TABLES[name]()

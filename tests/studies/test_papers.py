@@ -40,7 +40,7 @@ from redtail.studies.results import StudyResults, run
 from redtail.studies.runner import Experiment, File, Request, Trust, seek
 from redtail.studies.verdicts import judge
 
-from conftest import ROOT
+from conftest import ROOT, some_weekly
 
 ISCC = definition.FOLDER / "papers" / "iscc2001"
 
@@ -51,9 +51,6 @@ EVALUATIONS = [name for name in PAPERS if name != PUBLISHED_SET]
 
 # Of these one is repeated with each push, and all by `make test-weekly`: two minutes of two cores.
 PUSHED = "redtail2003"
-VERDICTS = [
-    pytest.param(name, marks=[] if name == PUSHED else pytest.mark.weekly) for name in EVALUATIONS
-]
 
 runner = CliRunner()
 
@@ -1136,7 +1133,7 @@ def judged_alone(study: Study, scale: str, monkeypatch: pytest.MonkeyPatch) -> S
 
 
 @pytest.mark.papers
-@pytest.mark.parametrize("name", VERDICTS)
+@pytest.mark.parametrize("name", some_weekly(EVALUATIONS, lambda name: name != PUSHED))
 def test_verdicts_at_quick_scale_are_the_expected_ones(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
