@@ -292,7 +292,7 @@ struct PythonQueue {
     wakes: bool,
     is_woken: bool,
     has_internals: bool,
-    hears_measuring: bool,
+    has_start_measuring: bool,
     reports: bool,
 }
 
@@ -321,7 +321,7 @@ impl PythonQueue {
             wakes: object.hasattr("next_wakeup")?,
             is_woken: object.hasattr("on_wakeup")?,
             has_internals: object.hasattr("internals")?,
-            hears_measuring: object.hasattr("start_measuring")?,
+            has_start_measuring: object.hasattr("start_measuring")?,
             reports: object.hasattr("report")?,
             object: object.unbind(),
             shared,
@@ -524,7 +524,7 @@ impl PluginQueue for PythonQueue {
     }
 
     fn start_measuring(&mut self, now: Time) -> Result<(), PluginError> {
-        if !self.hears_measuring {
+        if !self.has_start_measuring {
             return Ok(());
         }
         self.call(|py, object| {

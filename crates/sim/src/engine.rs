@@ -216,13 +216,13 @@ impl<'a> Engine<'a> {
         contents.free(content);
         let ecn = class.ecn();
         match target {
-            Target::Receiver => self.receiver_hears(endpoint, content, ecn),
-            Target::Sender => self.sender_hears(endpoint, content, ecn),
-            Target::UdpSink => self.udp_sink_hears(endpoint, size, content),
-            Target::Caller => self.call_hears(0, endpoint, size, content, ecn),
-            Target::Callee => self.call_hears(1, endpoint, size, content, ecn),
-            Target::Client => self.client_hears(endpoint, content, ecn),
-            Target::Server => self.server_hears(endpoint, content, ecn),
+            Target::Receiver => self.reaches_receiver(endpoint, content, ecn),
+            Target::Sender => self.reaches_sender(endpoint, content, ecn),
+            Target::UdpSink => self.reaches_udp_sink(endpoint, size, content),
+            Target::Caller => self.reaches_call(0, endpoint, size, content, ecn),
+            Target::Callee => self.reaches_call(1, endpoint, size, content, ecn),
+            Target::Client => self.reaches_client(endpoint, content, ecn),
+            Target::Server => self.reaches_server(endpoint, content, ecn),
             Target::Link(_) => unreachable!("handled above"),
         }
     }

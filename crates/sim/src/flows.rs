@@ -70,7 +70,7 @@ pub struct SenderSlot {
     pub handshake: bool,
     /// Whether acknowledgements reach it at once, because the return path has neither delay nor link. Its receiver
     /// knows it too, but may not be in the cache.
-    pub hears_at_once: bool,
+    pub acknowledged_at_once: bool,
     /// The state machine. It comes last, because what is rarely used is at its end.
     pub sender: Sender,
 }
@@ -730,7 +730,7 @@ impl Flows {
             flow,
             header: fresh.header,
             handshake: fresh.handshake,
-            hears_at_once: host.back_at_once,
+            acknowledged_at_once: host.back_at_once,
             sent: 0,
             delivered: 0,
         });

@@ -57,7 +57,7 @@ impl Engine<'_> {
             senders, receivers, ..
         } = &self.ends.flows;
         let to_receiver = |i: u32| senders[i as usize].route;
-        let to_sender = |i: u32| match senders[i as usize].hears_at_once {
+        let to_sender = |i: u32| match senders[i as usize].acknowledged_at_once {
             // Its receiver acknowledges at once.
             true => to_receiver(i),
             false => receivers[i as usize].route,
@@ -99,9 +99,9 @@ impl Engine<'_> {
             self.ends.contents.free(content);
             self.now = stamp;
             match target {
-                Target::Receiver => self.receiver_hears(endpoint, content, class.ecn()),
-                Target::Sender => self.sender_hears(endpoint, content, class.ecn()),
-                Target::UdpSink => self.udp_sink_hears(endpoint, size, content),
+                Target::Receiver => self.reaches_receiver(endpoint, content, class.ecn()),
+                Target::Sender => self.reaches_sender(endpoint, content, class.ecn()),
+                Target::UdpSink => self.reaches_udp_sink(endpoint, size, content),
                 _ => unreachable!("only endpoints of TCP and UDP flows lag behind"),
             }
         }

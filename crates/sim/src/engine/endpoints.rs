@@ -94,7 +94,7 @@ impl Engine<'_> {
 
     /// A segment reaches a receiver.
     #[inline(always)] // into the two that call it for each packet
-    pub(super) fn receiver_hears(&mut self, index: u32, content: ContentId, ecn: Ecn) {
+    pub(super) fn reaches_receiver(&mut self, index: u32, content: ContentId, ecn: Ecn) {
         let EngineEnds {
             contents, flows, ..
         } = &mut self.ends;
@@ -109,7 +109,7 @@ impl Engine<'_> {
 
     /// A segment reaches a sender.
     #[inline]
-    pub(super) fn sender_hears(&mut self, index: u32, content: ContentId, ecn: Ecn) {
+    pub(super) fn reaches_sender(&mut self, index: u32, content: ContentId, ecn: Ecn) {
         let EngineEnds {
             contents, flows, ..
         } = &mut self.ends;
@@ -121,7 +121,7 @@ impl Engine<'_> {
 
     /// A datagram reaches the end of its flow.
     #[inline]
-    pub(super) fn udp_sink_hears(&mut self, index: u32, size: u32, content: ContentId) {
+    pub(super) fn reaches_udp_sink(&mut self, index: u32, size: u32, content: ContentId) {
         let EngineEnds {
             contents,
             flows,
@@ -319,7 +319,7 @@ impl Engine<'_> {
     }
 
     /// A packet of a call reaches the end of this side.
-    pub(super) fn call_hears(
+    pub(super) fn reaches_call(
         &mut self,
         side: usize,
         call: u32,

@@ -183,7 +183,7 @@ impl Engine<'_> {
 
     /// A segment arrives at the server side of a connection.
     #[inline(never)] // keeps the registers of the loop free for other traffic
-    pub(super) fn server_hears(&mut self, place: u32, content: ContentId, ecn: Ecn) {
+    pub(super) fn reaches_server(&mut self, place: u32, content: ContentId, ecn: Ecn) {
         let segment = self.ends.contents.segment_on_arrival(content, ecn);
         let connection = self.ends.flows.connections.get(place);
         connection.receive(Side::Server, segment, self.now);
@@ -193,7 +193,7 @@ impl Engine<'_> {
 
     /// A segment arrives at the client side of a connection.
     #[inline(never)]
-    pub(super) fn client_hears(&mut self, place: u32, content: ContentId, ecn: Ecn) {
+    pub(super) fn reaches_client(&mut self, place: u32, content: ContentId, ecn: Ecn) {
         let segment = self.ends.contents.segment_on_arrival(content, ecn);
         let connection = self.ends.flows.connections.get(place);
         let taken = connection.take_data(segment, self.now);
@@ -327,7 +327,7 @@ impl Engine<'_> {
                 self.links.emit((content, ecn), size, to, self.now);
             } else {
                 self.ends.contents.free(content);
-                self.server_hears(to.endpoint, content, ecn);
+                self.reaches_server(to.endpoint, content, ecn);
             }
         }
         self.at_once.clear();

@@ -20,6 +20,15 @@ fn same_results(text: &str) -> f64 {
     same_results_of(&scenario(text, 0), &Plugins::new(), &Traces::new(), text)
 }
 
+/// As [`same_results`], where lookahead also saves more than `share` of the events. `which` names the scenario.
+fn same_results_with_fewer(text: &str, share: f64, which: &str) {
+    let fewer = same_results(text);
+    assert!(
+        fewer > share,
+        "{which}: only {fewer} of the events are gone"
+    );
+}
+
 /// As [`same_results`], of a scenario with these plug-ins and traces.
 #[track_caller]
 fn same_results_of(scenario: &Scenario, plugins: &Plugins, traces: &Traces, text: &str) -> f64 {
@@ -127,8 +136,7 @@ fn whatever_the_queue_is_no_result_depends_on_it() {
 
 #[test]
 fn a_packet_needs_fewer_events_where_it_is_allowed() {
-    let fewer = same_results(&dumbbell(TAIL_DROP, "", ""));
-    assert!(fewer > 0.5, "only {fewer} of the events are gone");
+    same_results_with_fewer(&dumbbell(TAIL_DROP, "", ""), 0.5, "a dumbbell");
     // A queue that asks to be woken is served in time.
     let shaper = format!(
         "kind = \"tbf\"\nrate = \"2 Mbit/s\"\nburst = \"10 kB\"\n[bottleneck.queue.queue]\n{TAIL_DROP}"
@@ -202,8 +210,7 @@ access_delay = "10 ms"
 
 #[test]
 fn links_in_a_row_agree() {
-    let fewer = same_results(CHAIN);
-    assert!(fewer > 0.1, "only {fewer} of the events are gone");
+    same_results_with_fewer(CHAIN, 0.1, "a chain");
 }
 
 /// `groups` traffic groups that send one packet each at the same instants, in turn of four sizes, through a queue that
@@ -238,8 +245,7 @@ queue = {{ kind = "tail-drop", limit = "7 packets" }}
 #[test]
 fn packets_of_several_lines_arrive_at_a_link_in_their_order() {
     for groups in [2, 5, 16] {
-        let fewer = same_results(&at_the_same_instants(groups));
-        assert!(fewer > 0.2, "{groups}: only {fewer} of the events are gone");
+        same_results_with_fewer(&at_the_same_instants(groups), 0.2, &format!("{groups}"));
     }
     // So many lines are not searched: only ends of transmissions have lookahead.
     let text = at_the_same_instants(17);
@@ -288,11 +294,7 @@ rate = "50 kbit/s"
 packet = "500 B"
 "#
                 );
-                let fewer = same_results(&text);
-                assert!(
-                    fewer > 0.3,
-                    "{queue} {loss}: only {fewer} of the events are gone"
-                );
+                same_results_with_fewer(&text, 0.3, &format!("{queue} {loss}"));
             }
         }
     }
@@ -326,11 +328,7 @@ access_delay = ["1 ms", "30 ms"]
 return_delay = "{way_back}"
 "#
             );
-            let fewer = same_results(&text);
-            assert!(
-                fewer > 0.3,
-                "{queue} {way_back}: only {fewer} of the events are gone"
-            );
+            same_results_with_fewer(&text, 0.3, &format!("{queue} {way_back}"));
         }
     }
 }
@@ -380,8 +378,7 @@ fn endpoints_lag_behind_where_they_may() {
         "return_delay = \"90 ms\"",
         "return_delay = \"90 ms\"\nhost_jitter = \"5 ms\"",
     ] {
-        let fewer = same_results(&far_hosts(more));
-        assert!(fewer > 0.2, "{more}: only {fewer} of the events are gone");
+        same_results_with_fewer(&far_hosts(more), 0.2, more);
     }
     let returning = format!(
         "[bottleneck.return]\nrate = \"50 kbit/s\"\ndelay = \"30 ms\"\n[bottleneck.return.queue]\n{TAIL_DROP}\n"
