@@ -50,9 +50,11 @@ test-weekly: check-minimum dev ## what the weekly workflow runs besides: the old
 	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "weekly and linux" tests
 
 validate: export REDTAIL_KERNELS := $(abspath target/linux/kernels)
-validate: setup ## the simulator beside a Linux kernel, over all or ONLY=PATTERN of the matrix (hours; needs QEMU)
+validate: setup ## the simulator beside Linux kernels, over all or ONLY=PATTERN of the matrix (SUITES=sid; hours; needs QEMU)
 	$(BIN)/redtail kernel fetch
-	$(BIN)/redtail validate $(if $(ONLY),--only '$(ONLY)') --out target/validation --report target/validation.md
+	@for suite in $(SUITES); do $(BIN)/redtail kernel fetch --suite $$suite; done
+	$(BIN)/redtail validate $(if $(ONLY),--only '$(ONLY)') --out target/validation --report target/validation.md \
+		--backends "sim$$($(BIN)/redtail kernel list | sed -n 's/^\([^ ]*\).*/,linux:\1/p' | tr -d '\n')"
 
 # Without the tests that take longest or need a kernel. TESTS=FILE measures with a part of the rest.
 coverage: dev ## which lines of the Python code the tests reach (pages in target/coverage)

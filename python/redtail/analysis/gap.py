@@ -384,7 +384,8 @@ def gaps(
 
     Args:
         results: the results under each backend; every other one is compared with the first.
-        metrics: the metrics; without them those of `tolerances.DEFAULTS`.
+        metrics: the metrics; without them those of `tolerances.DEFAULTS`, and those to which
+            `tolerances` gives one.
         tolerances: how large differences may be.
 
     Returns:
@@ -403,7 +404,8 @@ def gaps(
                 "accepted: results of the same experiment with the same --set"
             )
     known = [name for each in results for name in each.metric_names]
-    wanted = _chosen(results) if metrics is None else list(dict.fromkeys(metrics))
+    chosen = _chosen(results, tolerances) if metrics is None else metrics
+    wanted = list(dict.fromkeys(chosen))
     wanted = [names.named(known, name) for name in wanted]
     rows = []
     for name in wanted:
@@ -472,18 +474,21 @@ def _reason(name: str, results: Results, case: CaseResult) -> str:
     return "no value" if name in results.metric_names else "not measured"
 
 
-def _chosen(results: Sequence[Results]) -> list[str]:
+def _chosen(results: Sequence[Results], tolerances: Tolerances) -> list[str]:
     """Return the metrics to compare when none is named.
 
-    Those of `DEFAULTS` of all traffic and of each further queue, the times of each group, and the
-    goodput of each group when there are several; `mark` only if a packet was marked.
+    Those of `DEFAULTS` and those that are given a tolerance, of all traffic and of each further
+    queue; the times of each group, and the goodput of each group when there are several; `mark`
+    only if a packet was marked.
     """
     present = list(dict.fromkeys(name for each in results for name in each.metric_names))
     links = {link for each in results for link in each.links}
     several = sum(name.count(".") == 1 and name.endswith(".goodput") for name in present) > 1
     found = []
-    for wanted in DEFAULTS:
+    for wanted in dict.fromkeys((*DEFAULTS, *tolerances.given)):
         for name in present:
+            if name == wanted and "." in wanted:
+                found.append(name)
             of = names.prefix(name)
             if names.base(name) != wanted or "." in of or names.phase(name) is not None:
                 continue

@@ -52,6 +52,14 @@ def validate(
             "again, up to N.",
         ),
     ] = None,
+    stored_only: Annotated[
+        bool,
+        typer.Option(
+            "--stored",
+            help="Make no run: compare what is stored, of one call or of several, and name the "
+            "cases without runs.",
+        ),
+    ] = False,
     listed: Annotated[
         bool, typer.Option("--list", help="Print the names of the cases, and run nothing.")
     ] = False,
@@ -97,13 +105,17 @@ def validate(
             jobs=jobs,
             out=out,
             progress=show,
+            stored_only=stored_only,
         )
     written = None if report is None else reporting.write(found, report)
     if as_json:
         say(json.dumps(found.as_json(), indent=2, ensure_ascii=False, allow_nan=False))
     else:
         print_wide(reporting.table(found))
-        say(reporting.summary(found))
+        for text in reporting.summaries(found):
+            say(text)
+        if found.absent:
+            say(f"{reporting.absent(found)}: {', '.join(found.absent)}")
         results = [each for of in found.studies.values() for each in of.results]
         runs = sum(each.run_count for each in results)
         reused = sum(each.reused for each in results)

@@ -92,11 +92,16 @@ def execute(
 
 
 def execute_all(
-    plans: Sequence[Plan], backends: Sequence[str], **options: Unpack[ExecuteOptions]
+    plans: Sequence[Plan],
+    backends: Sequence[str],
+    *,
+    stored_only: bool = False,
+    **options: Unpack[ExecuteOptions],
 ) -> list[list[Results]]:
     """Run checked experiments under several backends, one backend after the other.
 
     Users that a load asks for are searched once, under the first backend, so that all have as many.
+    With `stored_only` no other run is made.
 
     Returns:
         For each backend the results of each experiment.
@@ -109,14 +114,14 @@ def execute_all(
     """
     first, *others = backends
     given: ExecuteOptions = {**options, "backend": first}
-    found = [runner.execute_all(plans, **given)]
+    found = [runner.execute_all(plans, stored_only=stored_only, **given)]
     for place, results in enumerate(found[0]):
         if any(case.loads for case in results.cases):
             users = tuple({load.group: load.users for load in case.loads} for case in results.cases)
             plans = [*plans[:place], replace(plans[place], users=users), *plans[place + 1 :]]
     for name in others:
         given = {**options, "backend": name}
-        found.append(runner.execute_all(plans, **given))
+        found.append(runner.execute_all(plans, stored_only=stored_only, **given))
     return found
 
 

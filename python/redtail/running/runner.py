@@ -129,6 +129,7 @@ def execute_all(
     keep_going: bool = False,
     executor: Executor | None = None,
     backend: str | None = None,
+    stored_only: bool = False,
 ) -> list[Results]:
     """Run several checked experiments as one.
 
@@ -143,6 +144,8 @@ def execute_all(
         keep_going: when a run fails, make the others.
         executor: runs the scenarios.
         backend: the name of what makes the runs; without it what the experiments say.
+        stored_only: make no run but those that find users for a load; runs that are not stored are
+            missing in the results.
 
     Returns:
         The results of each, as `execute` returns them.
@@ -183,7 +186,7 @@ def execute_all(
         state = Progress(sum(plan.first_runs for plan, _ in found), notes=notes)
         notify = functools.partial(told, state)
         studies = [
-            _Study(plan, loads, store, state, notify, out, executor is not None, maker)
+            _Study(plan, loads, store, state, notify, out, executor is not None, maker, stored_only)
             for (plan, loads), store in zip(found, stores, strict=True)
         ]
         held.push(functools.partial(_flushed, studies))
@@ -250,6 +253,7 @@ class _Study:
         out: folder of all stores.
         away: whether runs are made by an executor.
         backend: what makes them.
+        stored_only: whether runs that are not stored are left out.
     """
 
     results: Results
@@ -264,8 +268,10 @@ class _Study:
         out: str | os.PathLike[str],
         away: bool,
         backend: Backend,
+        stored_only: bool = False,
     ) -> None:
         self.backend = backend
+        self.stored_only = stored_only
         self.plan = plan
         self.loads = loads
         self.store = store
@@ -400,7 +406,7 @@ class _Study:
             for case in cases
             if has(case, number)
         )
-        if self.stored.empty:
+        if self.stored.empty and not self.stored_only:
             fixed = self.plan.stop is None
             count = self.plan.runs if fixed else (look - self._made) * len(cases)
             self._waiting = count
@@ -435,8 +441,11 @@ class _Study:
             self.keys[task.case].append(key)
             if key in self.stored or key in begun or key in self.failures:
                 continue
+            is_stored = self.stored.find(key)
+            if self.stored_only and not is_stored:
+                continue
             self.state.total += 1
-            if self.stored.find(key):
+            if is_stored:
                 self.reused += 1
                 self.state.reused += 1
                 self.state.done += 1

@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from redtail.analysis.tolerances import Tolerances
 from redtail.errors import SpecError, StoreError
 from redtail.files import path_of
 from redtail.formula import Formula
@@ -420,16 +421,33 @@ class ThenAndNow(Placed):
 
 
 @dataclass(frozen=True)
+class Allowed(Placed):
+    """How large differences between backends may be; what is named here is compared as well.
+
+    Attributes:
+        given: for each metric a text, such as "15 % or 2 ms".
+    """
+
+    given: Mapping[str, Any] = key(rest=True)
+
+    def __post_init__(self) -> None:
+        """Refuse a metric that there is not, and a text that is no tolerance."""
+        Tolerances(self.given)
+
+
+@dataclass(frozen=True)
 class Backends(Placed):
     """Experiments that are run under several backends, to see how far these are apart.
 
     Attributes:
         files: the experiment files.
         backends: what is compared when nothing else is asked for; each with the first.
+        allowed: how large differences may be, where it is not what `redtail compare` allows.
     """
 
     files: tuple[Path, ...] = key()
     backends: tuple[str, ...] = ("sim", "linux")
+    allowed: Allowed | None = key("tolerances", default=None)  # noqa: RUF009 (a field)
 
     def __post_init__(self) -> None:
         """Refuse what runs nothing."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,11 @@ from redtail.studies.definition import Study
 from redtail.studies.reading import Placed, key
 
 if TYPE_CHECKING:
+    from redtail.analysis.results import Results
     from redtail.progress import Progress
+
+# More replications of a case than this are not looked for in a store.
+_MOST = 10_000
 
 VALIDATION = definition.FOLDER / "validation"
 """The study that is run when no other is named: the simulator against a kernel."""
@@ -86,11 +90,16 @@ class Validation:
         studies: the differences of each experiment, by the name of its file.
         cells: all of them, experiment by experiment.
         explanations: what explains those outside.
+        between: the same metrics of the same cases, with the second backend in place of the first;
+            none if there are only two.
+        absent: the cases that are left out, because a backend has no stored run of them.
     """
 
     studies: Mapping[str, Gaps]
     cells: tuple[Cell, ...]
     explanations: tuple[Explanation, ...] = ()
+    between: tuple[Cell, ...] = ()
+    absent: tuple[str, ...] = ()
 
     @property
     def backends(self) -> tuple[str, ...]:
@@ -100,14 +109,26 @@ class Validation:
     @property
     def judged(self) -> tuple[Cell, ...]:
         """The cells that have a difference and a tolerance."""
-        return tuple(
-            cell for cell in self.cells if cell.gap.verdict in ("inside", "outside", "not certain")
-        )
+        return _judged(self.cells)
 
     @property
     def counts(self) -> dict[Verdict, int]:
         """How many cells have each verdict."""
         return counted([cell.gap for cell in self.cells])
+
+    @property
+    def pairs(self) -> list[tuple[str, str, Validation]]:
+        """The names of each two backends that are compared, and their cells alone.
+
+        These are each with the first, then each further one with the second.
+        """
+        first, second, *others = self.backends
+        found = []
+        for one, two in [(first, second), *((a, b) for a in (first, second) for b in others)]:
+            cells = self.cells if one == first else self.between
+            of_two = tuple(cell for cell in cells if cell.gap.second == two)
+            found.append((one, two, replace(self, cells=of_two)))
+        return found
 
     @property
     def replications(self) -> dict[int, int]:
@@ -155,7 +176,13 @@ class Validation:
                 {**cell.gap.as_json(), "case": cell.name, "explanation": self.explained(cell)}
                 for cell in self.cells
             ],
+            "between": [{**cell.gap.as_json(), "case": cell.name} for cell in self.between],
+            "absent": list(self.absent),
         }
+
+
+def _judged(cells: Iterable[Cell]) -> tuple[Cell, ...]:
+    return tuple(cell for cell in cells if cell.gap.verdict in ("inside", "outside", "not certain"))
 
 
 def read(study: str | os.PathLike[str] | None = None) -> Study:
@@ -194,6 +221,7 @@ def validate(
     jobs: int | None = None,
     out: str | os.PathLike[str] = "runs",
     progress: Callable[[Progress], None] | None = None,
+    stored_only: bool = False,
 ) -> Validation:
     """Run a study under several backends, and compare what they measure.
 
@@ -213,6 +241,8 @@ def validate(
         jobs: number of runs at the same time; by default one per processor.
         out: folder of the store.
         progress: called after each finished run.
+        stored_only: make no run; compare the replications that are stored under all backends, of
+            each case at most `at_most`, and leave out cases without any.
 
     Raises:
         SpecError: a pattern fits no case, a backend cannot run one, or `at_most` is less than the
@@ -232,6 +262,8 @@ def validate(
     _require_more(at_most, [plan for _, plan, _ in chosen])
     names_of = {file: kept for file, _, kept in chosen}
     studies: dict[str, Gaps] = {}
+    allowed = study.gaps.allowed if study.gaps else None
+    limits = Tolerances(allowed.given if allowed else {})
     due = {file: plan for file, plan, _ in chosen}
     while due:
         found = running.execute_all(
@@ -241,22 +273,64 @@ def validate(
             jobs=jobs,
             out=out,
             progress=progress,
+            stored_only=stored_only,
         )
         more = {}
         for (file, plan), *results in zip(due.items(), *found, strict=True):
-            studies[file] = gaps(results, tolerances=Tolerances())
-            # Also those outside: of many cells that are inside, some are found outside by chance.
-            doubtful = {
-                cell.gap.case
-                for cell in _cells(file, studies[file], names_of[file])
-                if cell.gap.verdict in ("not certain", "outside")
-            }
-            counts = _counts(plan, doubtful, at_most)
+            before = _in_all(studies[file].results) if file in studies else None
+            studies[file] = gaps(results, tolerances=limits)
+            if stored_only and before == _in_all(results):
+                continue  # the last replications that were asked for are not stored
+            if stored_only:
+                counts = _counts(plan, range(len(plan.cases)), at_most or _MOST)
+            else:
+                counts = _counts(plan, _doubtful(file, studies[file], names_of[file]), at_most)
             if counts is not None:
                 more[file] = plan.with_counts(counts)
         due = more
-    cells = [cell for file, of in studies.items() for cell in _cells(file, of, names_of[file])]
-    return Validation(studies, tuple(cells), reasons)
+    absent = [
+        _name(file, case.labels)
+        for file, of in studies.items()
+        for case, runs in zip(of.results[0].cases, _in_all(of.results), strict=True)
+        if stored_only and not runs
+    ]
+    kept = {
+        file: [each for each in names if each not in absent] for file, names in names_of.items()
+    }
+
+    def cells(made: Mapping[str, Gaps]) -> tuple[Cell, ...]:
+        return tuple(cell for file, of in made.items() for cell in _cells(file, of, kept[file]))
+
+    others = {
+        file: gaps(of.results[1:], metrics=_metrics(of), tolerances=limits)
+        for file, of in studies.items()
+        if len(backends) > 2
+    }
+    wanted = [each for each in absent if any(each in names for names in names_of.values())]
+    return Validation(studies, cells(studies), reasons, _judged(cells(others)), tuple(wanted))
+
+
+def _doubtful(file: str, study: Gaps, kept: Sequence[str]) -> set[int]:
+    """Return the cases of which a metric is not found inside.
+
+    Also those outside: of many cells that are inside, some are found outside by chance.
+    """
+    return {
+        cell.gap.case
+        for cell in _cells(file, study, kept)
+        if cell.gap.verdict in ("not certain", "outside")
+    }
+
+
+def _in_all(results: Sequence[Results]) -> list[int]:
+    """Return how many replications of each case all backends have."""
+    of_cases = zip(*(each.cases for each in results), strict=True)
+    return [len(set.intersection(*(set(case.runs) for case in cases))) for cases in of_cases]
+
+
+def _metrics(study: Gaps) -> list[str]:
+    """Return the metrics that a study compares."""
+    return list(dict.fromkeys(row.metric for row in study))
 
 
 def _cells(file: str, study: Gaps, kept: Sequence[str]) -> Iterator[Cell]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from redtail import escape, facts
-from redtail.analysis.gap import head_of, row_texts
+from redtail.analysis.gap import Verdict, head_of, row_texts
 from redtail.errors import StoreError
 from redtail.files import path_of
 from redtail.metrics import counted
@@ -40,38 +41,84 @@ at most 2.5 % of cases.
 """
 
 
+_VERDICTS: tuple[Verdict, ...] = ("inside", "outside", "not certain", "not measured")
+
+# Which verdict a row has whose cells have several: the first of these.
+_WORST: tuple[Verdict, ...] = ("outside", "not certain", "not measured", "no tolerance", "inside")
+
+
 def markdown(found: Validation) -> str:
     """Return the report: backends, how many cells are inside, and all gaps, the worst first."""
     first = next(iter(found.studies.values()))
+    called = _called(found.backends)
     lines = [_INTRODUCTION.format(first=escape.markdown(found.backends[0]))]
-    lines += _lines(("backend", "made by"), ((of.backend, of.made_by) for of in first.results))
+    made = [(called[of.backend], of.backend, of.made_by) for of in first.results]
+    if any(name != short for short, name, _ in made):
+        lines += _lines(("here", "backend", "made by"), made)
+    else:
+        lines += _lines(("backend", "made by"), (each[1:] for each in made))
     lines += ["", f"redtail {escape.markdown(facts.version())}.", "", "## Cells", ""]
-    lines += [summary(found), *by_means(found), ""]
+    lines += [*summaries(found), ""]
     if len(found.replications) > 1:
         lines += [*_GROWN.splitlines(), ""]
-    verdicts = ("inside", "outside", "not certain", "not measured")
-    counts = {
-        file: Counter(
-            cell.gap.verdict for cell in found.cells if cell.name.partition("/")[0] == file
-        )
-        for file in found.studies
-    }
-    lines += _lines(
-        ("experiments", *verdicts),
-        ((file, *(str(of[verdict]) for verdict in verdicts)) for file, of in counts.items()),  # type: ignore[index]
-    )
+    lines += _of_experiments(found)
     if found.failed:
         lines += ["", f"{counted(found.failed, 'run')} failed and are missing in the means."]
-    for verdict, title in (
-        ("outside", "Outside"),
-        ("not certain", "Not certain"),
-        ("inside", "Inside"),
-        ("not measured", "Not measured"),
-    ):
-        cells = found.with_verdict(verdict)  # type: ignore[arg-type]
-        if cells:
-            lines += ["", f"## {title}", "", *_table(found, cells, explained=verdict == "outside")]
+    if found.absent:
+        lines += ["", f"{absent(found)}: {', '.join(map(escape.markdown, found.absent))}."]
+    for verdict in ("outside", "not certain", "inside", "not measured"):
+        if rows := _rows(found, verdict):
+            lines += [
+                "",
+                f"## {verdict.capitalize()}",
+                "",
+                *_table(found, rows, explained=verdict == "outside"),
+            ]
     return "\n".join(lines) + "\n"
+
+
+def _called(backends: Sequence[str]) -> dict[str, str]:
+    """Return what columns call backends: a kernel by two numbers of its version, if that is enough.
+
+    >>> _called(["sim", "linux:6.1.0-56-cloud-amd64", "linux:7.2.13"])["linux:7.2.13"]
+    'linux:7.2'
+    >>> _called(["linux:6.1.0-55", "linux:6.1.0-56"])["linux:6.1.0-55"]
+    'linux:6.1.0-55'
+    """
+    short = {name: re.sub(r"(:\d+\.\d+)\b.*", r"\1", name) for name in backends}
+    used = Counter(short.values())
+    return {name: text if used[text] == 1 else name for name, text in short.items()}
+
+
+def _of_experiments(found: Validation) -> list[str]:
+    """Return a table of verdicts by experiment, of each pair of backends."""
+    several = len(found.backends) > 2
+    called = _called(found.backends)
+    rows = []
+    for file in found.studies:
+        for first, second, pair in found.pairs:
+            of = Counter(
+                cell.gap.verdict for cell in pair.cells if cell.name.partition("/")[0] == file
+            )
+            backends = [f"{called[first]} and {called[second]}"] if several else []
+            rows.append([file, *backends, *(str(of[verdict]) for verdict in _VERDICTS)])
+    return _lines(("experiments", *(["backends"] if several else []), *_VERDICTS), rows)
+
+
+def absent(found: Validation) -> str:
+    """Return how many cases are left out."""
+    return f"{counted(len(found.absent), 'case')} without runs that are stored under all backends"
+
+
+def summaries(found: Validation) -> list[str]:
+    """Return how many cells are inside, a line for each pair of backends."""
+    if len(found.backends) == 2:
+        return [summary(found)]
+    called = _called(found.backends)
+    return [
+        f"- {called[first]} and {called[second]}: {summary(pair)}"
+        for first, second, pair in found.pairs
+    ]
 
 
 def summary(found: Validation) -> str:
@@ -91,17 +138,18 @@ def summary(found: Validation) -> str:
         + (f"; {others}" if others else "")
         + "."
         + (f" {', '.join(made)}." if len(made) > 1 else "")
+        + by_means(found)
     )
 
 
-def by_means(found: Validation) -> list[str]:
-    """Return a line with how many cells would be inside without intervals, if there are any."""
+def by_means(found: Validation) -> str:
+    """Return a sentence: how many cells would be inside without intervals; empty without any."""
     sizes = [size for cell in found.judged if (size := cell.gap.size) == size]
     if not sizes:
-        return []
+        return ""
     within = sum(size <= 1 for size in sizes)
     share = f"{100 * within / len(sizes):.0f} %"
-    return [f"By the means alone, {within} of {counted(len(sizes), 'cell')} ({share}) are within."]
+    return f" By the means alone, {within} of {counted(len(sizes), 'cell')} ({share}) are within."
 
 
 def write(found: Validation, file: str | os.PathLike[str]) -> Path:
@@ -119,40 +167,104 @@ def write(found: Validation, file: str | os.PathLike[str]) -> Path:
 
 
 def table(found: Validation) -> Table:
-    """Return the cells that are not inside, the worst first, as a table for the terminal."""
-    made = drawn(*((head, None) for head in (*_heads(found), "verdict")))
+    """Return the cells that are not inside, the worst first, as a table for the terminal.
+
+    With several backends it has no differences, which the report has.
+    """
+    heads = _heads(found)
+    several = len(found.backends) > 2
+    shown = [place for place, head in enumerate(heads) if not (several and " - " in head)]
+    made = drawn(*((head, None) for head in (*(heads[place] for place in shown), "verdict")))
     for column in made.columns:
         left = str(column.header) in ("case", "metric", "verdict")
         column.justify = "left" if left else "right"
     for verdict in ("outside", "not certain", "not measured"):
-        for cell in found.with_verdict(verdict):
-            made.add_row(*(escape.plain(escape.name(text)) for text in _texts(found, cell)))
+        for cells in _rows(found, verdict):
+            *texts, last = (escape.plain(escape.name(text)) for text in _texts(found, cells))
+            made.add_row(*(texts[place] for place in shown), last)
     return made
 
 
+def _rows(found: Validation, verdict: Verdict) -> list[list[Cell]]:
+    """Return the rows of a verdict, the largest gap first: the cells of one metric of one case.
+
+    A row has a cell for each backend but the first, and the verdict that stands first in `_WORST`.
+    """
+    rows: dict[tuple[str, str], list[Cell]] = {}
+    for cell in found.cells:
+        rows.setdefault((cell.name, cell.gap.metric), []).append(cell)
+    worst = {
+        (cell.name, cell.gap.metric): None for each in _WORST for cell in found.with_verdict(each)
+    }
+    of = {
+        place: min((each.gap.verdict for each in rows[place]), key=_WORST.index) for place in worst
+    }
+    return [rows[place] for place in worst if of[place] == verdict]
+
+
 def _heads(found: Validation) -> list[str]:
-    first, *others = found.backends
-    other = others[0] if len(others) == 1 else "the other's"
-    heads = ["gap", "case", "metric", "n", first, other, "difference", "%", "allowed"]
-    return [*heads[:2], "backend", *heads[2:]] if len(others) > 1 else heads
+    first, second, *others = _called(found.backends).values()
+    heads = ["gap", "case", "metric", "n", first, second, *others]
+    if not others:
+        return [*heads, "difference", "%", "allowed"]
+    less = [f"{name} - {first}" for name in (second, *others)]
+    return [*heads, *less, *(f"{name} - {second}" for name in others), "allowed"]
 
 
-def _texts(found: Validation, cell: Cell) -> list[str]:
-    """Return a cell as the cells of a row, the verdict last."""
-    size = cell.gap.size
-    start = ["–" if size != size else f"{size:.2f}", cell.name]
-    if len(found.backends) > 2:
-        start.append(cell.gap.second)
-    number = str(len(cell.gap.differences))
-    return [*start, head_of(cell.gap.metric), number, *row_texts(cell.gap)]
+def _texts(found: Validation, cells: Sequence[Cell]) -> list[str]:
+    """Return a row as texts, the verdict last: of each backend, if they differ."""
+    called = _called(found.backends)
+    gaps = [cell.gap for cell in cells]
+    sizes = [gap.size for gap in gaps if gap.size == gap.size]
+    numbers = dict.fromkeys(str(len(gap.differences)) for gap in gaps)
+    start = [f"{max(sizes):.2f}" if sizes else "–", cells[0].name, head_of(gaps[0].metric)]
+    start.append(", ".join(numbers))
+    if len(found.backends) == 2:
+        return [*start, *row_texts(gaps[0])]
+    texts = [row_texts(gap) for gap in gaps]
+    between = {
+        cell.gap.second: _with_verdict(cell)
+        for cell in found.between
+        if (cell.name, cell.gap.metric) == (cells[0].name, gaps[0].metric)
+    }
+    return [
+        *start,
+        texts[0][0],
+        *(row[1] for row in texts),
+        *(row[2] for row in texts),
+        *(between.get(name, "–") for name in found.backends[2:]),
+        texts[0][4],
+        _verdicts({called[gap.second]: row[5] for gap, row in zip(gaps, texts, strict=True)}),
+    ]
 
 
-def _table(found: Validation, cells: Sequence[Cell], *, explained: bool) -> list[str]:
-    rows = []
-    for cell in cells:
-        *texts, verdict = _texts(found, cell)
-        rows.append((*texts, found.explained(cell) if explained else verdict))
-    return _lines((*_heads(found), "explanation" if explained else "verdict"), rows)
+def _verdicts(of: Mapping[str, str]) -> str:
+    """Return the verdict of all backends, or that of each.
+
+    >>> _verdicts({"a": "inside", "b": "inside"}), _verdicts({"a": "inside", "b": "outside"})
+    ('inside', 'a: inside, b: outside')
+    """
+    if len(set(of.values())) == 1:
+        return next(iter(of.values()))
+    return ", ".join(f"{name}: {verdict}" for name, verdict in of.items())
+
+
+def _with_verdict(cell: Cell) -> str:
+    """Return a difference between two further backends, with a verdict other than inside."""
+    text = row_texts(cell.gap)[2]
+    return text if cell.gap.verdict == "inside" else f"{text} ({cell.gap.verdict})"
+
+
+def _table(found: Validation, rows: Sequence[Sequence[Cell]], *, explained: bool) -> list[str]:
+    # Of two backends, those of a table of explanations are all outside.
+    with_verdict = not explained or len(found.backends) > 2
+    heads = [*_heads(found), *(["verdict"] if with_verdict else [])]
+    made = []
+    for cells in rows:
+        *texts, verdict = _texts(found, cells)
+        texts += [verdict] if with_verdict else []
+        made.append([*texts, *([found.explained(cells[0])] if explained else [])])
+    return _lines([*heads, *(["explanation"] if explained else [])], made)
 
 
 def _lines(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
