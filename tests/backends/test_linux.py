@@ -144,6 +144,8 @@ def test_every_kind_of_traffic_works(tmp_path: Path) -> None:
     for group in ("udp", "call", "game"):  # they send by a schedule
         metric = f"{group}.utilization"
         assert mean(measured, metric) == pytest.approx(mean(simulated, metric), rel=0.02)
+    for metric in ("talk.bitrate", "talk.back_bitrate", "talk.frame_delay_mean"):
+        assert mean(measured, metric) == pytest.approx(mean(simulated, metric), rel=0.1), metric
     for name in real.ABSENT:
         assert not any(metric.endswith("." + name) for metric in measured.cases[0].metrics)
 

@@ -128,10 +128,10 @@ def test_what_a_kernel_cannot_do_is_refused_with_its_key(
 
 
 @on_this_host
-def test_video_calls_are_refused(tmp_path: Path) -> None:
-    call = '[[traffic]]\nname = "talk"\nkind = "call"\n'
+def test_video_calls_that_need_marks_are_refused(tmp_path: Path) -> None:
+    call = '[[traffic]]\nname = "talk"\nkind = "call"\ncontroller = "scream"\necn = true\n'
     with pytest.raises(
-        SpecError, match=r'traffic\.talk\.kind: is "call", which has no sockets yet'
+        SpecError, match=r"traffic\.talk\.ecn: is true, and sockets of calls do not"
     ):
         redtail.run(redtail.Toml(link(TAIL_DROP) + call), out=tmp_path, backend="live")
     assert not list(tmp_path.iterdir()), "nothing is written"
@@ -411,6 +411,14 @@ kind = "voip"
 flows = 2
 
 [[traffic]]
+name = "talk"
+kind = "call"
+flows = 3
+hosts = 2
+start_rate = "400 kbit/s"
+max_rate = "800 kbit/s"
+
+[[traffic]]
 name = "bursts"
 kind = "on-off"
 flows = 2
@@ -527,10 +535,20 @@ def test_hosts_draw_what_the_simulator_draws(everything: tuple[Results, Results]
         assert mean(real, metric) == pytest.approx(mean(simulated, metric), rel=0.02), metric
 
 
+def test_calls_have_media_and_reports_both_ways(everything: tuple[Results, Results]) -> None:
+    real, simulated = everything
+    for metric in ("talk.bitrate", "talk.back_bitrate", "talk.frame_rate", "talk.back_frame_rate"):
+        assert mean(real, metric) == pytest.approx(mean(simulated, metric), rel=0.1), metric
+    # The rate that a call reaches says that reports arrive: without them it stays where it begins.
+    assert mean(real, "talk.bitrate") > 450e3
+    for metric in ("talk.end_to_end_loss", "talk.back_loss"):
+        assert mean(real, metric) == mean(simulated, metric) == 0, metric
+
+
 def test_times_on_an_idle_link_are_the_simulators(everything: tuple[Results, Results]) -> None:
     real, simulated = everything
     # One way: 10 ms of delay, and of programs and kernel at most a few.
-    for group in ("udp", "call", "game", "bursts"):
+    for group in ("udp", "call", "game", "bursts", "talk"):
         here, there = (mean(each, f"{group}.one_way_delay_p50") for each in everything)
         assert there <= here + 1e-4 and here < there + 0.01, group
     assert mean(real, "file.completed") == mean(simulated, "file.completed") == 1

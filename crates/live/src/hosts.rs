@@ -3,6 +3,7 @@
 //! One thread runs all of them. Every draw comes from the stream that the simulator names for it, so
 //! starts, sizes, gaps and pages are the simulator's.
 
+mod call;
 mod port;
 mod stream;
 mod udp;
@@ -17,9 +18,10 @@ use redtail_network::answers::Answers;
 use redtail_network::result::FlowSeries;
 use redtail_network::statistics::Delays;
 use redtail_spec::Scenario;
-use redtail_traffic::{Application, FlowKind, Traces, User};
+use redtail_traffic::{Application, FlowKind, Traces, TrafficParams, User};
 use rustix::event::epoll;
 
+pub use self::call::CallFlow;
 use self::port::{Connection, UserSlot};
 pub use self::stream::TcpFlow;
 pub use self::udp::UdpFlow;
@@ -50,16 +52,22 @@ enum Owner {
     Client,
     /// The server of a connection.
     Server,
+    /// The end of a call at which the group's direction begins.
+    Caller,
+    /// The other end of a call.
+    Callee,
 }
 
 impl Owner {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 8] = [
         Self::Listener,
         Self::Sender,
         Self::Receiver,
         Self::UdpSink,
         Self::Client,
         Self::Server,
+        Self::Caller,
+        Self::Callee,
     ];
 
     fn datum(self, number: u32) -> u64 {
@@ -90,6 +98,8 @@ enum Timer {
     Stop(u32),
     /// The UDP flow of this number sends.
     Send(u32),
+    /// An end of the call of this number acts.
+    Call(u32),
     /// The user of this number acts.
     Wake(u32),
 }
@@ -170,6 +180,8 @@ pub struct Hosts<'a> {
     pub tcp: Vec<TcpFlow>,
     /// UDP flows, in the order of the groups.
     pub udp: Vec<UdpFlow>,
+    /// Calls, in the order of the groups.
+    pub calls: Vec<CallFlow>,
     /// Users, in the order of the groups.
     pub users: Vec<UserSlot>,
     /// Open connections of users; `None` where a place is free.
@@ -179,8 +191,11 @@ pub struct Hosts<'a> {
     arriving: BTreeMap<Socket, u32>,
     /// Connections on which a user's program has acted.
     touched: Vec<u32>,
-    /// One-way delays of UDP packets sent in the measurement period, by group.
+    /// One-way delays of UDP packets sent in the measurement period, by group; of calls those of media in the
+    /// group's direction.
     pub delays: Vec<Delays>,
+    /// One-way delays of calls' media against the group's direction, by group.
+    pub back_delays: Vec<Delays>,
     /// Samples of the TCP flows.
     pub series: FlowSeries,
     /// The response times, by group; `None` for a group without users.
@@ -227,12 +242,14 @@ impl<'a> Hosts<'a> {
             first_flow: Vec::new(),
             tcp: Vec::new(),
             udp: Vec::new(),
+            calls: Vec::new(),
             users: Vec::new(),
             connections: Vec::new(),
             free: Vec::new(),
             arriving: BTreeMap::new(),
             touched: Vec::new(),
             delays: vec![Delays::default(); groups],
+            back_delays: vec![Delays::default(); groups],
             series: FlowSeries::default(),
             answers: Vec::new(),
             gone: vec![0; groups],
@@ -267,9 +284,10 @@ impl<'a> Hosts<'a> {
         self.answers.push(Answers::of(group, self.scenario, index));
         self.listeners.push(None);
         self.udp_sinks.push(None);
-        match group.tcp() {
-            Some(_) => self.listeners[index] = Some(self.listen(index)?),
-            None => self.udp_sinks[index] = Some(self.open_udp_sink(index)?),
+        match (group, group.tcp()) {
+            (_, Some(_)) => self.listeners[index] = Some(self.listen(index)?),
+            (TrafficParams::Call(_), None) => {} // each has sockets of its own
+            (_, None) => self.udp_sinks[index] = Some(self.open_udp_sink(index)?),
         }
         let make_user = group.make_users(traces);
         let hosts = access.host_count();
@@ -292,7 +310,7 @@ impl<'a> Hosts<'a> {
                     }
                 }
                 FlowKind::Udp => self.add_udp(index, i, random, start, stop)?,
-                FlowKind::Call => unreachable!("`kernel::refuse` refuses calls"),
+                FlowKind::Call => self.add_call(index, i, &random, start, stop)?,
                 FlowKind::User => {
                     let make = make_user.as_ref().expect("the group has users");
                     let program: User = make(i, start, stop, random);
@@ -329,6 +347,7 @@ impl<'a> Hosts<'a> {
             Timer::Start(flow) => self.start_tcp(flow)?,
             Timer::Stop(flow) => self.stop_tcp(flow)?,
             Timer::Send(flow) => self.send_udp(flow, at)?,
+            Timer::Call(call) => self.wake_call(call)?,
             Timer::Wake(user) => self.wake_user(user)?,
         }
         Ok(())
@@ -371,6 +390,11 @@ impl<'a> Hosts<'a> {
         }
         for user in &mut self.users {
             user.program_mut().start_measuring(now);
+        }
+        for call in &mut self.calls {
+            for end in &mut call.ends {
+                end.start_measuring(now);
+            }
         }
         for flow in &mut self.tcp {
             flow.delivered_before = flow.delivered;
@@ -444,6 +468,8 @@ impl Part for Hosts<'_> {
             Owner::UdpSink => self.on_udp(number as usize),
             Owner::Client => self.on_client(number),
             Owner::Server => self.on_server(number),
+            Owner::Caller => self.on_call(number, 0),
+            Owner::Callee => self.on_call(number, 1),
         }
     }
 }

@@ -166,10 +166,12 @@ pub fn refuse(scenario: &Scenario, available: &BTreeSet<String>) -> Vec<Refusal>
                 ),
             );
         }
-        if let TrafficParams::Call(_) = group {
+        if let TrafficParams::Call(call) = group
+            && call.ecn
+        {
             refuse(
-                format!("traffic.{name}.kind"),
-                "is \"call\", which has no sockets yet; accepted: another kind, such as \"voip\", or backend sim"
+                format!("traffic.{name}.ecn"),
+                "is true, and sockets of calls do not see marks yet; accepted: false, or backend sim"
                     .to_owned(),
             );
         }

@@ -17,7 +17,7 @@
 //!   bytes in buffers, carries out what is due, and writes what arrives. While it is late, a third thread
 //!   writes to the receivers of data (`handover`).
 //! - The other one is the hosts ([`hosts`]): the programs of `crates/traffic` on sockets (`hosts/port.rs` is their
-//!   `Network`, `hosts/stream.rs` a connection, `hosts/udp.rs` the sources).
+//!   `Network`, `hosts/stream.rs` a connection, `hosts/udp.rs` the sources, `hosts/call.rs` the callers).
 //! - `kernel` says what the kernel can be told and which experiments it can run, `counters` what it has counted;
 //!   `report` makes metrics of both; `meter`: what passes the links, for those who watch.
 //! - `kernel_queue` puts a queue of the kernel at a link, with the options that `tc` maps; `adaptive_red` starts

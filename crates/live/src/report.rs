@@ -14,7 +14,7 @@ use redtail_network::statistics::{Delays, jain};
 use redtail_traffic::{Application, TrafficParams};
 
 use crate::counters::Counters;
-use crate::hosts::{Hosts, Marks, TcpFlow, UdpFlow};
+use crate::hosts::{CallFlow, Hosts, Marks, TcpFlow, UdpFlow};
 
 /// What the hosts have measured.
 #[derive(Clone, Debug, Default)]
@@ -100,7 +100,15 @@ impl Hosts<'_> {
             }
             let mut rates = rates;
             all_tcp.extend_from_slice(&rates);
-            if group.tcp().is_none() {
+            if let TrafficParams::Call(_) = group {
+                values.extend(self.of_calls(index, end.since));
+                let name = format!("{}.{ONE_WAY_DELAY}", group.access().name);
+                report.histograms.add(name, self.delays[index].histogram());
+                let calls = self.calls.iter().filter(|call| call.group == index);
+                rates = calls
+                    .map(|call| bits_per_second(call.ends[1].received_bytes(), period))
+                    .collect();
+            } else if group.tcp().is_none() {
                 values.extend(self.of_udp(index));
                 let name = format!("{}.{ONE_WAY_DELAY}", group.access().name);
                 report.histograms.add(name, self.delays[index].histogram());
@@ -144,6 +152,14 @@ impl Hosts<'_> {
         values
     }
 
+    fn of_calls(&self, group: usize, now: Time) -> Vec<Value> {
+        let calls = self.calls.iter().filter(|call| call.group == group);
+        let calls: Vec<&CallFlow> = calls.collect();
+        let ends = |side: usize| calls.iter().map(move |call| &call.ends[side]);
+        let delays = [&self.delays[group], &self.back_delays[group]];
+        group_report::of_video_calls(ends(1), ends(0), delays, now)
+    }
+
     fn transfer_times(&self, group: usize, now: Time) -> [Value; 9] {
         let flows = self.tcp.iter().filter(|flow| flow.group == group);
         let transfers = flows.map(|flow| Moments {
@@ -185,7 +201,7 @@ impl Hosts<'_> {
     /// lost or marked, and not the mean of its round-trip samples.
     fn flow_rows(&self, end: Time) -> Option<FlowRows> {
         let most = kept_flows(self.scenario);
-        let count = self.tcp.len() + self.udp.len();
+        let count = self.tcp.len() + self.udp.len() + self.calls.len();
         if most == 0 || count > most {
             return None;
         }
@@ -216,6 +232,15 @@ impl Hosts<'_> {
         };
         let mut flows: Vec<FlowRow> = self.tcp.iter().map(of_tcp).collect();
         flows.extend(self.udp.iter().map(of_udp));
+        flows.extend(self.calls.iter().map(|call| FlowRow {
+            group: call.group,
+            flow: self.first_flow[call.group] + call.index as u32,
+            start: call.start,
+            stop: call.stop,
+            delivered: call.ends[1].received_bytes(),
+            lost: Some(call.ends[1].packets().1),
+            ..FlowRow::default()
+        }));
         flows.sort_by_key(|row| row.flow);
         for row in &mut flows {
             let i = row.flow - self.first_flow[row.group];
