@@ -729,6 +729,39 @@ def test_what_several_calls_stored_is_one_report_without_a_run(
     assert guest.ran == 3 + 5
 
 
+class Refusing(Kernel):
+    """A backend that cannot run experiments in which a queue of a kind is compared."""
+
+    def __init__(self, name: str, kind: str) -> None:
+        super().__init__(name, lambda metrics: None)
+        self.kind = kind
+
+    def refuse(self, plan: plans.Plan) -> Sequence[backends.Refusal]:
+        has_it = any(self.kind in case.labels.values() for case in plan.cases)
+        return [backends.Refusal("bottleneck.queue", f"has no {self.kind}")] if has_it else []
+
+
+def test_what_a_backend_cannot_run_is_left_out_and_told(
+    guest: Kernel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    old = Refusing("old", "pie")
+    monkeypatch.setitem(backends.KNOWN, "old", lambda: old)
+    written = tmp_path / "report.md"
+    common = ["validate", "--out", str(tmp_path), "--replications", "2"]
+    words = ["--only", "slow/pie/1", "--only", "web-slow/red", "--report", str(written)]
+    done = _command(*common, *words, "--backends", "sim,old,guest")
+    assert done.exit_code == 0, done.output
+    assert (old.ran, guest.ran) == (2, 4)
+    text = written.read_text()
+    assert "slow is not run by old: bottleneck.queue: has no pie." in text
+    assert text.index("| old |") < text.index("| guest |")
+    (row,) = [line for line in text.splitlines() if "| slow/pie/1 | goodput" in line]
+    assert row.count("| – |") == 3, "its mean, and its differences from both"
+    # Nobody to compare with is an error, before any run.
+    done = _command(*common, "--only", "slow/pie/1", "--backends", "sim,old")
+    assert done.exit_code == 2 and "backend old cannot run this experiment" in done.output
+
+
 def test_a_tolerance_that_is_given_is_judged(tmp_path: Path) -> None:
     metrics = {"goodput": [100.0] * 5, "queue_delay_p95": [0.1] * 5, "queue_length_std": [3.0] * 5}
     results = [_results(tmp_path, name, metrics) for name in "ab"]

@@ -114,6 +114,8 @@ def validate(
         print_wide(reporting.table(found))
         for text in reporting.summaries(found):
             say(text)
+        for text in reporting.left_out(found):
+            say(text)
         if found.absent:
             say(f"{reporting.absent(found)}: {', '.join(found.absent)}")
         results = [each for of in found.studies.values() for each in of.results]

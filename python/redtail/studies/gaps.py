@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from redtail import backends as known
 from redtail import experiment
 from redtail.analysis.gap import Gap, Gaps, Verdict, counted, gaps
 from redtail.analysis.tolerances import Tolerances
@@ -93,6 +94,7 @@ class Validation:
         between: the same metrics of the same cases, with the second backend in place of the first;
             none if there are only two.
         absent: the cases that are left out, because a backend has no stored run of them.
+        unable: why a backend cannot run an experiment, by the name of its file and the backend.
     """
 
     studies: Mapping[str, Gaps]
@@ -100,11 +102,23 @@ class Validation:
     explanations: tuple[Explanation, ...] = ()
     between: tuple[Cell, ...] = ()
     absent: tuple[str, ...] = ()
+    unable: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def backends(self) -> tuple[str, ...]:
         """The names of the backends, the first of which the others are compared with."""
-        return next(iter(self.studies.values())).backends
+        return tuple(self.made_by)
+
+    @property
+    def made_by(self) -> dict[str, str | None]:
+        """What the runs of each backend depend on, by its name."""
+        # Where a backend cannot run an experiment, this has fewer.
+        largest_first = sorted(self.studies.values(), key=lambda study: -len(study.results))
+        found: dict[str, str | None] = {}
+        for study in largest_first:
+            for each in study.results:
+                found.setdefault(each.backend, each.made_by)
+        return found
 
     @property
     def judged(self) -> tuple[Cell, ...]:
@@ -126,7 +140,9 @@ class Validation:
         found = []
         for one, two in [(first, second), *((a, b) for a in (first, second) for b in others)]:
             cells = self.cells if one == first else self.between
-            of_two = tuple(cell for cell in cells if cell.gap.second == two)
+            of_two = tuple(
+                cell for cell in cells if (cell.gap.first, cell.gap.second) == (one, two)
+            )
             found.append((one, two, replace(self, cells=of_two)))
         return found
 
@@ -164,11 +180,10 @@ class Validation:
 
     def as_json(self) -> dict[str, Any]:
         """Return what `redtail validate --json` prints, as Python objects."""
-        first = next(iter(self.studies.values()))
         return {
             "format": 1,
             "backends": [
-                {"backend": each.backend, "made_by": each.made_by} for each in first.results
+                {"backend": name, "made_by": made_by} for name, made_by in self.made_by.items()
             ],
             "verdicts": self.counts,
             "failed_runs": self.failed,
@@ -178,6 +193,10 @@ class Validation:
             ],
             "between": [{**cell.gap.as_json(), "case": cell.name} for cell in self.between],
             "absent": list(self.absent),
+            "unable": [
+                {"experiment": file, "backend": name, "reason": reason}
+                for (file, name), reason in self.unable.items()
+            ],
         }
 
 
@@ -226,7 +245,8 @@ def validate(
     """Run a study under several backends, and compare what they measure.
 
     Runs that are stored are not made again, so that a validation that was stopped goes on from
-    there. A run that fails is left out, and the others are made.
+    there. A run that fails is left out, and the others are made. A backend leaves out an experiment
+    that it cannot run, such as one with a queue that is newer than a kernel.
 
     Args:
         backends: their names; each of the others is compared with the first. Without them those of
@@ -245,8 +265,8 @@ def validate(
             each case at most `at_most`, and leave out cases without any.
 
     Raises:
-        SpecError: a pattern fits no case, a backend cannot run one, or `at_most` is less than the
-            number of replications.
+        SpecError: a pattern fits no case, no two backends can run an experiment, or `at_most` is
+            less than the number of replications.
         StoreError: results cannot be written.
         Cancelled: it was interrupted; what was finished is kept.
     """
@@ -255,28 +275,30 @@ def validate(
         backends = study.gaps.backends if study.gaps else ()
     running.require_several(backends)
     file = study.folder / "explanations.toml" if explanations is None else path_of(explanations)
-    known = explanations is not None or file.exists()
-    reasons = Explanations.read(file).explanations if known else ()
+    has_reasons = explanations is not None or file.exists()
+    reasons = Explanations.read(file).explanations if has_reasons else ()
     chosen = plans(study, only, replications)
-    running.require_able([plan for _, plan, _ in chosen], backends)
+    able, unable = _able(chosen, backends)
     _require_more(at_most, [plan for _, plan, _ in chosen])
-    names_of = {file: kept for file, _, kept in chosen}
+    names_of = {file: kept for file, _, kept in chosen if file in able}
     studies: dict[str, Gaps] = {}
     allowed = study.gaps.allowed if study.gaps else None
     limits = Tolerances(allowed.given if allowed else {})
-    due = {file: plan for file, plan, _ in chosen}
+    due = {file: plan for file, plan, _ in chosen if file in able}
     while due:
+        of_backends = next(iter(able[file] for file in due))
+        together = {file: plan for file, plan in due.items() if able[file] == of_backends}
         found = running.execute_all(
-            list(due.values()),
-            backends,
+            list(together.values()),
+            of_backends,
             keep_going=True,
             jobs=jobs,
             out=out,
             progress=progress,
             stored_only=stored_only,
         )
-        more = {}
-        for (file, plan), *results in zip(due.items(), *found, strict=True):
+        more = {file: plan for file, plan in due.items() if file not in together}
+        for (file, plan), *results in zip(together.items(), *found, strict=True):
             before = _in_all(studies[file].results) if file in studies else None
             studies[file] = gaps(results, tolerances=limits)
             if stored_only and before == _in_all(results):
@@ -304,10 +326,37 @@ def validate(
     others = {
         file: gaps(of.results[1:], metrics=_metrics(of), tolerances=limits)
         for file, of in studies.items()
-        if len(backends) > 2
+        if len(of.results) > 2
     }
     wanted = [each for each in absent if any(each in names for names in names_of.values())]
-    return Validation(studies, cells(studies), reasons, _judged(cells(others)), tuple(wanted))
+    between = _judged(cells(others))
+    return Validation(studies, cells(studies), reasons, between, tuple(wanted), unable)
+
+
+def _able(
+    chosen: Iterable[tuple[str, Plan, list[str]]], backends: Sequence[str]
+) -> tuple[dict[str, tuple[str, ...]], dict[tuple[str, str], str]]:
+    """Return the backends that can run each experiment, and why others cannot.
+
+    Experiments that fewer than two can run are not among them.
+
+    Raises:
+        SpecError: there is none that two can run.
+    """
+    able: dict[str, tuple[str, ...]] = {}
+    unable: dict[tuple[str, str], str] = {}
+    for file, plan, _ in chosen:
+        refusals = {name: known.find(name).refuse(plan) for name in backends}
+        for name, refused in refusals.items():
+            if refused:
+                texts = dict.fromkeys(f"{each.key}: {each.reason}" for each in refused)
+                unable[file, name] = "; ".join(texts)
+        left = tuple(name for name in backends if not refusals[name])
+        if backends[0] in left and len(left) > 1:
+            able[file] = left
+    if not able:
+        running.require_able([plan for _, plan, _ in chosen], backends)
+    return able, unable
 
 
 def _doubtful(file: str, study: Gaps, kept: Sequence[str]) -> set[int]:
@@ -375,8 +424,8 @@ def plans(
     wanted = [pattern for pattern in only if not pattern.startswith("!")]
     without = [pattern[1:] for pattern in only if pattern.startswith("!")]
     files = study.gaps.files if study.gaps else ()
-    known = {file: experiment.prepare(file, replications=replications) for file in files}
-    cases = [_name(file.stem, case.labels) for file, plan in known.items() for case in plan.cases]
+    read = {file: experiment.prepare(file, replications=replications) for file in files}
+    cases = [_name(file.stem, case.labels) for file, plan in read.items() for case in plan.cases]
     for pattern in (*wanted, *without):
         if not any(_fits(name, pattern) for name in cases):
             raise SpecError(
@@ -385,7 +434,7 @@ def plans(
                 key="only",
             )
     found = []
-    for file, plan in known.items():
+    for file, plan in read.items():
         kept = [
             number
             for number, case in enumerate(plan.cases)

@@ -49,10 +49,9 @@ _WORST: tuple[Verdict, ...] = ("outside", "not certain", "not measured", "no tol
 
 def markdown(found: Validation) -> str:
     """Return the report: backends, how many cells are inside, and all gaps, the worst first."""
-    first = next(iter(found.studies.values()))
     called = _called(found.backends)
     lines = [_INTRODUCTION.format(first=escape.markdown(found.backends[0]))]
-    made = [(called[of.backend], of.backend, of.made_by) for of in first.results]
+    made = [(called[name], name, made_by or "") for name, made_by in found.made_by.items()]
     if any(name != short for short, name, _ in made):
         lines += _lines(("here", "backend", "made by"), made)
     else:
@@ -64,6 +63,8 @@ def markdown(found: Validation) -> str:
     lines += _of_experiments(found)
     if found.failed:
         lines += ["", f"{counted(found.failed, 'run')} failed and are missing in the means."]
+    for text in left_out(found):
+        lines += ["", f"{escape.markdown(text)}."]
     if found.absent:
         lines += ["", f"{absent(found)}: {', '.join(map(escape.markdown, found.absent))}."]
     for verdict in ("outside", "not certain", "inside", "not measured"):
@@ -103,6 +104,13 @@ def _of_experiments(found: Validation) -> list[str]:
             backends = [f"{called[first]} and {called[second]}"] if several else []
             rows.append([file, *backends, *(str(of[verdict]) for verdict in _VERDICTS)])
     return _lines(("experiments", *(["backends"] if several else []), *_VERDICTS), rows)
+
+
+def left_out(found: Validation) -> list[str]:
+    """Return a line for each experiment that a backend cannot run, with the reason."""
+    return [
+        f"{file} is not run by {name}: {reason}" for (file, name), reason in found.unable.items()
+    ]
 
 
 def absent(found: Validation) -> str:
@@ -221,20 +229,24 @@ def _texts(found: Validation, cells: Sequence[Cell]) -> list[str]:
     start.append(", ".join(numbers))
     if len(found.backends) == 2:
         return [*start, *row_texts(gaps[0])]
-    texts = [row_texts(gap) for gap in gaps]
+    texts = {gap.second: row_texts(gap) for gap in gaps}
+    first, _, _, _, allowed, _ = row_texts(gaps[0])
+    _, second, *others = found.backends
     between = {
         cell.gap.second: _with_verdict(cell)
         for cell in found.between
-        if (cell.name, cell.gap.metric) == (cells[0].name, gaps[0].metric)
+        if (cell.name, cell.gap.metric, cell.gap.first) == (cells[0].name, gaps[0].metric, second)
     }
+    # An experiment that a backend cannot run has no texts of it.
+    nothing = ["–"] * 6
     return [
         *start,
-        texts[0][0],
-        *(row[1] for row in texts),
-        *(row[2] for row in texts),
-        *(between.get(name, "–") for name in found.backends[2:]),
-        texts[0][4],
-        _verdicts({called[gap.second]: row[5] for gap, row in zip(gaps, texts, strict=True)}),
+        first,
+        *(texts.get(name, nothing)[1] for name in (second, *others)),
+        *(texts.get(name, nothing)[2] for name in (second, *others)),
+        *(between.get(name, "–") for name in others),
+        allowed,
+        _verdicts({called[name]: row[5] for name, row in texts.items()}),
     ]
 
 
