@@ -185,15 +185,17 @@ def execute_all(
             notes += more
         state = Progress(sum(plan.first_runs for plan, _ in found), notes=notes)
         notify = functools.partial(told, state)
-        studies = [
-            _Study(plan, loads, store, state, notify, out, executor is not None, maker, stored_only)
+        executions = [
+            _Execution(
+                plan, loads, store, state, notify, out, executor is not None, maker, stored_only
+            )
             for (plan, loads), store in zip(found, stores, strict=True)
         ]
-        held.push(functools.partial(_flushed, studies))
+        held.push(functools.partial(_flushed, executions))
         where = stores[0].place if len(stores) == 1 else str(out)
         folder = stores[0].folder if len(stores) == 1 else stores[0].root
         try:
-            whole = Pool(executor, jobs or available_cores(), keep_going, maker).run(studies)
+            whole = Pool(executor, jobs or available_cores(), keep_going, maker).run(executions)
         except RunError as error:
             raise type(error)(
                 f"{error}\n{_kept(state, where)}; the same command goes on from there, "
@@ -207,7 +209,7 @@ def execute_all(
                 total=state.total,
                 folder=folder,
             )
-        return [study.results for study in studies]
+        return [each.results for each in executions]
 
 
 def _also_on(
@@ -232,15 +234,17 @@ def _also_on(
     return told
 
 
-def _flushed(studies: Sequence[_Study], kind: type[BaseException] | None, *rest: object) -> None:
+def _flushed(
+    executions: Sequence[_Execution], kind: type[BaseException] | None, *rest: object
+) -> None:
     """Write what is not written yet, also after an error."""
-    for study in studies:
+    for each in executions:
         # What there is to say of a reason that is an error is said already.
         with contextlib.suppress(*[StoreError] if kind not in (None, Cancelled) else []):
-            study.flush()
+            each.flush()
 
 
-class _Study:
+class _Execution:
     """An experiment in progress, from a plan to results, one round of runs at a time.
 
     Args:
