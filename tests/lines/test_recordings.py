@@ -636,10 +636,56 @@ def test_a_flent_file_with_transfers_both_ways_cannot_tell_the_buffers(tmp_path:
     estimates = lines.estimate(file)
     assert not estimates.down.buffer.known and not estimates.up.buffer.known
     assert "both directions" in estimates.up.buffer.basis
-    assert estimates.up.rate.known and estimates.down.rate.known
+    # A ping waits in one of them, and nothing tells in which: no rate is more than a lower bound.
+    assert estimates.down.rate.bound == estimates.up.rate.bound == "at least"
+    assert 0.9 * 10e6 < (estimates.down.rate.value or 0.0) <= 10e6
+    assert "which of them" in estimates.down.rate.basis and not estimates.down.steps
     bare = flent_file(pings=False)
     file.write_text(json.dumps(bare))
-    assert not lines.estimate(file).rtt.known
+    estimates = lines.estimate(file)
+    assert not estimates.rtt.known
+    assert estimates.down.rate.bound == "at least"
+    assert 0.9 * 10e6 < (estimates.down.rate.value or 0.0) <= 10e6
+
+
+def test_a_sample_of_flent_that_is_missing_is_not_zero(tmp_path: Path) -> None:
+    data = flent_file()
+    for name, values in data["results"].items():
+        if not name.startswith("TCP download::"):
+            continue
+        # As netperf reports an upload: each fifth time, of all that was sent since the time before.
+        sparse: list[float | None] = [None] * len(values)
+        for last in range(4, len(values), 5):
+            sparse[last] = sum(values[last - 4 : last + 1]) / 5
+        data["results"][name] = sparse
+    file = tmp_path / "sparse.flent"
+    file.write_text(json.dumps(data))
+    assert known(lines.estimate(file).down.rate) == pytest.approx(10e6, rel=RATE)
+
+
+def test_the_base_is_the_least_of_all_series_of_pings(tmp_path: Path) -> None:
+    data = flent_file()
+    short = [20.0 + value % 3 for value in range(12)]
+    rest = len(data["x_values"]) - len(short)
+    data["results"]["Ping (ms) UDP BE1"] = [*short, *[None] * rest]
+    data["metadata"]["SERIES_META"]["Ping (ms) UDP BE1"] = {"UNITS": "ms"}
+    file = tmp_path / "two.flent"
+    file.write_text(json.dumps(data))
+    base = lines.estimate(file).rtt
+    assert known(base) == pytest.approx(0.020) and "pings" in base.basis
+
+
+def test_transfers_that_leave_no_queue_give_a_bound(tmp_path: Path) -> None:
+    data = flent_file()
+    rows = data["raw_values"]["Ping (ms) ICMP"]
+    for row in rows:
+        row["val"] = 40.0 + row["seq"] % 2  # the line is idle, however much the transfers bring
+    file = tmp_path / "idle.flent"
+    file.write_text(json.dumps(data))
+    estimates = lines.estimate(file)
+    assert estimates.down.rate.bound == "at least"
+    assert 0.9 * 10e6 < (estimates.down.rate.value or 0.0) <= 10e6
+    assert "no queue of 2 packets was seen to stand" in estimates.down.rate.basis
 
 
 def test_a_trace_tells_the_rate_and_needs_the_round_trip(tmp_path: Path) -> None:

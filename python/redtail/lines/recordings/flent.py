@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -36,6 +36,21 @@ SHORTEST_S, WINDOWS = 1.0, 30
 """Transfers tell what they have sent in irregular steps, which evens out over a second or more: a
 window is so long, and at least so long that a file has so many."""
 
+
+FULL_B, LEAST_HEADERS_B = 1500, 40
+"""A full packet, and the headers that it has at least: IPv4 and TCP without options."""
+
+MIDDLE = 0.1
+"""Share of the time of load at either end that is left out where a mean or a standing queue is
+looked for: transfers begin and end, and what a sender has written into its socket is not delivered
+yet."""
+
+STANDING, STANDING_PACKETS = 0.1, 2
+"""A queue stands if all but this share of the pings wait longer than so many full packets take."""
+
+FEWEST_IDLE, APART_S = 5, 2.0
+"""Pings without load that tell how much round trips vary then, and how long before the first report
+of a transfer or after the last one they passed: a transfer begins before it reports."""
 
 MOST_MBPS, MOST_MS, LATEST_S = 1e6, 1e3 * pings.LONGEST_TRIP_S, pings.LATEST_S
 """The largest goodput, round trip and time that are accepted."""
@@ -139,8 +154,9 @@ def estimate(data: Mapping[str, Any], file: Path) -> Found:
     counts = {"down": 0, "up": 0}
     for direction, values in _transfers(data):
         counts[direction] += 1
-        goodputs[direction] += np.nan_to_num(values)
-    echoes = _pings(data, at)
+        goodputs[direction] += _filled(values)
+    series = _pings(data, at)
+    echoes = max(series, key=lambda each: len(each.pings.trip_s), default=None)
     if not any(counts.values()) and echoes is None:
         names = ", ".join(_short(name) for name in list(data["results"])[:5])
         raise ValueError(
@@ -148,8 +164,14 @@ def estimate(data: Mapping[str, Any], file: Path) -> Found:
         )
     duration = float(at[-1] - at[0])
     step = duration / (len(at) - 1)
+    waits = None if all(counts.values()) else echoes
+    unknown = (
+        "transfers fill both directions, so that pings do not tell which of them a queue is in"
+        if all(counts.values())
+        else "the file has no pings that tell whether a queue stood"
+    )
     ways = {
-        name: _direction(at, step, goodputs, name) if counts[name] else Direction()
+        name: _direction(at, step, goodputs, name, waits, unknown) if counts[name] else Direction()
         for name in ("down", "up")
     }
     cautions = [
@@ -158,8 +180,8 @@ def estimate(data: Mapping[str, Any], file: Path) -> Found:
     ]
     rtt = Found(file, "flent", "", 0.0).rtt
     if echoes is not None:
-        rtt, full = pings.waits(echoes)
-        ways, told = _with_wait(ways, counts, full)
+        rtt = pings.base(np.concatenate([each.pings.trip_s for each in series]))
+        ways, told = _with_wait(ways, counts, pings.full_wait(echoes.pings))
         cautions.append(told)
     about = _short(data["metadata"].get("NAME", "?"))
     total = sum(counts.values())
@@ -167,7 +189,7 @@ def estimate(data: Mapping[str, Any], file: Path) -> Found:
         file,
         "flent",
         f"Flent's {about}, {quantity(duration, 's', 3)}: {total} TCP transfers"
-        + (f", {len(echoes.trip_s)} pings" if echoes else ""),
+        + (f", {sum(len(each.pings.trip_s) for each in series)} pings" if series else ""),
         duration,
         ways["down"],
         ways["up"],
@@ -175,6 +197,22 @@ def estimate(data: Mapping[str, Any], file: Path) -> Found:
         tuple(_flows(goodputs, counts)),
         tuple(cautions),
     )
+
+
+def _filled(goodput: Array) -> Array:
+    """Return a transfer's goodput at all times: 0 before its first report and after its last.
+
+    A report is of the time since the one before it, so what is missing between two is the later.
+
+    >>> _filled(np.array([np.nan, 2.0, np.nan, np.nan, 1.0, np.nan])).tolist()
+    [0.0, 2.0, 1.0, 1.0, 1.0, 0.0]
+    """
+    known = np.flatnonzero(np.isfinite(goodput))
+    found = np.zeros(len(goodput))
+    if len(known):
+        inside = np.arange(known[0], known[-1] + 1)
+        found[inside] = goodput[known[np.searchsorted(known, inside)]]
+    return found
 
 
 def _transfers(data: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
@@ -193,24 +231,37 @@ def _transfers(data: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
             yield direction, 1e6 * _numbers(values, f'the series "{_short(name)}"', MOST_MBPS)
 
 
-def _pings(data: Mapping[str, Any], at: Array) -> Pings | None:
-    """Return the pings of a file: of its series of pings, the one with most of them."""
-    best: Pings | None = None
+@dataclass(frozen=True)
+class _Echoes:
+    """A series of pings.
+
+    Attributes:
+        pings: the pings.
+        begin_s: when the first was sent, on the clock of the file's x_values.
+    """
+
+    pings: Pings
+    begin_s: float
+
+
+def _pings(data: Mapping[str, Any], at: Array) -> list[_Echoes]:
+    """Return the series of pings of a file that have enough of them."""
+    found: list[_Echoes] = []
     raw = data.get("raw_values", {})
     for name, values in data["results"].items():
         if not name.startswith("Ping (ms)") or name.split()[-1] in _SUMS:
             continue
         where = f'the series "{_short(name)}"'
-        found = _of_rows(raw.get(name, []), f'"raw_values": "{_short(name)}"')
-        if found is None:
-            trip = _numbers(values, where, MOST_MS) / 1e3
-            some = np.isfinite(trip)
-            if some.sum() < pings.FEWEST:
-                continue
-            found = Pings(at[some] - at[some][0], trip[some], np.zeros(0), True, 0)
-        if best is None or len(found.trip_s) > len(best.trip_s):
-            best = found
-    return best
+        trip = _numbers(values, where, MOST_MS) / 1e3
+        some = np.isfinite(trip)
+        rows = _of_rows(raw.get(name, []), f'"raw_values": "{_short(name)}"')
+        if rows is not None:
+            found.append(_Echoes(rows, float(at[some][0]) if some.any() else 0.0))
+        elif some.sum() >= pings.FEWEST:
+            since = at[some] - at[some][0]
+            only = Pings(since, trip[some], np.zeros(0), True, 0)
+            found.append(_Echoes(only, float(at[some][0])))
+    return found
 
 
 def _of_rows(rows: object, where: str) -> Pings | None:
@@ -236,7 +287,15 @@ def _of_rows(rows: object, where: str) -> Pings | None:
     return pings.series(seq, sent[order], trip[order], True)
 
 
-def _direction(at: Array, step: float, goodputs: dict[str, Array], name: str) -> Direction:
+def _direction(
+    at: Array,
+    step: float,
+    goodputs: dict[str, Array],
+    name: str,
+    waits: _Echoes | None,
+    unknown: str,
+) -> Direction:
+    """Return what transfers of a direction tell of it; `unknown` is why there are no `waits`."""
     other = "up" if name == "down" else "down"
     data = goodputs[name] * (SEGMENT_B + HEADERS_B) / SEGMENT_B
     acks = goodputs[other] * ACK_B / SEGMENT_B
@@ -259,17 +318,66 @@ def _direction(at: Array, step: float, goodputs: dict[str, Array], name: str) ->
     found = rates.estimate(
         deliveries, None, shortest_s=max(SHORTEST_S, 5 * step, duration / WINDOWS)
     )
+    mean, why = found.mean, unknown
+    if waits is not None:
+        why = _why_not_full(waits, float(at[first]), float(at[last]), mean.value or 0.0)
+    is_full = mean.known and not mean.bound and not why
+    if mean.known and not is_full:
+        why = why or "what was delivered in windows of time was not alike"
+        mean = _mean_of_middle(at[part], goodputs[name][part], why)
     missing = "Flent's file has no losses in this direction that tell when a buffer is full"
     return Direction(
-        rate=found.mean,
-        steps=found.steps,
-        trace_ms=found.trace_ms,
+        rate=mean,
+        steps=found.steps if is_full else (),
+        trace_ms=found.trace_ms if is_full else (),
         buffer=Estimated(None, "B", missing),
         wait=Estimated(None, "s", missing),
         loss=Estimated(None, "", "Flent's file has no losses"),
-        busy=float(found.busy.mean()) if len(found.busy) and found.form else None,
+        busy=float(found.busy.mean()) if is_full and len(found.busy) and found.form else None,
         bytes=int(size.sum()),
     )
+
+
+def _why_not_full(waits: _Echoes, begin: float, end: float, bps: float) -> str:
+    """Return why pings do not tell that a link was full from a begin to an end; empty if they do.
+
+    A link is full while packets wait for it.
+    """
+    sent, wait = waits.begin_s + waits.pings.sent_s, waits.pings.wait_s
+    margin = MIDDLE * (end - begin)
+    loaded = wait[(sent >= begin + margin) & (sent <= end - margin)]
+    if len(loaded) < pings.FEWEST:
+        return f"{len(loaded)} pings passed while transfers did"
+    apart = min(margin, APART_S)
+    idle = wait[(sent < begin - apart) | (sent > end + apart)]
+    noise = float(np.quantile(idle, 0.95)) if len(idle) >= FEWEST_IDLE else 0.0
+    packet = 8 * rates.PACKET_B / bps if bps > 0 else 0.0
+    standing = float(np.quantile(loaded, STANDING))
+    least = noise + STANDING_PACKETS * packet
+    if standing > least:
+        return ""
+    return (
+        f"a tenth of the pings waited {quantity(standing, 's', 3)} or less beside the transfers, "
+        f"so that no queue of {STANDING_PACKETS} packets was seen to stand"
+    )
+
+
+def _mean_of_middle(at: Array, goodput: Array, why: str) -> Estimated:
+    """Return what transfers delivered on average, as a lower bound of a rate.
+
+    Only their own data counts, with the shortest headers: acknowledgements of the other direction
+    are not in the file.
+    """
+    margin = MIDDLE * float(np.ptp(at))
+    inside = (at >= at[0] + margin) & (at <= at[-1] - margin)
+    if not inside.any():
+        return Estimated(None, "bit/s", f"transfers took too short a time; {why}")
+    basis = (
+        f"the mean of transfers over {quantity(float(np.ptp(at[inside])), 's', 3)} with headers of "
+        f"40 bytes for each 1460; the link is not known to have been full: {why}"
+    )
+    mean = float(goodput[inside].mean()) * FULL_B / (FULL_B - LEAST_HEADERS_B)
+    return Estimated(mean, "bit/s", basis, bound="at least")
 
 
 def _with_wait(

@@ -69,6 +69,12 @@ class Pings:
         """Time from the first request to the last."""
         return float(np.ptp(self.sent_s)) if len(self.sent_s) else 0.0
 
+    @property
+    def wait_s(self) -> Array:
+        """What each waited: its round trip without the least one."""
+        found: Array = self.trip_s - self.trip_s.min()
+        return found
+
 
 def looks_like(lines: Iterable[str]) -> bool:
     """Return whether lines have the answers of a ping."""
@@ -140,29 +146,32 @@ def series(seq: Array, at_s: Array, trip_s: Array, timed: bool) -> Pings:
     return Pings(sent, trip_s, np.interp(numbers, known, sent[rows]), timed, lost)
 
 
-def waits(pings: Pings) -> tuple[Estimated, Estimated]:
-    """Return the base round trip, and what a packet waits when the buffer is full."""
-    base = float(pings.trip_s.min())
-    two = np.sort(pings.trip_s)[:2]
-    low = max(base - 19 * float(two[1] - two[0]), 0.5 * base)
-    count = len(pings.trip_s)
-    rtt = Estimated(
-        base,
+def base(trip_s: Array) -> Estimated:
+    """Return the base round trip that pings show."""
+    least, second = np.sort(trip_s)[:2].tolist()
+    low = max(least - 19 * (second - least), 0.5 * least)
+    count = len(trip_s)
+    if least <= 0:
+        return Estimated(None, "s", f"the least of {count} pings took 0 ms")
+    return Estimated(
+        least,
         "s",
         f"the least of {count} pings; the interval is that of Robson and Whitlock (Biometrika 51, "
         "1964) for an endpoint. If the line was never idle, it is an upper bound",
         low,
-        base,
+        least,
     )
-    if base <= 0:
-        rtt = Estimated(None, "s", f"the least of {count} pings took 0 ms")
+
+
+def full_wait(pings: Pings) -> Estimated:
+    """Return what a packet waits when the buffer is full."""
     order = np.argsort(pings.sent_s, kind="stable")
-    sent, wait = pings.sent_s[order], (pings.trip_s - base)[order]
-    gap = float(np.median(np.diff(sent))) if count > 1 else INTERVAL_S
+    sent, wait = pings.sent_s[order], pings.wait_s[order]
+    gap = float(np.median(np.diff(sent))) if len(sent) > 1 else INTERVAL_S
     _, full = buffers.estimate(
         buffers.Backlogs(sent, wait, wait), pings.lost_s, 1.5 * gap, gap, unit="s"
     )
-    return rtt, full
+    return full
 
 
 def estimate(pings: Pings, file: Path, direction: str | None = None) -> Found:
@@ -173,7 +182,7 @@ def estimate(pings: Pings, file: Path, direction: str | None = None) -> Found:
         file: the log.
         direction: "down" or "up": where the packets waited; by default down.
     """
-    rtt, full = waits(pings)
+    rtt, full = base(pings.trip_s), full_wait(pings)
     name = direction or "down"
     total = len(pings.trip_s) + pings.lost
     way = Direction(
