@@ -242,13 +242,15 @@ fn tcp_fields(
     let mut options = Options::default();
     if syn {
         options.push_mss(tcp.mss);
-        if tcp.sack {
-            options.push_sack_permitted();
-        }
-        options.push_window_scale(tcp.shift);
     }
+    let permits_sack = syn && tcp.sack;
     if tcp.timestamps {
-        options.push_timestamps(segment.ts_val, segment.ts_ecr);
+        options.push_timestamps(segment.ts_val, segment.ts_ecr, permits_sack);
+    } else if permits_sack {
+        options.push_sack_permitted();
+    }
+    if syn {
+        options.push_window_scale(tcp.shift);
     }
     if let Some(ect1) = tcp.accecn
         && (side == Side::Receiver || tcp.duplex)

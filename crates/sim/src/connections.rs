@@ -10,7 +10,9 @@ use std::ops::AddAssign;
 use redtail_core::{Span, Stream, Time, earlier, prefetch};
 use redtail_spec::Scenario;
 use redtail_traffic::{Done, Exchange, Exchanges, Order, TrafficParams};
-use redtail_transport::{Due, Endpoint, Flags, Segment, SenderCounters, Taken, TcpParams};
+use redtail_transport::{
+    Due, Endpoint, Flags, HeaderSizes, Segment, SenderCounters, Taken, TcpParams,
+};
 
 use crate::packet::Passed;
 use redtail_network::scheduler::Alarm;
@@ -61,8 +63,8 @@ pub struct Connection {
     pub alarm: Alarm,
     /// Its user, and its host.
     pub at: Opening,
-    /// Bytes of headers on each segment.
-    pub header: u32,
+    /// The headers of its segments.
+    pub headers: HeaderSizes,
     /// The routes of the client's packets and of the server's.
     pub routes: [u32; 2],
     /// Whether the client's segments reach the server at once, because their path has neither delay nor
@@ -128,7 +130,7 @@ impl Connection {
             number: 0,
             at: Opening::default(),
             routes: [0; 2],
-            header: params.header.as_u64() as u32,
+            headers: params.headers(),
             at_once: false,
             client: Endpoint::client(params),
             server: Endpoint::server(params),
@@ -149,7 +151,7 @@ impl Connection {
         self.client.renew(&template.client);
         self.server.renew(&template.server);
         self.exchanges.renew(&template.exchanges);
-        self.header = template.header;
+        self.headers = template.headers;
         self.alarm = Alarm::default();
         self.passed = [Passed::default(); 2];
         self.dropped = [0; 2];

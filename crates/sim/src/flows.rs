@@ -10,7 +10,7 @@ use redtail_spec::Scenario;
 use redtail_traffic::{
     Application, CallEnd, FlowKind, Playout, Traces, TrafficParams, UdpSource, User,
 };
-use redtail_transport::{Flags, PlainAck, Receiver, Segment, Sender, TcpParams};
+use redtail_transport::{Flags, HeaderSizes, PlainAck, Receiver, Segment, Sender, TcpParams};
 
 use crate::connections::{Connections, Reached};
 use crate::header::{self, TcpOptions};
@@ -64,8 +64,8 @@ pub struct SenderSlot {
     pub route: u32,
     /// Number of its flow.
     pub flow: u32,
-    /// Bytes of headers on each segment, of which there are at most 1000 (`TcpParams::check`).
-    pub header: u16,
+    /// The headers of its segments.
+    pub headers: HeaderSizes,
     /// Whether it opens with a handshake.
     pub handshake: bool,
     /// Whether acknowledgements reach it at once, because the return path has neither delay nor link. Its receiver
@@ -97,7 +97,7 @@ impl SenderSlot {
         links: &mut Links,
     ) {
         self.sent += 1;
-        let size = segment.len + u32::from(self.header);
+        let size = self.headers.size(&segment);
         let to = Address {
             flow: self.flow,
             endpoint: index,
@@ -154,8 +154,8 @@ pub struct ReceiverSlot {
     pub route: u32,
     /// Number of its flow.
     pub flow: u32,
-    /// Bytes of headers on each acknowledgement.
-    pub header: u32,
+    /// The headers of its segments.
+    pub headers: HeaderSizes,
     /// Whether its acknowledgements reach the sender at once, because the return path has neither
     /// delay nor link.
     pub at_once: bool,
@@ -226,8 +226,7 @@ impl ReceiverSlot {
 struct FreshFlow {
     sender: Sender,
     receiver: Receiver,
-    /// Bytes of headers on each segment.
-    header: u16,
+    headers: HeaderSizes,
     handshake: bool,
     /// Whether the sender draws random numbers.
     draws: bool,
@@ -238,7 +237,7 @@ impl FreshFlow {
         Self {
             sender: Sender::new(params, None),
             receiver: Receiver::new(params),
-            header: params.header.as_u64() as u16,
+            headers: params.headers(),
             handshake: params.handshake,
             draws: params.growth.is_model(),
         }
@@ -728,7 +727,7 @@ impl Flows {
             alarm: Alarm::default(),
             route: host.data,
             flow,
-            header: fresh.header,
+            headers: fresh.headers,
             handshake: fresh.handshake,
             acknowledged_at_once: host.back_at_once,
             sent: 0,
@@ -739,7 +738,7 @@ impl Flows {
             alarm: Alarm::default(),
             route: host.back,
             flow,
-            header: fresh.header.into(),
+            headers: fresh.headers,
             at_once: host.back_at_once,
             awaits_first_byte: size.is_some(),
             sent: 0,

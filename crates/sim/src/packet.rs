@@ -6,7 +6,7 @@
 use redtail_core::{Ecn, Time, prefetch};
 use redtail_network::{Address, ContentId, Links};
 use redtail_traffic::CallPacket;
-use redtail_transport::Segment;
+use redtail_transport::{HeaderSizes, Segment};
 
 const _: () = assert!(size_of::<Place>() == 64, "a content fits a cache line");
 
@@ -115,10 +115,11 @@ impl Contents {
     }
 
     /// Stores the segment that `write` writes, if it returns that there is one. It is written to its place, so that
-    /// it is not copied. Returns also its length and its ECN bits.
+    /// it is not copied. Returns also its size on the link and its ECN bits.
     #[inline]
     pub fn put_written(
         &mut self,
+        headers: HeaderSizes,
         write: impl FnOnce(&mut Segment) -> bool,
     ) -> Option<(ContentId, u32, Ecn)> {
         let id = match self.free.last() {
@@ -130,7 +131,7 @@ impl Contents {
             return None;
         }
         self.free.pop();
-        Some((id, segment.len, segment.ecn))
+        Some((id, headers.size(segment), segment.ecn))
     }
 
     /// Adds a free place.

@@ -25,7 +25,7 @@ pub mod presets;
 pub mod segment;
 pub mod tcp;
 
-pub use params::{ResolvedTcpParams, TcpParams};
+pub use params::{HeaderSizes, ResolvedTcpParams, TcpParams};
 pub use presets::Preset;
 pub use segment::{Flags, PlainAck, SackBlock, SackBlocks, Segment};
 pub use strum::VariantArray;

@@ -15,7 +15,7 @@ use crate::choices::{
     SynLoss, TimerRestart,
 };
 use crate::presets::Preset;
-use crate::segment::MAX_SACK_BLOCKS;
+use crate::segment::{Flags, MAX_SACK_BLOCKS, Segment};
 use crate::tcp::recovery::RecoveryKind;
 
 /// Defines every parameter once: as a field of [`TcpParams`], and as an
@@ -225,6 +225,33 @@ const LARGEST_INITIAL_WINDOW: u32 = 1 << 20;
 /// The shortest retransmission timeout.
 const LEAST_RTO: Span = Span::from_us(1);
 
+/// Bytes that a SYN has besides timestamps: MSS and window scale, four each. SACK-permitted takes the place of the two
+/// bytes that pad timestamps (Linux, `tcp_options_write`).
+const SYN_OPTIONS: u16 = 8;
+
+/// How many bytes headers add to the segments of an endpoint: in the lower [`BITS`](Self::BITS) to each, which are at
+/// most 1000 (`TcpParams::check`); above them to a SYN besides these. It takes two bytes, because each of thousands of
+/// flows has it.
+#[derive(Clone, Copy, Debug)]
+pub struct HeaderSizes(u16);
+
+impl HeaderSizes {
+    const BITS: u32 = 10;
+
+    /// The size of a segment on the link.
+    #[inline]
+    pub fn size(self, segment: &Segment) -> u32 {
+        let syn = segment.flags.contains(Flags::SYN);
+        let each = u32::from(self.0) % (1 << Self::BITS);
+        let more = if syn {
+            u32::from(self.0) >> Self::BITS
+        } else {
+            0
+        };
+        segment.len + each + more
+    }
+}
+
 impl TcpParams {
     /// A time within which no timer expires that an endpoint sets. `None` where a timer may expire at once: with
     /// pacing, loss detection by time, an application that reads slowly, the adaptive policy of acknowledgements, or
@@ -245,6 +272,12 @@ impl TcpParams {
     #[inline]
     pub fn wire_size(&self, len: u32) -> Bytes {
         Bytes::new(u64::from(len) + self.header.as_u64())
+    }
+
+    /// The headers of its segments.
+    pub fn headers(&self) -> HeaderSizes {
+        let syn = if self.timestamps { SYN_OPTIONS } else { 0 };
+        HeaderSizes(self.header.as_u64() as u16 | syn << HeaderSizes::BITS)
     }
 
     /// Most SACK blocks that fit in a segment with the other options.

@@ -328,9 +328,14 @@ impl Options {
         self.push(&[Self::NOP, Self::WINDOW_SCALE, 3, shift]);
     }
 
-    /// The timestamps (RFC 7323, section 3.2).
-    pub fn push_timestamps(&mut self, value: u32, echo: u32) {
-        self.push(&[Self::NOP, Self::NOP, Self::TIMESTAMPS, 10]);
+    /// The timestamps (RFC 7323, section 3.2). That selective acknowledgements are permitted takes the place of what
+    /// pads them.
+    pub fn push_timestamps(&mut self, value: u32, echo: u32, permits_sack: bool) {
+        self.push(match permits_sack {
+            true => &[Self::SACK_PERMITTED, 2],
+            false => &[Self::NOP, Self::NOP],
+        });
+        self.push(&[Self::TIMESTAMPS, 10]);
         self.push(&value.to_be_bytes());
         self.push(&echo.to_be_bytes());
     }

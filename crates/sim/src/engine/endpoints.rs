@@ -185,9 +185,10 @@ impl Engine<'_> {
                 route: slot.route,
                 id: slot.sent as u16,
             };
+            let size = slot.headers.size(&segment);
             self.ends
                 .contents
-                .send_segment(segment, slot.header, to, self.now, &mut self.links);
+                .send_segment(segment, size, to, self.now, &mut self.links);
         }
         self.set_receiver_timer(index);
     }

@@ -216,7 +216,7 @@ impl Engine<'_> {
         let connection = self.ends.flows.connections.get(place);
         if taken == Taken::Answered {
             let segment = connection.take_acknowledgement();
-            let size = connection.header;
+            let size = connection.headers.size(&segment);
             let to = connection.address(place, Side::Client);
             let contents = &mut self.ends.contents;
             contents.send_segment(segment, size, to, self.now, &mut self.links);
@@ -281,22 +281,20 @@ impl Engine<'_> {
     #[inline(never)] // one copy of it
     fn transmit(&mut self, place: u32, side: Side) -> bool {
         let connection = self.ends.flows.connections.get(place);
-        let now = self.now;
+        let (now, headers) = (self.now, connection.headers);
         let at_once = connection.at_once && side == Side::Client;
         loop {
             let due = connection.due(side);
             if due == Due::Nothing {
                 break;
             }
-            let written = self
-                .ends
-                .contents
-                .put_written(|segment| connection.write_next(side, due, now, segment));
-            let Some((content, len, ecn)) = written else {
+            let written = self.ends.contents.put_written(headers, |segment| {
+                connection.write_next(side, due, now, segment)
+            });
+            let Some((content, size, ecn)) = written else {
                 break;
             };
             let to = connection.address(place, side);
-            let size = len + connection.header;
             if at_once {
                 self.at_once.push(AtOnce { to, size, content });
             } else {

@@ -114,6 +114,31 @@ tcp = {{ delayed_ack = false, initial_window = 2 }}
 }
 
 #[test]
+fn a_syn_with_timestamps_has_the_options_that_linux_gives_it() {
+    // 60 B: 40 of headers, timestamps and SACK-permitted 12, MSS and window scale 8 (tcp_options_write).
+    let result = run(r#"
+duration = "1 s"
+[bottleneck]
+rate = "1 Mbit/s"
+delay = "20 ms"
+queue = { kind = "tail-drop", limit = "10 packets" }
+[[traffic]]
+name = "one"
+kind = "transfer"
+size = "1448 B"
+access_rate = "100 Mbit/s"
+exit_rate = "10 Mbit/s"
+return_delay = "20 ms"
+host_jitter = "0 s"
+tcp = "linux"
+"#);
+    // 480 bit at 100, 1 and 10 Mbit/s, and 40 ms.
+    let expected = 4.8e-6 + 480e-6 + 48e-6 + 0.04;
+    let measured = metric(&result, "one.handshake_time_mean");
+    assert!((measured - expected).abs() < 1e-12, "{measured}");
+}
+
+#[test]
 fn metrics_of_transfers_are_means_of_their_times() {
     let mut one = transfer(BOTTLENECK, "1460 B", 1);
     assert!(one.transfers.handshake_time_s[0].is_nan());

@@ -107,10 +107,17 @@ impl Rack {
         }
     }
 
-    /// The shortest round trip of a segment that was sent once.
+    /// The shortest round trip that was measured.
     #[inline]
     pub(super) fn min_rtt(&self) -> Option<Span> {
         self.min_rtt
+    }
+
+    /// A round trip was measured: that of the handshake, by a timestamp, or of a segment that was sent once (RFC 8985,
+    /// section 6.2, step 1; Linux, `tcp_ack_update_rtt`).
+    #[inline]
+    pub(super) fn on_round_trip(&mut self, rtt: Span) {
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
     }
 
     /// RFC 8985, section 6.2, steps 1 to 3.
@@ -136,7 +143,7 @@ impl Rack {
     #[inline]
     pub(super) fn on_run_delivered(&mut self, sent: Time, lowest_end: u64, end: u64, now: Time) {
         let rtt = now - sent;
-        self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        self.on_round_trip(rtt);
         self.reordering_seen |= lowest_end < self.fack_before;
         let original = self
             .original

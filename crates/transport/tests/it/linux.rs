@@ -5,7 +5,7 @@ use crate::common::{MSS, SenderScript, ack_of, ms, params};
 use redtail_core::Span;
 use redtail_transport::cc::{Growth, Halving};
 use redtail_transport::tcp::recovery::RecoveryKind;
-use redtail_transport::{Flags, Preset, Segment, Sender, TcpParams, Way};
+use redtail_transport::{Flags, Preset, SackBlock, Segment, Sender, TcpParams, Way};
 
 /// Linux's recovery and Reno, without timestamps.
 fn linux() -> TcpParams {
@@ -429,6 +429,46 @@ fn what_one_acknowledgement_delivers_is_not_reordered() {
         .sack(5, &[(6, 9)])
         .sends("r5");
     assert_eq!(script.counters().recoveries, 1);
+}
+
+/// A transfer of three segments and a FIN after a handshake of 40 ms. All but the first segment is lost. The FIN is the last
+/// segment, so it is the probe, whose answer arrives `later` milliseconds after it.
+fn fin_as_probe(later: u64) -> SenderScript {
+    let mut script = SenderScript::transfer(
+        &TcpParams {
+            handshake: true,
+            fin_beyond_window: true,
+            ..linux()
+        },
+        3 * MSS,
+    );
+    script.at(40).receives(Segment {
+        flags: Flags::SYN.with(Flags::ACK),
+        ..ack_of(0, &[])
+    });
+    script.sends("syn 0 1 2 fin").at(83).ack(1).sends("");
+    script.at(200).sends("rfin");
+    let probed = script.wire.last().expect("it was sent").0;
+    let mut answer = ack_of(1, &[]);
+    let fin = SackBlock {
+        start: 3 * MSS,
+        end: 3 * MSS + 1,
+    };
+    answer.sack.push(answer.ack, fin);
+    let probed = (probed - ms(0)).as_ps() / Span::from_ms(1).as_ps();
+    script.at(probed + later).receives(answer);
+    script
+}
+
+#[test]
+fn the_answer_to_a_fin_that_is_quicker_than_the_handshake_marks_nothing_lost() {
+    // tcp_rack_advance: "If the sacked packet was retransmitted, it's ambiguous" when the round trip is below the least.
+    let mut script = fin_as_probe(40);
+    script.sends("").at(400).sends("r1");
+    assert_eq!(script.counters().timeouts, 1);
+    let mut script = fin_as_probe(42);
+    script.sends("r1"); // one segment, as recovery begins
+    assert_eq!(script.counters().timeouts, 0);
 }
 
 /// The sender of preset `linux` after it has sent at 0 ms and heard of the first `acked` segments at 50 ms. As a simulation

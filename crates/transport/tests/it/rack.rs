@@ -1,9 +1,9 @@
 //! Losses judged by time, and tail loss probes (RFC 8985).
 
-use crate::common::{MSS, SenderScript, params};
+use crate::common::{MSS, SenderScript, ack_of, params};
 use redtail_core::Span;
-use redtail_transport::TcpParams;
 use redtail_transport::tcp::recovery::RecoveryKind;
+use redtail_transport::{Flags, Segment, TcpParams};
 
 fn rack() -> TcpParams {
     params(RecoveryKind::RackTlp)
@@ -120,4 +120,26 @@ fn a_timeout_leaves_in_flight_what_was_sent_within_the_last_round_trip() {
     assert_eq!(script.counters().timeouts, 1);
     script.at(404).sack(0, &[(1, 14)]).sends("16 17");
     script.at(405).sack(0, &[(1, 16)]).sends("18 19");
+}
+
+#[test]
+fn the_round_trip_of_the_handshake_counts_as_the_least() {
+    // RFC 8985, section 6.2, step 1: RACK.min_RTT is the least of "the RTT measurements obtained via [RFC6298]", of which
+    // the first is that of the handshake (Linux, tcp_ack_update_rtt): 40 ms here, and 43 ms for the data after it.
+    let mut script = SenderScript::bulk(&TcpParams {
+        handshake: true,
+        ..rack()
+    });
+    script.at(40).receives(Segment {
+        flags: Flags::SYN.with(Flags::ACK),
+        ..ack_of(0, &[])
+    });
+    script.sends("syn 0 1 2 3 4 5 6 7 8 9");
+    script.at(83).ack(1).sends("10 11");
+    // Segments 1 to 6 are lost. Those above 7 may still arrive.
+    script.sack(1, &[(7, 8)]).sends("");
+    script.at(93).sends("r1");
+    // Step 2: the answer to a retransmission counts, as it took at least the least round trip. It tells that all that was
+    // sent before is lost too: 8 to 11 no longer count in the window of five.
+    script.at(135).ack(2).sends("r2 r3 r4 r5 r6");
 }

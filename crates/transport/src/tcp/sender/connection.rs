@@ -155,6 +155,9 @@ impl Sender {
         };
         if let Some(sent) = sample {
             self.timer.rtt.sample(sent, now, 0, 0);
+            if let Some(rack) = self.board.rack_mut() {
+                rack.on_round_trip(now - sent);
+            }
             self.controller.on_handshake(now - sent, now);
         } else {
             self.timer.rtt.restart_with(Span::from_s(3));

@@ -48,21 +48,29 @@ impl Sender {
         now: Time,
     ) -> Option<Span> {
         let sacked = self.take_sacked_times();
-        let echoed = || {
-            self.params()
-                .timestamps
-                .then(|| shown_at(segment.ts_ecr, now))
-        };
         let (oldest, newest) = match (acked, sacked) {
             (Some(acked), None) => acked,
             (None, Some(sacked)) => sacked,
             (Some(acked), Some(sacked)) => (acked.0, sacked.1),
-            (None, None) => echoed().map(|sent| (sent, sent))?,
+            (None, None) => self.echoed(segment, now)?,
         };
         self.timer
             .rtt
             .sample(oldest, now, segment.ack, self.board.next());
         Some(now - newest)
+    }
+
+    /// The send time that the timestamp of an acknowledgement shows, in both places.
+    #[cold]
+    fn echoed(&mut self, segment: &Segment, now: Time) -> Option<(Time, Time)> {
+        if !self.params().timestamps {
+            return None;
+        }
+        let sent = shown_at(segment.ts_ecr, now);
+        if let Some(rack) = self.board.rack_mut() {
+            rack.on_round_trip(now - sent);
+        }
+        Some((sent, sent))
     }
 
     /// The send times of the oldest and the newest segment selectively acknowledged since the last call. Most calls do
