@@ -1,8 +1,8 @@
 //! Makes `REDTAIL_CODE_VERSION`: a hash over everything that can change a
 //! result, so that a result of other code is never taken for a fresh one.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 /// FNV-1a over 128 bits: no collisions by accident, and no dependency.
 fn fnv1a(hash: u128, bytes: &[u8]) -> u128 {
@@ -56,7 +56,9 @@ fn hash(root: &Path, crates: &[&str]) -> u128 {
 }
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // When it runs, and not when it was compiled: a copied folder of builds belongs to other sources.
+    let here = env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it");
+    let root = Path::new(&here).join("../..");
     let sim = hash(&root, &SIM);
     println!("cargo::rustc-env=REDTAIL_CODE_VERSION={sim:032x}");
     let live = hash(&root, &["live"]) ^ sim.rotate_left(1);
