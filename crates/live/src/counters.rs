@@ -9,15 +9,17 @@ use std::ops::{Add, Sub};
 pub struct Counters {
     /// Connections opened, by either side.
     pub connections: Option<u64>,
-    /// Data segments sent again, SYNs left out.
+    /// Segments sent again: `RetransSegs`, which has loss probes and FINs too, without `TCPSynRetrans`, which has SYNs and
+    /// SYN-ACKs.
     pub retransmissions: Option<u64>,
     /// Fast recoveries begun, with and without SACK.
     pub recoveries: Option<u64>,
-    /// Expiries of retransmission timers: `TCPTimeouts`, which has all of them since Linux 5.0
-    /// (`tcp_retransmit_timer`). `TCPLossFailures`, `TCPSackRecoveryFail` and their relatives count
+    /// Expiries of retransmission timers, for SYNs and SYN-ACKs too: `TCPTimeouts`, which has all of them since Linux 5.0
+    /// (`tcp_retransmit_timer`, `tcp_syn_ack_timeout`). `TCPLossFailures`, `TCPSackRecoveryFail` and their relatives count
     /// the first expiry of a back-off once more, by the state in which it came.
     pub timeouts: Option<u64>,
-    /// Timeouts that F-RTO took back.
+    /// Timeouts that were taken back: `TCPLossUndo`. F-RTO, timestamps or duplicate SACKs showed them to be spurious;
+    /// `TCPSpuriousRTOs` has those alone that F-RTO found (`tcp_try_undo_loss`).
     pub spurious_timeouts: Option<u64>,
     /// Packets that the device could not hold.
     pub device_drops: u64,
@@ -57,7 +59,7 @@ impl Counters {
             retransmissions: again,
             recoveries: sum(&["TCPRenoRecovery", "TCPSackRecovery"]),
             timeouts: counter("TCPTimeouts"),
-            spurious_timeouts: counter("TCPSpuriousRTOs"),
+            spurious_timeouts: counter("TCPLossUndo"),
             device_drops: dropped_by(dev, device),
         }
     }
@@ -127,7 +129,7 @@ mod tests {
     const SNMP: &str = "Ip: Forwarding\nIp: 1\n\
         Tcp: RtoAlgorithm ActiveOpens PassiveOpens RetransSegs InErrs\nTcp: 1 3 2 17 0\n";
     const NETSTAT: &str = "TcpExt: TCPRenoRecovery TCPSackRecovery TCPTimeouts TCPLossFailures \
-        TCPSynRetrans TCPSpuriousRTOs\nTcpExt: 1 4 3 2 5 1\nIpExt: InOctets\nIpExt: 9\n";
+        TCPSynRetrans TCPSpuriousRTOs TCPLossUndo\nTcpExt: 1 4 3 2 5 1 2\nIpExt: InOctets\nIpExt: 9\n";
     const DEV: &str = "Inter-| Receive | Transmit\n face |bytes packets errs drop fifo frame \
         compressed multicast|bytes packets errs drop fifo colls carrier compressed\n\
         lo: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n\
@@ -140,8 +142,8 @@ mod tests {
             connections: Some(5),
             retransmissions: Some(12),
             recoveries: Some(5),
-            timeouts: Some(3), // TCPLossFailures are among them
-            spurious_timeouts: Some(1),
+            timeouts: Some(3),          // TCPLossFailures are among them
+            spurious_timeouts: Some(2), // TCPSpuriousRTOs are among them
             device_drops: 12,
         };
         assert_eq!(counters, expected);

@@ -17,16 +17,23 @@
 //! until the queue is empty, and packets would wait behind the queue, where it does not see them: 64
 //! downloads at 10 Mbit/s had 8 of them. So an idle link begins a packet up to `READ_LATE` before redtail
 //! reads it, and earlier by the time of those that are read together with it and were let out after it.
+//!
+//! **A queue may hold packets back itself** (`htb`, `tbf`, `cake` with a rate). When its own shapers let a packet go
+//! follows from the packets that it has let out ([`shapers`]). A packet does not begin before that, and
+//! only idle time after it counts as lateness of the kernel ([`Lateness`]).
+
+mod shapers;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redtail_core::{Bytes, Ecn, FlowId, Rate, Span, Time};
 use redtail_qdisc::plugin::{
     Actions, PacketId, PacketView, PluginError, PluginParams, PluginQueue, Plugins,
 };
+use redtail_qdisc::shaping::{Permit, Shaping};
 use redtail_qdisc::{DropReason, LinkFacts, QueueParams};
 use redtail_spec::{LinkParams, Scenario};
 use redtail_traffic::Direction;
@@ -40,6 +47,8 @@ use crate::sys::namespace::NetNamespace;
 use crate::sys::netlink::{QueueCounters, QueueWatch};
 use crate::sys::tun::Tun;
 use crate::tc::{self, Place, Qdisc, Unmapped};
+
+use shapers::{Lateness, Shapers};
 
 /// The device at which packets enter the router.
 pub const IN: &str = "in";
@@ -66,10 +75,6 @@ const BURST_TIME: Span = Span::from_us(150);
 /// machines it is some 1 ms after a burst of packets; the shaper itself is punctual there.
 const READ_LATE: Span = Span::from_ms(2);
 
-/// The share of a run for which a link may wait for packets that the shaper holds back: less than the
-/// tolerance for utilization with which backends are compared.
-const MOST_HELD_BACK: f64 = 0.01;
-
 /// A packet that has come out of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Out {
@@ -79,6 +84,8 @@ struct Out {
     size: Bytes,
     /// An idle link begins it from this time on.
     from: Time,
+    /// When the queue's own shapers let a packet go, this one or another one: always, if it has none.
+    permit: Permit,
 }
 
 /// What has come out of a queue and is not transmitted yet.
@@ -86,12 +93,14 @@ struct Out {
 struct Released {
     packets: VecDeque<Out>,
     buffer: Vec<u8>,
+    /// If the queue holds packets back itself.
+    shapers: Option<Shapers>,
 }
 
 impl Released {
     /// The packets from `first` on were read together at `now`: says from when on a link of this rate may
-    /// begin them.
-    fn read_at(&mut self, first: usize, rate: Rate, now: Time) {
+    /// begin them. If the link reads them itself, it begins them now.
+    fn read_at(&mut self, first: usize, rate: Rate, now: Time, link_reads: bool) {
         let mut late = READ_LATE;
         for (behind, out) in self.packets.range_mut(first..).rev().enumerate() {
             if behind > 0 {
@@ -99,6 +108,11 @@ impl Released {
                 late += rate.tx_time(out.size);
             }
             out.from = Time::ZERO + (now - Time::ZERO).saturating_sub(late);
+        }
+        if let Some(shapers) = &mut self.shapers {
+            for out in self.packets.range_mut(first..) {
+                shapers.lets_out(out, now, link_reads);
+            }
         }
     }
 }
@@ -117,17 +131,21 @@ pub struct Router {
     released: Mutex<Released>,
     /// Whether the link reads the output when it becomes free, and not the network alone.
     link_reads: AtomicBool,
-    /// For how long the link has waited for a packet that the shaper held back, in picoseconds.
-    held_back: AtomicU64,
+    lateness: Mutex<Lateness>,
 }
 
 impl Router {
-    /// Makes a router with this queue below a shaper of this rate, for packets of up to `mtu` bytes. The
-    /// calling thread is in its namespace afterwards.
+    /// Makes a router with this queue below a shaper of this rate, for packets of up to `mtu` bytes. `shaping`
+    /// are the queue's own shapers. The calling thread is in its namespace afterwards.
     ///
     /// # Errors
     /// When the kernel refuses a step, or has made another queue than it was asked for.
-    pub fn make(queue: &Qdisc, rate: Rate, mtu: u64) -> io::Result<Arc<Self>> {
+    pub fn make(
+        queue: &Qdisc,
+        shaping: Option<Shaping>,
+        rate: Rate,
+        mtu: u64,
+    ) -> io::Result<Arc<Self>> {
         let namespace =
             NetNamespace::create().map_err(|error| about(error, "a network namespace"))?;
         let [input, output] =
@@ -179,9 +197,10 @@ impl Router {
             released: Mutex::new(Released {
                 packets: VecDeque::new(),
                 buffer: vec![0; 65_536],
+                shapers: shaping.map(|shaping| Shapers::new(shaping, Bytes::new(mtu))),
             }),
             link_reads: AtomicBool::new(true),
-            held_back: AtomicU64::new(0),
+            lateness: Mutex::default(),
         }))
     }
 
@@ -211,10 +230,12 @@ impl Router {
                     ce: bytes[1] & 3 == 3,
                     size: Bytes::new(length as u64),
                     from: now,
+                    permit: Permit::ALWAYS,
                 });
             }
         }
-        released.read_at(first, self.rate, now);
+        let link_reads = self.link_reads.load(Ordering::Relaxed);
+        released.read_at(first, self.rate, now, link_reads);
         Ok(())
     }
 
@@ -251,19 +272,16 @@ impl Router {
         arriving.extend_from_slice(bytes);
     }
 
-    /// Says what is wrong if the shaper has held packets back for too large a share of a run of this
-    /// length: then its timers were late, and the link was slower than the experiment says.
+    /// Says what is wrong if the kernel let packets go too late in a run of this length.
     pub fn check_shaper(&self, run: Span) -> Option<String> {
-        let held_back = Span::from_ps(self.held_back.load(Ordering::Relaxed));
-        let share = held_back.as_secs_f64() / run.as_secs_f64();
-        (share > MOST_HELD_BACK).then(|| {
-            format!(
-                "the kernel's shaper did not keep up: the link was idle for {:.1} % of the run while \
-                 packets waited; accepted: up to {:.0} %",
-                share * 100.0,
-                MOST_HELD_BACK * 100.0
-            )
-        })
+        locked(&self.lateness).wrong(run)
+    }
+
+    /// Does this with the queue's own shapers, if it has any.
+    fn with_shapers(&self, act: impl FnOnce(&mut Shapers)) {
+        if let Some(shapers) = &mut locked(&self.released).shapers {
+            act(shapers);
+        }
     }
 
     /// Compares the drops that redtail has counted with the kernel's; returns what is wrong.
@@ -358,6 +376,15 @@ pub fn refuse(scenario: &Scenario, available: &[String]) -> Vec<(String, String)
                 );
             }
             Ok(queue) => {
+                let facts = scenario.link_facts(index, direction, &link, scenario.flow_table());
+                if let Some(within) = shapes_in_drr(&link.queue, &facts) {
+                    refuse(
+                        format!("{key}.queue.{within}"),
+                        "holds packets back, and the kernel's drr then sends nothing of the other classes; accepted: a \
+                         queue without a rate in a class of drr, htb in place of drr, or backend live or linux-tcp"
+                            .to_owned(),
+                    );
+                }
                 for kind in queue.kinds() {
                     if !available.iter().any(|has| has == kind) {
                         refuse(
@@ -373,6 +400,21 @@ pub fn refuse(scenario: &Scenario, available: &[String]) -> Vec<(String, String)
         }
     }
     refusals
+}
+
+/// The key of a queue in a class of `drr` that holds packets back itself. The kernel's `drr` waits for it with
+/// all its classes (`drr_dequeue`), as long as its turn lasts.
+fn shapes_in_drr(queue: &QueueParams, link: &LinkFacts) -> Option<String> {
+    let mut found = None;
+    queue.inner(link, &mut |key, inner, link| {
+        let waits = queue.kind() == "drr" && Shaping::of(inner, link, kept_rate).is_some();
+        let within = || Some(format!("{key}.{}", shapes_in_drr(inner, link)?));
+        found = found
+            .take()
+            .or_else(|| waits.then(|| key.to_owned()))
+            .or_else(within);
+    });
+    found
 }
 
 /// Makes a router with the kernel's queue for each link of `scenario`, which [`refuse`] has accepted.
@@ -391,10 +433,11 @@ pub fn routers(
     for (_, link, index, direction) in scenario.topology.links() {
         let queue = mapped(scenario, (&link, index, direction), mtu)
             .map_err(|error| io::Error::other(error.to_string()))?;
-        let router = Router::make(&queue, link.rate, mtu)?;
+        let facts = scenario.link_facts(index, direction, &link, scenario.flow_table());
+        let shaping = Shaping::of(&link.queue, &facts, kept_rate);
+        let router = Router::make(&queue, shaping, link.rate, mtu)?;
         let name = scenario.topology.link_name(index, direction);
         let class = format!("the kernel's {} at {name}", queue.kind);
-        let facts = scenario.link_facts(index, direction, &link, scenario.flow_table());
         let kind = link.queue.kind();
         let drops_arriving = drops_arriving(&link.queue, &facts);
         let made = Arc::clone(&router);
@@ -416,6 +459,11 @@ pub fn routers(
         routers.insert(name, router);
     }
     Ok((with_routers, plugins, routers))
+}
+
+/// The rate that a shaper of the kernel has for this one: it counts whole bytes in a second.
+fn kept_rate(rate: Rate) -> Rate {
+    Rate::from_bps((rate.as_bps() / 8).max(1) * 8)
 }
 
 /// Kinds that drop no packet but the one that arrives.
@@ -531,6 +579,9 @@ impl KernelQueue {
     fn drop_lost(&mut self, actions: &mut dyn Actions) -> Result<(), PluginError> {
         for id in std::mem::take(&mut self.lost) {
             if let Some(held) = self.held.remove(&id) {
+                self.router.with_shapers(|shapers| {
+                    shapers.gone(id);
+                });
                 actions.drop(held.id, DropReason::Early)?;
             }
         }
@@ -561,6 +612,8 @@ impl KernelQueue {
         }
         let there = waiting as usize + released + self.lost.len();
         self.missing = self.held.len().saturating_sub(there) as u64;
+        self.router
+            .with_shapers(|shapers| shapers.missing = self.missing as usize);
         Ok(())
     }
 
@@ -619,6 +672,8 @@ impl PluginQueue for KernelQueue {
             },
         );
         self.order.entry(flow).or_default().push_back(id);
+        self.router
+            .with_shapers(|shapers| shapers.enters(id, (view.dscp, &view.facts), now));
         if !self.drops_arriving {
             self.count(now)?;
         }
@@ -633,24 +688,22 @@ impl PluginQueue for KernelQueue {
         self.look(now)?;
         let mut next = None;
         while next.is_none()
-            && let Some(Out { id, ce, .. }) = self.router.next_released(now).map_err(failed)?
+            && let Some(out) = self.router.next_released(now).map_err(failed)?
         {
-            next = self.take(id).map(|held| (held, ce));
+            next = self.take(out.id).map(|held| (held, out));
         }
         self.drop_lost(actions)?;
         if !self.drops_arriving {
             self.count(now)?;
         }
-        let Some((held, ce)) = next else {
+        let Some((held, Out { ce, permit, .. })) = next else {
             if !self.held.is_empty() {
                 self.waiting_since.get_or_insert(now);
             }
             return Ok(None);
         };
-        if let Some(since) = self.waiting_since.take() {
-            let waited = (now - since).as_ps();
-            self.router.held_back.fetch_add(waited, Ordering::Relaxed);
-        }
+        let since = self.waiting_since.take();
+        locked(&self.router.lateness).begins(since, permit, now);
         if ce && !held.marked {
             actions.mark(held.id)?;
         }
@@ -694,6 +747,7 @@ mod tests {
             ce: false,
             size: Bytes::new(size),
             from: Time::ZERO,
+            permit: Permit::ALWAYS,
         }
     }
 
@@ -705,8 +759,9 @@ mod tests {
         let mut released = Released {
             packets: (0..).zip(sizes).map(|(id, size)| out(id, size)).collect(),
             buffer: Vec::new(),
+            shapers: None,
         };
-        released.read_at(0, Rate::from_bps(10_000_000), at_us(100_000));
+        released.read_at(0, Rate::from_bps(10_000_000), at_us(100_000), false);
         let from: Vec<Time> = released.packets.iter().map(|out| out.from).collect();
         let last = at_us(100_000 - 2000);
         let before = [3000, 1800, 1200, 0].map(|us| last - Span::from_us(us));
@@ -714,7 +769,7 @@ mod tests {
 
         // What was read earlier keeps its time.
         released.packets.push_back(out(4, 1500));
-        released.read_at(4, Rate::from_bps(10_000_000), at_us(101_000));
+        released.read_at(4, Rate::from_bps(10_000_000), at_us(101_000), false);
         assert_eq!(released.packets[3].from, last);
         assert_eq!(released.packets[4].from, at_us(99_000));
     }

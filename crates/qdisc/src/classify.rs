@@ -158,7 +158,7 @@ impl Classifier {
 
     /// The class of a packet of this flow with this DSCP.
     #[inline]
-    fn class(&self, dscp: Dscp, flow: &FlowFacts) -> usize {
+    pub fn class(&self, dscp: Dscp, flow: &FlowFacts) -> usize {
         let rule = self.rules.iter().find(|rule| rule.fits(dscp, flow));
         rule.map_or(self.default, |rule| rule.class as usize)
     }

@@ -34,6 +34,7 @@ pub mod limit;
 pub mod plugin;
 pub mod queues;
 mod refuse;
+pub mod shaping;
 pub mod signal;
 
 pub use facts::{FlowFacts, FlowRun, FlowTable, GroupFacts, GroupTraffic, LinkFacts, Protocol};

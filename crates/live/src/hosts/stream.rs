@@ -150,6 +150,8 @@ pub struct TcpFlow {
     pub info_before: TcpInfo,
     /// The state of its connection when it ended.
     last_info: TcpInfo,
+    /// SYNs that were sent again. The kernel has them among its retransmissions.
+    repeated_syns: u32,
 }
 
 impl TcpFlow {
@@ -170,15 +172,24 @@ impl TcpFlow {
             completed: None,
             info_before: TcpInfo::default(),
             last_info: TcpInfo::default(),
+            repeated_syns: 0,
         }
     }
 
-    /// The latest known state of its connection.
+    /// The latest known state of its connection. A SYN that was sent again is no retransmission here.
     pub fn latest_info(&self) -> TcpInfo {
         let open = self
             .sender_socket()
             .and_then(|socket| tcp_info(socket).ok());
-        open.unwrap_or(self.last_info)
+        let info = open.unwrap_or(self.last_info);
+        let repeated_syns = match self.established {
+            Some(_) => self.repeated_syns,
+            None => info.retransmissions,
+        };
+        TcpInfo {
+            retransmissions: info.retransmissions - repeated_syns,
+            ..info
+        }
     }
 
     /// The sender's socket while it is open.
@@ -300,6 +311,9 @@ impl Hosts<'_> {
                 Ok(()) => {
                     sender.established = true;
                     flow.established = Some(now);
+                    // Nothing but SYNs was sent yet.
+                    flow.repeated_syns =
+                        tcp_info(&sender.socket).map_or(0, |info| info.retransmissions);
                 }
                 Err(_) => sender.failed = true,
             }

@@ -62,6 +62,17 @@ impl TokenBucket {
         self.at = now;
     }
 
+    /// Returns the first moment, not before the latest charge, at which the bucket holds `wanted` tokens, if
+    /// none are removed.
+    pub fn reaches(&self, wanted: i128) -> Time {
+        self.when(wanted, self.at)
+    }
+
+    /// Returns the first moment, not before the latest charge, at which the bucket is full.
+    pub fn fills(&self) -> Time {
+        self.reaches(self.depth)
+    }
+
     /// Returns the first moment, not before `now`, at which the bucket holds `wanted` tokens. These must
     /// not be more than its largest content.
     pub fn when(&self, wanted: i128, now: Time) -> Time {

@@ -235,7 +235,35 @@ const FRAME: u64 = 1514;
 /// The same without Ethernet's header, which packets here do not have.
 const MTU: u64 = 1500;
 
+/// How the link behind the shaper sends packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wire {
+    overhead: u64,
+    mpu: u64,
+    framing: Framing,
+}
+
+impl Wire {
+    /// The size that a packet of this size has there.
+    pub(crate) fn size(self, packet: Bytes) -> Bytes {
+        let size = (packet.as_u64() + self.overhead).max(self.mpu);
+        Bytes::new(match self.framing {
+            Framing::None => size,
+            Framing::Atm => size.div_ceil(48) * 53,
+            Framing::Ptm => size + size.div_ceil(64),
+        })
+    }
+}
+
 impl CakeParams {
+    pub(crate) fn wire(&self) -> Wire {
+        Wire {
+            overhead: self.overhead.as_u64(),
+            mpu: self.mpu.as_u64(),
+            framing: self.framing,
+        }
+    }
+
     fn target(&self) -> Span {
         self.rtt / 20
     }
@@ -387,9 +415,7 @@ impl QueueKind for CakeParams {
         Cake {
             limit: self.effective_limit().at(context.rate),
             rate: self.rate,
-            overhead: self.overhead.as_u64(),
-            mpu: self.mpu.as_u64(),
-            framing: self.framing,
+            wire: self.wire(),
             diffserv: self.diffserv,
             isolation: self.isolation,
             ecn: self.ecn,
@@ -736,9 +762,7 @@ impl<P: Packet> Tin<P> {
 pub struct Cake<P> {
     limit: Limit,
     rate: Option<Rate>,
-    overhead: u64,
-    mpu: u64,
-    framing: Framing,
+    wire: Wire,
     diffserv: Diffserv,
     isolation: Isolation,
     ecn: bool,
@@ -790,16 +814,6 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// A packet's size on the link behind the shaper.
-    fn shaped_size(&self, packet: &P) -> u64 {
-        let size = (packet.size().as_u64() + self.overhead).max(self.mpu);
-        match self.framing {
-            Framing::None => size,
-            Framing::Atm => size.div_ceil(48) * 53,
-            Framing::Ptm => size + size.div_ceil(64),
-        }
-    }
-
     /// Removes and returns the oldest packet of a queue.
     fn take(&mut self, tin: usize, queue: usize, now: Time) -> Option<P> {
         let packet = self.tins[tin].queues[queue].fifo.pop()?;
@@ -846,22 +860,22 @@ impl<P: Packet> Cake<P> {
 
     /// Charges a packet to the shaper and to its tin. Returns its size on the link behind the shaper.
     fn advance(&mut self, tin: usize, packet: &P, now: Time, dropped: bool) -> i64 {
-        let size = self.shaped_size(packet);
+        let size = self.wire.size(packet.size());
         if let Some(rate) = self.rate {
             let tin = &mut self.tins[tin];
-            let time = tin.rate.unwrap_or(rate).tx_time(Bytes::new(size));
+            let time = tin.rate.unwrap_or(rate).tx_time(size);
             if tin.next < now {
                 tin.next += time;
             } else {
                 tin.next = tin.next.max(now + time);
             }
-            let time = rate.tx_time(Bytes::new(size));
+            let time = rate.tx_time(size);
             self.next += time;
             if !dropped {
                 self.failsafe += time + time / 2;
             }
         }
-        size as i64
+        size.as_u64() as i64
     }
 
     /// Drops the oldest packet of the longest queue.

@@ -50,7 +50,7 @@ params! {
 }
 
 impl DrrParams {
-    fn leaves(&self, link: Option<&LinkFacts>) -> Vec<LeafParams<'_>> {
+    pub(crate) fn leaves(&self, link: Option<&LinkFacts>) -> Vec<LeafParams<'_>> {
         let all = self.class.iter().map(|class| class.quantum.as_u64()).sum();
         let each = self.class.iter().map(|class| LeafParams {
             list: "class".to_owned(),

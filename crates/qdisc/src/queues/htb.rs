@@ -85,7 +85,7 @@ const LEVELS: usize = 8;
 const PRIORITIES: usize = 8;
 
 impl HtbClassParams {
-    fn ceiling(&self) -> Rate {
+    pub(crate) fn ceiling(&self) -> Rate {
         self.ceil.unwrap_or(self.rate)
     }
 
@@ -174,9 +174,9 @@ impl HtbClassParams {
 }
 
 /// A class with its ancestors; parents come before their children.
-struct Place<'a> {
-    params: &'a HtbClassParams,
-    parent: Option<usize>,
+pub(crate) struct Place<'a> {
+    pub(crate) params: &'a HtbClassParams,
+    pub(crate) parent: Option<usize>,
     list: String,
     depth: usize,
 }
@@ -189,7 +189,7 @@ impl Place<'_> {
 
 impl HtbParams {
     /// Every class in the order of the file.
-    fn places(&self) -> Vec<Place<'_>> {
+    pub(crate) fn places(&self) -> Vec<Place<'_>> {
         fn add<'a>(
             classes: &'a [HtbClassParams],
             parent: Option<usize>,
@@ -219,7 +219,7 @@ impl HtbParams {
         places
     }
 
-    fn leaves(&self) -> Vec<LeafParams<'_>> {
+    pub(crate) fn leaves(&self) -> Vec<LeafParams<'_>> {
         let leaves = self.places().into_iter();
         leaves
             .filter(|place| place.params.queue.is_some())

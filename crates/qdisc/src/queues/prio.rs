@@ -33,7 +33,7 @@ params! {
 }
 
 impl PrioParams {
-    fn leaves(&self, _: Option<&LinkFacts>) -> Vec<LeafParams<'_>> {
+    pub(crate) fn leaves(&self, _: Option<&LinkFacts>) -> Vec<LeafParams<'_>> {
         let each = self.class.iter().map(|class| LeafParams {
             list: "class".to_owned(),
             name: &class.name,

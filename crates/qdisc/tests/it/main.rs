@@ -20,5 +20,6 @@ mod red_law;
 mod red_tail_law;
 mod red_tuning;
 mod sfb;
+mod shaping;
 mod tail_drop;
 mod wred_law;
