@@ -23,6 +23,7 @@ WHOLE = {
     "controls": ["reno", "cubic"],
     "offload": "TUN devices, which take none",
     "queues": {"pfifo": "", "fq_codel": "", "dualpi2": "the kernel has no module sch_NAME"},
+    "filters": {"flower": "", "matchall": "the kernel has no module cls_matchall"},
 }
 
 
@@ -65,6 +66,8 @@ def test_a_host_with_all_is_ready_for_every_backend(host: Callable[..., None]) -
     assert "TCP congestion controls: reno, cubic" in text
     assert "queues of the kernel: pfifo, fq_codel" in text
     assert "absent   dualpi2: the kernel has no module sch_NAME" in text
+    assert "filters of the kernel, for queues with classes: flower\n" in text
+    assert "absent   matchall, filters of the kernel, for queues with classes: the kernel" in text
 
 
 def test_a_missing_program_is_named_with_its_packages(host: Callable[..., None]) -> None:
@@ -133,6 +136,33 @@ def test_kinds_are_told_apart_by_why_they_are_missing(monkeypatch: pytest.Monkey
     assert "no module sch_NAME" in tried["codel"]
     assert tried["dualpi2"] == "iproute2-6.1.0 does not know it"
     assert tried["cake"] == "RTNETLINK answers: Operation not permitted"
+
+
+@pytest.mark.parametrize(
+    ("lacks", "told"),
+    [
+        ({"flower": "Error: TC classifier not found."}, {"flower": "no module cls_flower"}),
+        ({"clsact": "Error: Specified qdisc kind is unknown."}, {"clsact": "module sch_ingress"}),
+        ({"matchall": "RTNETLINK answers: Invalid argument"}, {"matchall": "Invalid argument"}),
+        (
+            dict.fromkeys(("htb", "prio", "drr", "flower", "matchall"), "Error: unknown."),
+            dict.fromkeys(("flower", "matchall"), "the kernel has no queue with classes"),
+        ),
+    ],
+    ids=["classifier", "place", "refused", "classes"],
+)
+def test_filters_are_tried_below_a_queue_with_classes(
+    monkeypatch: pytest.MonkeyPatch, lacks: dict[str, str], told: dict[str, str]
+) -> None:
+    def run(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        error = next((error for kind, error in lacks.items() if kind in words), "")
+        return subprocess.CompletedProcess(words, int(bool(error)), "", error)
+
+    monkeypatch.setattr(programs.subprocess, "run", run)
+    tried = programs.try_filters("x")
+    assert tried.keys() == programs.FILTERS.keys()
+    for kind, reason in tried.items():
+        assert (told[kind] in reason) if kind in told else not reason
 
 
 def test_without_outside_programs_a_shell_still_runs(

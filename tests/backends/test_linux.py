@@ -23,7 +23,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_live import AGREEMENT, BULK, EVERY_KIND, agreeing, link, mean
+from test_live import (
+    AGREEMENT,
+    BULK,
+    CROWDED,
+    EVERY_KIND,
+    agree,
+    agreeing,
+    counted,
+    link,
+    mean,
+)
 from typer.testing import CliRunner
 
 import redtail
@@ -33,6 +43,8 @@ from redtail.backends.virtual import kernels, machine, snapshots
 from redtail.cli import app
 from redtail.errors import InvalidRun, RedtailWarning, RunError, SpecError
 from redtail.outcomes import Outcome
+
+from conftest import some_weekly
 
 
 def lacking() -> list[str]:
@@ -181,6 +193,59 @@ ADAPTIVE = (
     'max_p = 0.02, w_q = 0.001953125, bottom = 0.01, gentle = false, spacing = "linux", '
     'idle_decay = false, mean_packet = "1500 B", above_max_th = "mark" }'
 )
+
+
+SHAPERS = {
+    "cake": ('{ kind = "cake", rate = "9.5 Mbit/s" }', 0.95),
+    "tbf": (
+        '{ kind = "tbf", rate = "9 Mbit/s", burst = "5 kB", '
+        'queue = { kind = "tail-drop", limit = "100 packets" } }',
+        0.90,
+    ),
+    "htb": (
+        '{ kind = "htb", class = [{ name = "root", rate = "9 Mbit/s", class = [{ name = "all", '
+        'rate = "1 Mbit/s", ceil = "9 Mbit/s", queue = { kind = "fq-codel" } }] }] }',
+        0.90,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", some_weekly(SHAPERS, lambda kind: kind != "cake"))
+@on_this_host
+def test_a_queue_may_be_slower_than_its_link(kind: str, tmp_path: Path) -> None:
+    queue, share = SHAPERS[kind]
+    text = redtail.Toml(link(queue, "3 s", "1 s") + BULK)
+    measured = redtail.run(text, out=tmp_path, backend="linux", replications=1)
+    assert mean(measured, "utilization") == pytest.approx(share, rel=0.003)
+    simulated = redtail.run(text, out=tmp_path, replications=4)
+    here, there = mean(measured, "queue_delay_mean"), mean(simulated, "queue_delay_mean")
+    assert here == pytest.approx(there, rel=0.15)
+
+
+@pytest.mark.weekly
+@on_this_host
+def test_the_kernels_counters_are_what_its_flows_count(tmp_path: Path) -> None:
+    results = redtail.run(redtail.Toml(CROWDED), out=tmp_path, backend="linux", replications=1)
+    agree(counted(results))
+
+
+@on_this_host
+def test_many_handshakes_at_one_time_are_in_time(tmp_path: Path) -> None:
+    # With these flows the process has more than 64 open files.
+    flows = """
+[[traffic]]
+name = "ftp"
+kind = "transfer"
+flows = 60
+size = "10 kB"
+start = "0.5 s"
+return_delay = "10 ms"
+tcp = "linux"
+"""
+    text = link('{ kind = "tail-drop", limit = "200 packets" }', "1500 ms", "0 s") + flows
+    text = text.replace("10 Mbit/s", "100 Mbit/s")
+    results = redtail.run(redtail.Toml(text), out=tmp_path, backend="linux-tcp", replications=1)
+    assert mean(results, "wakeup_error_max") < 0.004
 
 
 @pytest.mark.weekly

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import math
 import os
 import platform
 import random
@@ -1217,3 +1218,79 @@ def test_whole_packets_are_captured(tmp_path: Path) -> None:
     times = [float(time) for time, ip, _ in packets if ip == "1500"]
     gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
     assert min(gaps) == pytest.approx(0.0012, abs=2e-9)
+
+
+# A queue of 20 packets, which drops data and SYNs of ten transfers. All end before the run does.
+CROWDED = (
+    link('{ kind = "tail-drop", limit = "20 packets" }', "8 s", "1 s")
+    + """
+[[traffic]]
+name = "ftp"
+kind = "transfer"
+flows = 10
+size = "400 kB"
+start = "uniform 0..2 s"
+return_delay = "10 ms"
+tcp = "linux"
+"""
+)
+
+
+def counted(results: Results) -> dict[str, float]:
+    """What the kernel has counted, for its hosts and for its flows."""
+    flows = results.flows()
+    names = ("retransmissions", "timeouts", "spurious_timeouts", "fast_recoveries")
+    of_hosts = {name: mean(results, f"ftp.{name}") for name in names}
+    own = {
+        f"flows' {name}": sum(
+            math.nan if value is None else value for value in flows[name].to_pylist()
+        )
+        for name in names[:2]
+    }
+    return of_hosts | own
+
+
+def agree(counts: dict[str, float]) -> None:
+    """Check what holds for any kernel."""
+    assert counts["retransmissions"] > 50
+    assert counts["retransmissions"] == counts["flows' retransmissions"]
+    assert 0 < counts["fast_recoveries"] < counts["retransmissions"]
+    assert counts["spurious_timeouts"] <= counts["timeouts"]
+
+
+@on_this_host
+def test_the_kernels_counters_are_what_its_flows_count(tmp_path: Path) -> None:
+    results = measured(CROWDED, tmp_path)
+    counts = counted(results)
+    agree(counts)
+    if not math.isnan(counts["flows' timeouts"]):  # since Linux 6.7
+        assert counts["timeouts"] == counts["flows' timeouts"]
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+@on_this_host
+def test_the_kernels_counters_are_what_a_capture_shows(tmp_path: Path) -> None:
+    file = tmp_path / "packets.pcapng"
+    text = CROWDED.replace('warmup = "1 s"', 'warmup = "0 s"')
+    done = redtail.capture(redtail.Toml(text), {"bottleneck:in": file}, backend="live")
+    fields = ["tcp.srcport", "ip.src", "tcp.seq_raw", "tcp.len", "tcp.flags"]
+    read = ["tshark", "-r", str(file), "-T", "fields"]
+    read += [word for field in fields for word in ("-e", field)]
+    ran = subprocess.run(read, capture_output=True, text=True, check=True)
+    again, connections = 0, set()
+    ends: dict[tuple[str, str], int] = {}
+    for line in ran.stdout.splitlines():
+        port, host, sequence, length, flags = line.split("\t")
+        syn, fin = int(flags, 16) >> 1 & 1, int(flags, 16) & 1
+        if syn:
+            connections.add((host, port))
+        elif int(length) or fin:
+            flow, end = (host, port), int(sequence) + int(length) + fin
+            # Numbers wrap at 2^32; packets come in the order in which the host sent them.
+            ahead = (end - ends.get(flow, int(sequence))) % 2**32
+            if 0 < ahead < 2**31:
+                ends[flow] = end
+            else:
+                again += 1
+    assert len(connections) == 10
+    assert done.metrics["ftp.retransmissions"] == again

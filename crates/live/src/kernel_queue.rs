@@ -347,8 +347,13 @@ pub fn largest_packet(scenario: &Scenario) -> u64 {
 }
 
 /// The reasons why the kernel's own queues cannot stand at the links of this scenario: keys of the
-/// experiment file and texts. `available` are the kinds that this kernel has, as `tc` calls them.
-pub fn refuse(scenario: &Scenario, available: &[String]) -> Vec<(String, String)> {
+/// experiment file and texts. `available` are the kinds of queues and `filters` those of filters that this kernel has, as
+/// `tc` calls them.
+pub fn refuse(
+    scenario: &Scenario,
+    available: &[String],
+    filters: &[String],
+) -> Vec<(String, String)> {
     let mtu = largest_packet(scenario);
     let mut refusals = Vec::new();
     let mut refuse = |key: String, reason: String| refusals.push((key, reason));
@@ -384,6 +389,18 @@ pub fn refuse(scenario: &Scenario, available: &[String]) -> Vec<(String, String)
                          queue without a rate in a class of drr, htb in place of drr, or backend live or linux-tcp"
                             .to_owned(),
                     );
+                }
+                for kind in queue.filter_kinds() {
+                    if !filters.iter().any(|has| has == kind) {
+                        refuse(
+                            format!("{key}.queue.kind"),
+                            format!(
+                                "= \"{}\" needs {kind} of the kernel to put packets into its classes, which this \
+                                 kernel has not; accepted: a queue without classes, or backend live or linux-tcp",
+                                link.queue.kind()
+                            ),
+                        );
+                    }
                 }
                 for kind in queue.kinds() {
                     if !available.iter().any(|has| has == kind) {

@@ -32,6 +32,7 @@ use crate::programs::{self, Programs};
 use crate::report::{COUNTED, HostReport};
 use crate::spaces::{self, Space};
 use crate::sys::clock::Clock;
+use crate::sys::descriptors;
 use crate::sys::scheduling::wake_up_soon;
 
 /// The lateness that 99 in 100 packets must not exceed for a run to be valid: the tick of a kernel with
@@ -133,6 +134,7 @@ fn run_to_end(scenario: &Scenario, options: RunOptions) -> Result<LiveResult, Ru
         virtual_time,
         programs,
     } = options;
+    descriptors::reserve().map_err(|error| spaces::about(error, "room for open files"))?;
     let to_outside = programs.as_ref().and_then(|programs| programs.outside);
     let scenario = &scenario.clone().for_real_hosts();
     // In a thread of their own: this one stays in the computer's network for what connects it.

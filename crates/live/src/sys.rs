@@ -1,6 +1,7 @@
 //! System calls. This folder alone has unsafe code.
 
 pub mod clock;
+pub mod descriptors;
 #[cfg(target_arch = "x86_64")]
 pub mod first_process;
 pub mod mounts;

@@ -20,6 +20,7 @@ mod kept;
 mod shown;
 mod table;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use redtail_core::{Bytes, Rate};
@@ -222,6 +223,20 @@ impl Qdisc {
     /// The kinds of this queue and of those in its classes.
     pub fn kinds(&self) -> Vec<&'static str> {
         self.all().iter().map(|queue| queue.kind).collect()
+    }
+
+    /// What the filters of this queue and of those in its classes need of the kernel: classifiers, and the place for
+    /// filters at the exit of a device.
+    pub fn filter_kinds(&self) -> BTreeSet<&str> {
+        let mut found = BTreeSet::new();
+        for queue in self.all() {
+            found.extend(queue.filters.iter().map(|words| {
+                let pref = words.iter().position(|word| word == "pref");
+                words[pref.expect("each filter has one") + 2].as_str()
+            }));
+            found.extend(queue.at_exit.then_some("clsact"));
+        }
+        found
     }
 
     /// This queue and those in its classes.

@@ -175,7 +175,8 @@ pub fn live_hide() -> PyResult<()> {
 }
 
 /// The reasons why the kernel's own queues cannot stand at the links of a scenario: keys of the
-/// experiment file and texts. `available` are the kinds that the kernel has, as `tc` calls them.
+/// experiment file and texts. `available` are the kinds of queues and `filters` those of filters that the kernel
+/// has, as `tc` calls them.
 ///
 /// # Errors
 /// `SpecError` when the text is no scenario.
@@ -184,9 +185,10 @@ pub fn live_queue_refusals(
     py: Python<'_>,
     scenario: &str,
     available: Vec<String>,
+    filters: Vec<String>,
 ) -> PyResult<Vec<(String, String)>> {
     let scenario = Scenario::from_json(scenario).map_err(|error| spec_error(py, &error))?;
-    Ok(kernel_queue::refuse(&scenario, &available))
+    Ok(kernel_queue::refuse(&scenario, &available, &filters))
 }
 
 /// Runs one scenario in real time, in a process that [`live_enter`] has prepared, with programs of

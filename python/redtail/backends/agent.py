@@ -183,6 +183,7 @@ def survey() -> int:
         ok = made.returncode == 0
         found["offload"] = "TUN devices, which take none" if ok else ""
         found["queues"] = host.try_queues(device) if ok else {}
+        found["filters"] = host.try_filters(device) if ok else {}
     print(json.dumps(found))
     return 0
 

@@ -66,6 +66,8 @@ MODULES = packages(
 
 QEMU = packages("qemu-system-x86", "qemu-system-x86-core", "qemu-system-x86")
 
+FILTERS = "filters of the kernel, for queues with classes"
+
 OUTSIDE = {
     "pasta": packages("passt", "passt", "passt"),
     "slirp4netns": packages("slirp4netns", "slirp4netns", "slirp4netns"),
@@ -143,19 +145,32 @@ def _of_live_tc(found: dict[str, Any]) -> Iterator[Need]:
         lacking="" if version else "it is not installed",
         packages=IPROUTE2,
     )
+    yield from _kinds(found["queues"], "queues of the kernel", required=True)
+    yield from _kinds(found["filters"], FILTERS, required=False)
+
+
+def _kinds(reasons: dict[str, str], what: str, *, required: bool) -> Iterator[Need]:
+    """Yield the kinds that the kernel has, and those that it lacks, by their reasons.
+
+    Args:
+        reasons: for each kind why the kernel has not got it; empty if it has.
+        what: what they are.
+        required: whether the backend cannot run without any of them.
+    """
     kinds: dict[str, list[str]] = {"": []}
-    for kind, reason in found["queues"].items():
+    for kind, reason in reasons.items():
         kinds.setdefault(reason, []).append(kind)
     for reason, of_reason in kinds.items():
         names = ", ".join(of_reason)
-        yield Need(
-            "live-tc",
-            names if reason else "queues of the kernel",
-            found="" if reason else names,
-            lacking=reason or ("" if names else "none of them"),
-            required=not reason,
-            packages=MODULES,
-        )
+        if reason or names or required:
+            yield Need(
+                "live-tc",
+                (names if required else f"{names}, {what}") if reason else what,
+                found="" if reason else names,
+                lacking=reason or ("" if names else "none of them"),
+                required=required and not reason,
+                packages=MODULES,
+            )
 
 
 def _of_linux() -> Iterator[Need]:

@@ -35,6 +35,20 @@ QUEUES = {
 }
 
 
+# What puts packets into the classes of a queue: how each is tried, below a queue with classes.
+FILTERS = {
+    "flower": "filter add dev DEVICE parent 1: protocol ip pref 1 flower ip_proto tcp classid 1:1",
+    "matchall": "filter add dev DEVICE parent 1: protocol all pref 2 matchall classid 1:1",
+    "clsact": "qdisc add dev DEVICE clsact",
+}
+
+# What `tc` says of a kind that the kernel does not have.
+_NO_MODULE = ("kind is unknown", "classifier not found", "No such file or directory")
+
+# A queue in whose place the kernel can have filters, the first of these that it has.
+_WITH_CLASSES = ("htb", "prio", "drr")
+
+
 def iproute2(program: str = "ip") -> str:
     """Return the version of iproute2, such as "iproute2-6.1.0"; empty without the program."""
     try:
@@ -70,27 +84,54 @@ def _version(path: str, _changed_ns: int) -> str:
     return version[1] if version else ""
 
 
+def _tc(*words: str) -> str:
+    """Run `tc`; return what it says if it fails, and nothing if it does not.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    ran = subprocess.run(["tc", *words], capture_output=True, text=True, check=False)
+    return (ran.stderr.strip() or "refused") if ran.returncode else ""
+
+
 def try_queues(device: str) -> dict[str, str]:
     """Return for each kind of queue why the kernel, or `tc`, has not got it; empty if it has."""
     reasons = {}
     for kind, words in QUEUES.items():
+        place = ("dev", device, "root")
         try:
-            ran = subprocess.run(
-                ["tc", "qdisc", "add", "dev", device, "root", "handle", "1:", kind, *words.split()],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            said = _tc("qdisc", "add", *place, "handle", "1:", kind, *words.split())
         except OSError as error:
             return dict.fromkeys(QUEUES, f"the program tc cannot be started ({error.strerror})")
-        said = ran.stderr.strip()
-        if ran.returncode == 0:
-            subprocess.run(["tc", "qdisc", "del", "dev", device, "root"], check=False)
+        if not said:
+            _tc("qdisc", "del", *place)
             reasons[kind] = ""
-        elif "qdisc kind is unknown" in said or "No such file or directory" in said:
+        elif any(text in said for text in _NO_MODULE):
             reasons[kind] = "the kernel has no module sch_NAME for these queues, or may not load it"
         elif "Unknown qdisc" in said:
             reasons[kind] = f"{iproute2() or 'iproute2'} does not know it"
         else:
-            reasons[kind] = said.splitlines()[-1] if said else "refused"
+            reasons[kind] = said.splitlines()[-1]
+    return reasons
+
+
+def try_filters(device: str) -> dict[str, str]:
+    """Return for each kind of filter why the kernel has not got it; empty if it has."""
+    place = ("dev", device, "root")
+    try:
+        made = any(not _tc("qdisc", "add", *place, "handle", "1:", kind) for kind in _WITH_CLASSES)
+        reasons = {}
+        for kind, words in FILTERS.items():
+            said = _tc(*words.replace("DEVICE", device).split())
+            if not said:
+                reasons[kind] = ""
+            elif kind != "clsact" and not made:
+                reasons[kind] = "the kernel has no queue with classes"
+            elif any(text in said for text in _NO_MODULE):
+                module = "sch_ingress" if kind == "clsact" else f"cls_{kind}"
+                reasons[kind] = f"the kernel has no module {module}, or may not load it"
+            else:
+                reasons[kind] = said.splitlines()[-1]
+    except OSError as error:
+        return dict.fromkeys(FILTERS, f"the program tc cannot be started ({error.strerror})")
     return reasons

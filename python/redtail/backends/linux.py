@@ -77,6 +77,10 @@ class Linux(RealTcp):
         """Return the kinds of queues that the kernel has."""
         return _guest(self.kernel).kernel.queues()
 
+    def filter_kinds(self) -> Sequence[str]:
+        """Return the kinds of filters that the kernel has."""
+        return _guest(self.kernel).kernel.filters()
+
     def _refusals(self, plan: Plan) -> Iterator[Refusal]:
         for name in plan.queues:
             reason = f'"{name}" is a class, which no virtual machine can execute'

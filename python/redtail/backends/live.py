@@ -55,6 +55,10 @@ class Live(RealTcp):
         """Return the kinds of queues that this host's kernel has."""
         return [kind for kind, why in survey()["queues"].items() if not why]
 
+    def filter_kinds(self) -> Sequence[str]:
+        """Return the kinds of filters that this host's kernel has."""
+        return [kind for kind, why in survey()["filters"].items() if not why]
+
     def run(
         self,
         scenario: str,

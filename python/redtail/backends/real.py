@@ -87,6 +87,10 @@ class RealTcp:
         """Return the kinds of queues that the kernel has, as `tc` calls them."""
         raise NotImplementedError
 
+    def filter_kinds(self) -> Sequence[str]:
+        """Return the kinds of filters that the kernel has, as `tc` calls them."""
+        raise NotImplementedError
+
     def refuse(self, plan: Plan) -> Sequence[Refusal]:
         """Return what the kernel cannot do of what the experiment asks for.
 
@@ -108,9 +112,9 @@ class RealTcp:
                 yield Refusal("replications.until", f"{reason}; accepted: another metric")
         if not self.kernel_queues:
             return
-        kinds = self.kernel_kinds()
+        kinds, filters = self.kernel_kinds(), self.filter_kinds()
         for scenario in scenarios:
-            for key, reason in realtime.live_queue_refusals(scenario, kinds):
+            for key, reason in realtime.live_queue_refusals(scenario, kinds, filters):
                 yield Refusal(key, reason)
 
     def lacks(self, metric: str) -> bool:

@@ -33,18 +33,21 @@ def live_refusals(scenario: str, controls: Sequence[str] | None = None) -> list[
         )
 
 
-def live_queue_refusals(scenario: str, available: Sequence[str]) -> list[tuple[str, str]]:
+def live_queue_refusals(
+    scenario: str, available: Sequence[str], filters: Sequence[str]
+) -> list[tuple[str, str]]:
     """Return why the kernel's own queues cannot stand at the links of a scenario.
 
     Args:
         scenario: the run.
         available: the kinds of queues that the kernel has, as `tc` calls them.
+        filters: the kinds of filters that it has.
 
     Returns:
         Keys of the experiment file, and reasons.
     """
     with native.translated():
-        return list(native.module().live_queue_refusals(scenario, list(available)))
+        return list(native.module().live_queue_refusals(scenario, list(available), list(filters)))
 
 
 _FAILURES: Mapping[str, type[RedtailError]] = {

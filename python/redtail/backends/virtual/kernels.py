@@ -29,7 +29,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from redtail.backends.host import QUEUES
+from redtail.backends.host import FILTERS, QUEUES
 from redtail.backends.virtual import images, packages, suites
 from redtail.backends.virtual import programs as of_guest
 from redtail.errors import Cancelled, SpecError, StoreError
@@ -114,6 +114,12 @@ class Kernel:
     def queues(self) -> list[str]:
         """Return the kinds of queue that it has, by the names that `tc` has for them, sorted."""
         return sorted({*_ALWAYS_QUEUES, *_queues(self.found)})
+
+    def filters(self) -> list[str]:
+        """Return the kinds of filters of `redtail.backends.host.FILTERS` that it has."""
+        modules = {kind: "sch_ingress" if kind == "clsact" else f"cls_{kind}" for kind in FILTERS}
+        has = self.found.files.keys() | self.found.builtin
+        return [kind for kind, module in modules.items() if module in has]
 
     def controls(self) -> list[str]:
         """Return the TCP congestion controls that it has, sorted."""
