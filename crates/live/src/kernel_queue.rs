@@ -19,8 +19,8 @@
 //! reads it, and earlier by the time of those that are read together with it and were let out after it.
 //!
 //! **A queue may hold packets back itself** (`htb`, `tbf`, `cake` with a rate). When its own shapers let a packet go
-//! follows from the packets that it has let out ([`shapers`]). A packet does not begin before that, and
-//! only idle time after it counts as lateness of the kernel ([`Lateness`]).
+//! follows from the packets that it has let out (`shapers`). A packet does not begin before that, and
+//! only idle time after it counts as lateness of the kernel (`Lateness`).
 
 mod shapers;
 
