@@ -31,11 +31,12 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import backends, facts
+from redtail import backends, experiment, facts
 from redtail.analysis.results import Results
 from redtail.backends import agent, host, live
 from redtail.backends.real import ABSENT
 from redtail.cli import app
+from redtail.engine import realtime
 from redtail.errors import RedtailError, SpecError
 from redtail.running import shell as programs
 
@@ -309,7 +310,7 @@ def test_a_stop_rule_about_what_is_not_measured_is_refused(
     backend: str, queue: str, metric: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live, "require_host", lambda: None)
-    monkeypatch.setattr(live, "survey", lambda: {"queues": {}})
+    monkeypatch.setattr(live, "survey", lambda: {"queues": {}, "filters": {}})
     says = rf"replications\.until: .*backend {backend} does not measure {metric}"
     with pytest.raises(SpecError, match=says):
         redtail.run(
@@ -355,7 +356,7 @@ def test_what_the_kernels_queues_cannot_be_is_refused(
 def test_a_queue_that_this_kernel_lacks_is_refused_with_those_it_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = {"namespaces": "", "queues": {"pfifo": "", "fq_codel": "no module"}}
+    found = {"namespaces": "", "queues": {"pfifo": "", "fq_codel": "no module"}, "filters": {}}
     monkeypatch.setattr(live, "survey", lambda: found)
     says = (
         r"bottleneck\.queue\.kind: is fq_codel of the kernel, .* accepted: pfifo, or backend live "
@@ -1218,6 +1219,31 @@ def test_whole_packets_are_captured(tmp_path: Path) -> None:
     times = [float(time) for time, ip, _ in packets if ip == "1500"]
     gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
     assert min(gaps) == pytest.approx(0.0012, abs=2e-9)
+
+
+def refused(queue: str, filters: list[str]) -> list[tuple[str, str]]:
+    text = experiment.prepare(redtail.Toml(link(queue) + BULK)).scenario(0, 0)
+    return realtime.live_queue_refusals(text, list(host.QUEUES), filters)
+
+
+def test_classes_without_the_kernels_filters_are_refused() -> None:
+    drop = 'queue = { kind = "tail-drop", limit = "9 packets" }'
+    queue = (
+        '{ kind = "prio", default = "b", class = [{ name = "a", match = { group = "ftp" }, '
+        f'{drop} }}, {{ name = "b", {drop} }}] }}'
+    )
+    assert not refused(queue, list(host.FILTERS))
+    [(key, reason)] = refused(queue, ["matchall"])
+    assert key == "bottleneck.queue.kind" and '= "prio" needs flower of the kernel' in reason
+    assert not refused('{ kind = "codel" }', [])
+
+
+def test_a_shaper_in_a_class_of_drr_is_refused() -> None:
+    shaped = 'queue = { kind = "cake", rate = "1 Mbit/s" }'
+    queue = f'{{ kind = "drr", class = [{{ name = "a", quantum = "1500 B", {shaped} }}] }}'
+    [(key, reason)] = refused(queue, list(host.FILTERS))
+    assert key == "bottleneck.queue.class.a.queue" and "holds packets back" in reason
+    assert not refused(queue.replace(', rate = "1 Mbit/s"', ""), list(host.FILTERS))
 
 
 # A queue of 20 packets, which drops data and SYNs of ten transfers. All end before the run does.
