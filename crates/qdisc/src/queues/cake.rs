@@ -245,6 +245,7 @@ pub(crate) struct Wire {
 
 impl Wire {
     /// The size that a packet of this size has there.
+    #[inline]
     pub(crate) fn size(self, packet: Bytes) -> Bytes {
         let size = (packet.as_u64() + self.overhead).max(self.mpu);
         Bytes::new(match self.framing {
@@ -415,7 +416,9 @@ impl QueueKind for CakeParams {
         Cake {
             limit: self.effective_limit().at(context.rate),
             rate: self.rate,
-            wire: self.wire(),
+            overhead: self.overhead.as_u64(),
+            mpu: self.mpu.as_u64(),
+            framing: self.framing,
             diffserv: self.diffserv,
             isolation: self.isolation,
             ecn: self.ecn,
@@ -762,7 +765,9 @@ impl<P: Packet> Tin<P> {
 pub struct Cake<P> {
     limit: Limit,
     rate: Option<Rate>,
-    wire: Wire,
+    overhead: u64,
+    mpu: u64,
+    framing: Framing,
     diffserv: Diffserv,
     isolation: Isolation,
     ecn: bool,
@@ -814,6 +819,16 @@ impl<P: Packet> Cake<P> {
         }
     }
 
+    /// A packet's size on the link behind the shaper.
+    fn shaped_size(&self, packet: &P) -> u64 {
+        let wire = Wire {
+            overhead: self.overhead,
+            mpu: self.mpu,
+            framing: self.framing,
+        };
+        wire.size(packet.size()).as_u64()
+    }
+
     /// Removes and returns the oldest packet of a queue.
     fn take(&mut self, tin: usize, queue: usize, now: Time) -> Option<P> {
         let packet = self.tins[tin].queues[queue].fifo.pop()?;
@@ -860,22 +875,22 @@ impl<P: Packet> Cake<P> {
 
     /// Charges a packet to the shaper and to its tin. Returns its size on the link behind the shaper.
     fn advance(&mut self, tin: usize, packet: &P, now: Time, dropped: bool) -> i64 {
-        let size = self.wire.size(packet.size());
+        let size = self.shaped_size(packet);
         if let Some(rate) = self.rate {
             let tin = &mut self.tins[tin];
-            let time = tin.rate.unwrap_or(rate).tx_time(size);
+            let time = tin.rate.unwrap_or(rate).tx_time(Bytes::new(size));
             if tin.next < now {
                 tin.next += time;
             } else {
                 tin.next = tin.next.max(now + time);
             }
-            let time = rate.tx_time(size);
+            let time = rate.tx_time(Bytes::new(size));
             self.next += time;
             if !dropped {
                 self.failsafe += time + time / 2;
             }
         }
-        size.as_u64() as i64
+        size as i64
     }
 
     /// Drops the oldest packet of the longest queue.
