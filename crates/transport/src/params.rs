@@ -229,7 +229,7 @@ const LEAST_RTO: Span = Span::from_us(1);
 /// bytes that pad timestamps (Linux, `tcp_options_write`).
 const SYN_OPTIONS: u16 = 8;
 
-/// How many bytes headers add to the segments of an endpoint: in the lower [`BITS`](Self::BITS) to each, which are at
+/// How many bytes headers add to the segments of an endpoint: in the lower `BITS` to each, which are at
 /// most 1000 (`TcpParams::check`); above them to a SYN besides these. It takes two bytes, because each of thousands of
 /// flows has it.
 #[derive(Clone, Copy, Debug)]
