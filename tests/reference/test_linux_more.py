@@ -214,7 +214,6 @@ OUTSIDE = {
     "red_64_ecn": "loss 4.1 and 3.5 +-1.3 %: which flows lose a SYN and so ECN decides",
     # 0.34 packets without random times, 0.50 with those of a packet's time.
     "fq_codel_32_ecn": "standard deviation of the queue 0.24 and 0.45 +-0.44 packets",
-    "red_64_ecn_overload": "marks 12.4 and 10.5 %: which flows lose a SYN and so ECN decides",
     "bbr_4_pfifo50": "loss 11.1 and 8.6 +-1.1 %: cause not found",
     "westwood_2": "queue 71 and 62 packets: cause not found",
     "vegas_2": "a second flow takes the first one's queue for the path: 16 to 41 packets, 9 here",
