@@ -103,6 +103,11 @@ pub fn sender(group: usize, i: usize, hosts: usize) -> Socket {
     (address, FIRST_PORT + nth as u16)
 }
 
+/// The address and port to which flow `i` of a group with `hosts` hosts sends. `port` is the group's.
+pub fn receiver(group: usize, i: usize, hosts: usize, port: u16) -> Socket {
+    (host(group, Side::Receiving, i % hosts), server_port(port))
+}
+
 /// The number within its group of the flow that sends from here; `None` if none does.
 pub fn flow_of((address, port): Socket, hosts: usize) -> Option<usize> {
     let nth = usize::from(port.checked_sub(FIRST_PORT)?);

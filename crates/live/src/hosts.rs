@@ -4,6 +4,7 @@
 //! starts, sizes, gaps and pages are the simulator's.
 
 mod call;
+mod datagrams;
 mod port;
 mod stream;
 mod udp;

@@ -100,22 +100,20 @@ impl Hosts<'_> {
             }
             let mut rates = rates;
             all_tcp.extend_from_slice(&rates);
-            if let TrafficParams::Call(_) = group {
-                values.extend(self.of_calls(index, end.since));
+            if group.tcp().is_none() {
                 let name = format!("{}.{ONE_WAY_DELAY}", group.access().name);
                 report.histograms.add(name, self.delays[index].histogram());
-                let calls = self.calls.iter().filter(|call| call.group == index);
-                rates = calls
-                    .map(|call| bits_per_second(call.ends[1].received_bytes(), period))
-                    .collect();
-            } else if group.tcp().is_none() {
-                values.extend(self.of_udp(index));
-                let name = format!("{}.{ONE_WAY_DELAY}", group.access().name);
-                report.histograms.add(name, self.delays[index].histogram());
-                let flows = self.udp.iter().filter(|flow| flow.group == index);
-                rates = flows
-                    .map(|flow| bits_per_second(flow.received_bytes, period))
-                    .collect();
+                let received: Vec<u64> = if let TrafficParams::Call(_) = group {
+                    values.extend(self.of_calls(index, end.since));
+                    let calls = self.calls.iter().filter(|call| call.group == index);
+                    calls.map(|call| call.ends[1].received_bytes()).collect()
+                } else {
+                    values.extend(self.of_udp(index));
+                    let flows = self.udp.iter().filter(|flow| flow.group == index);
+                    flows.map(|flow| flow.received_bytes).collect()
+                };
+                let rate = |bytes| bits_per_second(bytes, period);
+                rates = received.into_iter().map(rate).collect();
             }
             values.push((FAIRNESS, jain(rates)));
         }

@@ -253,8 +253,8 @@ impl Shaping {
 
     /// A packet of this size has left a leaf at `at`.
     pub fn leaves_from(&mut self, leaf: usize, size: Bytes, at: Time) {
-        for gate in self.gates[leaf].clone() {
-            match gate {
+        for place in 0..self.gates[leaf].len() {
+            match self.gates[leaf][place] {
                 Gate::Tree(leaf) => {
                     let (lender, _) = self.lender(leaf, at);
                     let mut lends = false;

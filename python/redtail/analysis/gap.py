@@ -405,8 +405,7 @@ def gaps(
             )
     known = [name for each in results for name in each.metric_names]
     chosen = _chosen(results, tolerances) if metrics is None else metrics
-    wanted = list(dict.fromkeys(chosen))
-    wanted = [names.named(known, name) for name in wanted]
+    wanted = [names.named(known, name) for name in dict.fromkeys(chosen)]
     rows = []
     for name in wanted:
         for number, case in enumerate(first.cases):
@@ -486,9 +485,10 @@ def _chosen(results: Sequence[Results], tolerances: Tolerances) -> list[str]:
     several = sum(name.count(".") == 1 and name.endswith(".goodput") for name in present) > 1
     found = []
     for wanted in dict.fromkeys((*DEFAULTS, *tolerances.given)):
+        if "." in wanted:  # a whole name
+            found += [wanted] if wanted in present else []
+            continue
         for name in present:
-            if name == wanted and "." in wanted:
-                found.append(name)
             of = names.prefix(name)
             if names.base(name) != wanted or "." in of or names.phase(name) is not None:
                 continue

@@ -35,11 +35,18 @@ QUEUES = {
 }
 
 
-# What puts packets into the classes of a queue: how each is tried, below a queue with classes.
+# What puts packets into the classes of a queue: the module of the kernel that has each, and how it
+# is tried, below a queue with classes.
 FILTERS = {
-    "flower": "filter add dev DEVICE parent 1: protocol ip pref 1 flower ip_proto tcp classid 1:1",
-    "matchall": "filter add dev DEVICE parent 1: protocol all pref 2 matchall classid 1:1",
-    "clsact": "qdisc add dev DEVICE clsact",
+    "flower": (
+        "cls_flower",
+        "filter add dev DEVICE parent 1: protocol ip pref 1 flower ip_proto tcp classid 1:1",
+    ),
+    "matchall": (
+        "cls_matchall",
+        "filter add dev DEVICE parent 1: protocol all pref 2 matchall classid 1:1",
+    ),
+    "clsact": ("sch_ingress", "qdisc add dev DEVICE clsact"),
 }
 
 # What `tc` says of a kind that the kernel does not have.
@@ -121,14 +128,13 @@ def try_filters(device: str) -> dict[str, str]:
     try:
         made = any(not _tc("qdisc", "add", *place, "handle", "1:", kind) for kind in _WITH_CLASSES)
         reasons = {}
-        for kind, words in FILTERS.items():
+        for kind, (module, words) in FILTERS.items():
             said = _tc(*words.replace("DEVICE", device).split())
             if not said:
                 reasons[kind] = ""
             elif kind != "clsact" and not made:
                 reasons[kind] = "the kernel has no queue with classes"
             elif any(text in said for text in _NO_MODULE):
-                module = "sch_ingress" if kind == "clsact" else f"cls_{kind}"
                 reasons[kind] = f"the kernel has no module {module}, or may not load it"
             else:
                 reasons[kind] = said.splitlines()[-1]

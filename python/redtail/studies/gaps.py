@@ -280,7 +280,7 @@ def validate(
     chosen = plans(study, only, replications)
     able, unable = _able(chosen, backends)
     _require_more(at_most, [plan for _, plan, _ in chosen])
-    names_of = {file: kept for file, _, kept in chosen if file in able}
+    asked = {name for file, _, names in chosen if file in able for name in names}
     studies: dict[str, Gaps] = {}
     allowed = study.gaps.allowed if study.gaps else None
     limits = Tolerances(allowed.given if allowed else {})
@@ -306,31 +306,26 @@ def validate(
             if stored_only:
                 counts = _counts(plan, range(len(plan.cases)), at_most or _MOST)
             else:
-                counts = _counts(plan, _doubtful(file, studies[file], names_of[file]), at_most)
+                counts = _counts(plan, _doubtful(file, studies[file], asked), at_most)
             if counts is not None:
                 more[file] = plan.with_counts(counts)
         due = more
-    absent = [
-        _name(file, case.labels)
+    absent = tuple(
+        name
         for file, of in studies.items()
         for case, runs in zip(of.results[0].cases, _in_all(of.results), strict=True)
-        if stored_only and not runs
-    ]
-    kept = {
-        file: [each for each in names if each not in absent] for file, names in names_of.items()
-    }
-
-    def cells(made: Mapping[str, Gaps]) -> tuple[Cell, ...]:
-        return tuple(cell for file, of in made.items() for cell in _cells(file, of, kept[file]))
-
-    others = {
-        file: gaps(of.results[1:], metrics=_metrics(of), tolerances=limits)
-        for file, of in studies.items()
-        if len(of.results) > 2
-    }
-    wanted = [each for each in absent if any(each in names for names in names_of.values())]
-    between = _judged(cells(others))
-    return Validation(studies, cells(studies), reasons, between, tuple(wanted), unable)
+        if stored_only and not runs and (name := _name(file, case.labels)) in asked
+    )
+    kept = asked.difference(absent)
+    cells: list[Cell] = []
+    between: list[Cell] = []
+    for name, of in studies.items():
+        cells += _cells(name, of, kept)
+        if len(of.results) > 2:
+            metrics = list(dict.fromkeys(row.metric for row in of))
+            others = gaps(of.results[1:], metrics=metrics, tolerances=limits)
+            between += _judged(_cells(name, others, kept))
+    return Validation(studies, tuple(cells), reasons, tuple(between), absent, unable)
 
 
 def _able(
@@ -359,7 +354,7 @@ def _able(
     return able, unable
 
 
-def _doubtful(file: str, study: Gaps, kept: Sequence[str]) -> set[int]:
+def _doubtful(file: str, study: Gaps, kept: Container[str]) -> set[int]:
     """Return the cases of which a metric is not found inside.
 
     Also those outside: of many cells that are inside, some are found outside by chance.
@@ -377,12 +372,7 @@ def _in_all(results: Sequence[Results]) -> list[int]:
     return [len(set.intersection(*(set(case.runs) for case in cases))) for cases in of_cases]
 
 
-def _metrics(study: Gaps) -> list[str]:
-    """Return the metrics that a study compares."""
-    return list(dict.fromkeys(row.metric for row in study))
-
-
-def _cells(file: str, study: Gaps, kept: Sequence[str]) -> Iterator[Cell]:
+def _cells(file: str, study: Gaps, kept: Container[str]) -> Iterator[Cell]:
     """Yield the cells of the cases that were asked for."""
     for row in study:
         name = _name(file, study.results[0].cases[row.case].labels)

@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,6 @@ more than once. In each look a cell whose difference is as large as the toleranc
 at most 2.5 % of cases.
 """
 
-
 _VERDICTS: tuple[Verdict, ...] = ("inside", "outside", "not certain", "not measured")
 
 # Which verdict a row has whose cells have several: the first of these.
@@ -67,14 +67,11 @@ def markdown(found: Validation) -> str:
         lines += ["", f"{escape.markdown(text)}."]
     if found.absent:
         lines += ["", f"{absent(found)}: {', '.join(map(escape.markdown, found.absent))}."]
+    rows = _rows(found)
     for verdict in ("outside", "not certain", "inside", "not measured"):
-        if rows := _rows(found, verdict):
-            lines += [
-                "",
-                f"## {verdict.capitalize()}",
-                "",
-                *_table(found, rows, explained=verdict == "outside"),
-            ]
+        if rows[verdict]:
+            made_of = _table(found, rows[verdict], explained=verdict == "outside")
+            lines += ["", f"## {verdict.capitalize()}", "", *made_of]
     return "\n".join(lines) + "\n"
 
 
@@ -179,39 +176,58 @@ def table(found: Validation) -> Table:
 
     With several backends it has no differences, which the report has.
     """
-    heads = _heads(found)
-    several = len(found.backends) > 2
+    called = _called(found.backends)
+    heads = _heads(called)
+    several = len(called) > 2
     shown = [place for place, head in enumerate(heads) if not (several and " - " in head)]
     made = drawn(*((head, None) for head in (*(heads[place] for place in shown), "verdict")))
     for column in made.columns:
         left = str(column.header) in ("case", "metric", "verdict")
         column.justify = "left" if left else "right"
-    for verdict in ("outside", "not certain", "not measured"):
-        for cells in _rows(found, verdict):
-            *texts, last = (escape.plain(escape.name(text)) for text in _texts(found, cells))
-            made.add_row(*(texts[place] for place in shown), last)
+    rows = _rows(found)
+    for row in (*rows["outside"], *rows["not certain"], *rows["not measured"]):
+        *texts, last = (escape.plain(escape.name(text)) for text in _texts(called, row))
+        made.add_row(*(texts[place] for place in shown), last)
     return made
 
 
-def _rows(found: Validation, verdict: Verdict) -> list[list[Cell]]:
-    """Return the rows of a verdict, the largest gap first: the cells of one metric of one case.
+@dataclass(frozen=True)
+class _Row:
+    """One metric of one case.
 
-    A row has a cell for each backend but the first, and the verdict that stands first in `_WORST`.
+    Attributes:
+        cells: one for each backend but the first.
+        between: one for each backend but the first two, compared with the second.
     """
-    rows: dict[tuple[str, str], list[Cell]] = {}
+
+    cells: list[Cell] = field(default_factory=list)
+    between: list[Cell] = field(default_factory=list)
+
+
+def _rows(found: Validation) -> dict[Verdict, list[_Row]]:
+    """Return the rows by verdict, in each the largest gap first.
+
+    A row whose cells have several verdicts has the one that stands first in `_WORST`.
+    """
+
+    def place(cell: Cell) -> tuple[str, str]:
+        return cell.name, cell.gap.metric
+
+    left: dict[tuple[str, str], _Row] = {}
     for cell in found.cells:
-        rows.setdefault((cell.name, cell.gap.metric), []).append(cell)
-    worst = {
-        (cell.name, cell.gap.metric): None for each in _WORST for cell in found.with_verdict(each)
-    }
-    of = {
-        place: min((each.gap.verdict for each in rows[place]), key=_WORST.index) for place in worst
-    }
-    return [rows[place] for place in worst if of[place] == verdict]
+        left.setdefault(place(cell), _Row()).cells.append(cell)
+    for cell in found.between:
+        if cell.gap.first == found.backends[1]:
+            left[place(cell)].between.append(cell)
+    rows: dict[Verdict, list[_Row]] = {}
+    for verdict in _WORST:
+        places = dict.fromkeys(map(place, found.with_verdict(verdict)))
+        rows[verdict] = [left.pop(each) for each in places if each in left]
+    return rows
 
 
-def _heads(found: Validation) -> list[str]:
-    first, second, *others = _called(found.backends).values()
+def _heads(called: Mapping[str, str]) -> list[str]:
+    first, second, *others = called.values()
     heads = ["gap", "case", "metric", "n", first, second, *others]
     if not others:
         return [*heads, "difference", "%", "allowed"]
@@ -219,34 +235,29 @@ def _heads(found: Validation) -> list[str]:
     return [*heads, *less, *(f"{name} - {second}" for name in others), "allowed"]
 
 
-def _texts(found: Validation, cells: Sequence[Cell]) -> list[str]:
+def _texts(called: Mapping[str, str], row: _Row) -> list[str]:
     """Return a row as texts, the verdict last: of each backend, if they differ."""
-    called = _called(found.backends)
-    gaps = [cell.gap for cell in cells]
+    gaps = [cell.gap for cell in row.cells]
     sizes = [gap.size for gap in gaps if gap.size == gap.size]
     numbers = dict.fromkeys(str(len(gap.differences)) for gap in gaps)
-    start = [f"{max(sizes):.2f}" if sizes else "–", cells[0].name, head_of(gaps[0].metric)]
+    start = [f"{max(sizes):.2f}" if sizes else "–", row.cells[0].name, head_of(gaps[0].metric)]
     start.append(", ".join(numbers))
-    if len(found.backends) == 2:
+    _, *further = called
+    if len(further) == 1:
         return [*start, *row_texts(gaps[0])]
     texts = {gap.second: row_texts(gap) for gap in gaps}
-    first, _, _, _, allowed, _ = row_texts(gaps[0])
-    _, second, *others = found.backends
-    between = {
-        cell.gap.second: _with_verdict(cell)
-        for cell in found.between
-        if (cell.name, cell.gap.metric, cell.gap.first) == (cells[0].name, gaps[0].metric, second)
-    }
+    first, _, _, _, allowed, _ = texts[gaps[0].second]
+    between = {cell.gap.second: _with_verdict(cell) for cell in row.between}
     # An experiment that a backend cannot run has no texts of it.
     nothing = ["–"] * 6
     return [
         *start,
         first,
-        *(texts.get(name, nothing)[1] for name in (second, *others)),
-        *(texts.get(name, nothing)[2] for name in (second, *others)),
-        *(between.get(name, "–") for name in others),
+        *(texts.get(name, nothing)[1] for name in further),
+        *(texts.get(name, nothing)[2] for name in further),
+        *(between.get(name, "–") for name in further[1:]),
         allowed,
-        _verdicts({called[name]: row[5] for name, row in texts.items()}),
+        _verdicts({called[name]: of[5] for name, of in texts.items()}),
     ]
 
 
@@ -267,15 +278,16 @@ def _with_verdict(cell: Cell) -> str:
     return text if cell.gap.verdict == "inside" else f"{text} ({cell.gap.verdict})"
 
 
-def _table(found: Validation, rows: Sequence[Sequence[Cell]], *, explained: bool) -> list[str]:
+def _table(found: Validation, rows: Sequence[_Row], *, explained: bool) -> list[str]:
+    called = _called(found.backends)
     # Of two backends, those of a table of explanations are all outside.
-    with_verdict = not explained or len(found.backends) > 2
-    heads = [*_heads(found), *(["verdict"] if with_verdict else [])]
+    with_verdict = not explained or len(called) > 2
+    heads = [*_heads(called), *(["verdict"] if with_verdict else [])]
     made = []
-    for cells in rows:
-        *texts, verdict = _texts(found, cells)
+    for row in rows:
+        *texts, verdict = _texts(called, row)
         texts += [verdict] if with_verdict else []
-        made.append([*texts, *([found.explained(cells[0])] if explained else [])])
+        made.append([*texts, *([found.explained(row.cells[0])] if explained else [])])
     return _lines([*heads, *(["explanation"] if explained else [])], made)
 
 

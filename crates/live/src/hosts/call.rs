@@ -1,8 +1,5 @@
 //! Video calls over UDP sockets: the two ends of each.
-//!
-//! What a packet carries stays in this process. The packet itself has its number alone, because both ends are here.
 
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -10,10 +7,10 @@ use redtail_core::{Stream as Random, Time};
 use redtail_traffic::call::Outgoing;
 use redtail_traffic::{CallEnd, CallPacket};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, SocketType, bind, connect, recv, send, sockopt};
+use rustix::net::{RecvFlags, SocketType, bind, connect, recv, sockopt};
 
+use super::datagrams::Datagrams;
 use super::stream::{open_socket, socket_address, traffic_class};
-use super::udp::{HEADER, NUMBER};
 use super::{Hosts, Owner, Timer};
 use crate::addresses::{self, Side};
 
@@ -28,41 +25,13 @@ pub struct CallFlow {
     pub ends: [CallEnd; 2],
     sockets: [OwnedFd; 2],
     /// What each end has sent.
-    sent: [Sent; 2],
+    sent: [Datagrams<Outgoing>; 2],
     /// When it starts.
     pub start: Time,
     /// When it stops; [`Time::MAX`] is never.
     pub stop: Time,
     /// The earliest timer that is set.
     armed: Option<Time>,
-}
-
-/// The packets of one end of which it is not known whether they arrive.
-#[derive(Debug, Default)]
-struct Sent {
-    /// Number of the first.
-    first: u64,
-    packets: VecDeque<Outgoing>,
-}
-
-impl Sent {
-    /// The number of the next packet, modulo 2^32.
-    fn next(&self) -> u32 {
-        (self.first + self.packets.len() as u64) as u32
-    }
-
-    /// The packet of this number arrives: it, and before it those that are lost, because queues keep the order of
-    /// a flow. `None` for a second copy.
-    fn arrives(&mut self, number: u32) -> Option<(Vec<CallPacket>, Outgoing)> {
-        let ahead = number.wrapping_sub(self.first as u32) as usize;
-        if ahead >= self.packets.len() {
-            return None;
-        }
-        let lost = self.packets.drain(..ahead).map(|sent| sent.packet);
-        let lost = lost.collect();
-        self.first += ahead as u64 + 1;
-        Some((lost, self.packets.pop_front()?))
-    }
 }
 
 impl Hosts<'_> {
@@ -79,10 +48,7 @@ impl Hosts<'_> {
         let access = spec.access();
         let hosts = access.host_count();
         let caller = socket_address(addresses::sender(group, i, hosts));
-        let callee = socket_address((
-            addresses::host(group, Side::Receiving, i % hosts),
-            addresses::server_port(access.port),
-        ));
+        let callee = socket_address(addresses::receiver(group, i, hosts, access.port));
         let number = self.calls.len() as u32;
         let mut open = |side, own, peer, owner| {
             self.kernel.enter(group, side)?;
@@ -104,7 +70,7 @@ impl Hosts<'_> {
             index: i,
             ends: ends.expect("a group of calls has calls"),
             sockets,
-            sent: [Sent::default(), Sent::default()],
+            sent: <[_; 2]>::default(),
             start,
             stop,
             armed: None,
@@ -144,18 +110,12 @@ impl Hosts<'_> {
     fn call_transmits(&mut self, number: u32, side: usize) -> io::Result<()> {
         let call = &mut self.calls[number as usize];
         while let Some(outgoing) = call.ends[side].poll_transmit() {
-            let payload = outgoing.size.saturating_sub(HEADER).max(NUMBER) as usize;
-            let packet = &mut self.scratch[..payload];
-            packet[..NUMBER as usize].copy_from_slice(&call.sent[side].next().to_be_bytes());
-            match send(&call.sockets[side], packet, SendFlags::NOSIGNAL) {
-                Ok(_) => call.sent[side].packets.push_back(outgoing),
-                // Its buffer is full: the packet never reaches the network.
-                Err(Errno::AGAIN | Errno::NOBUFS) => {
-                    if outgoing.packet.sent >= self.measure_from {
-                        call.ends[1 - side].miss(&outgoing.packet);
-                    }
-                }
-                Err(error) => return Err(error.into()),
+            let (sent, socket) = (&mut call.sent[side], &call.sockets[side]);
+            let lost = sent.send(socket, outgoing.size, &mut self.scratch, outgoing)?;
+            if let Some(Outgoing { packet, .. }) = lost
+                && packet.sent >= self.measure_from
+            {
+                call.ends[1 - side].miss(&packet);
             }
         }
         Ok(())
@@ -176,19 +136,19 @@ impl Hosts<'_> {
                 Err(error) => return Err(error.into()),
             };
             let now = self.clock.now();
-            let Some(arrived) = self.scratch[..size].first_chunk::<{ NUMBER as usize }>() else {
+            let CallFlow { ends, sent, .. } = call;
+            let end = &mut ends[side];
+            let counts = |packet: &CallPacket| packet.sent >= self.measure_from;
+            let lost = |lost: Outgoing| {
+                if counts(&lost.packet) {
+                    end.miss(&lost.packet);
+                }
+            };
+            let arrived = sent[1 - side].arrives(&self.scratch[..size], lost);
+            let Some((_, Outgoing { packet, size })) = arrived else {
                 continue;
             };
-            let arrived = u32::from_be_bytes(*arrived);
-            let Some((lost, Outgoing { packet, size })) = call.sent[1 - side].arrives(arrived)
-            else {
-                continue;
-            };
-            let counts = packet.sent >= self.measure_from;
-            let end = &mut call.ends[side];
-            for each in lost.iter().filter(|each| each.sent >= self.measure_from) {
-                end.miss(each);
-            }
+            let counts = counts(&packet);
             end.receive(&packet, size, false, counts, now);
             if counts && packet.is_media() {
                 let delays = match side {
@@ -201,41 +161,5 @@ impl Hosts<'_> {
         }
         self.arm_call(number);
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use redtail_core::Span;
-    use redtail_traffic::call::packet::{CallPayload, Report};
-
-    use super::*;
-
-    fn sent_at(ms: u64) -> Outgoing {
-        Outgoing {
-            packet: CallPacket {
-                sent: Time::ZERO + Span::from_ms(ms),
-                payload: CallPayload::Report(Report::default()),
-            },
-            size: 84,
-        }
-    }
-
-    #[test]
-    fn what_comes_after_a_packet_says_that_it_is_lost() {
-        // Numbers are sent modulo 2^32.
-        let first = u64::from(u32::MAX) - 1;
-        let mut sent = Sent {
-            first,
-            packets: (0..4).map(sent_at).collect(),
-        };
-        assert_eq!(sent.next(), 2);
-        let (lost, packet) = sent.arrives(0).expect("it is the third");
-        assert_eq!(lost, [sent_at(0).packet, sent_at(1).packet]);
-        assert_eq!(packet, sent_at(2));
-        assert!(sent.arrives(0).is_none(), "a second copy");
-        assert!(sent.arrives(5).is_none(), "a number that was not sent");
-        let (lost, packet) = sent.arrives(1).expect("it is the last");
-        assert!(lost.is_empty() && packet == sent_at(3) && sent.packets.is_empty());
     }
 }

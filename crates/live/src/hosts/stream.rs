@@ -268,8 +268,7 @@ impl Hosts<'_> {
         let hosts = access.host_count();
         self.kernel.enter(group, Side::Sending)?;
         let socket = self.open_tcp(group)?;
-        let port = addresses::server_port(access.port);
-        let to = (addresses::host(group, Side::Receiving, index % hosts), port);
+        let to = addresses::receiver(group, index, hosts, access.port);
         bind(
             &socket,
             &socket_address(addresses::sender(group, index, hosts)),

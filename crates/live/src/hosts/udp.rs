@@ -1,6 +1,5 @@
 //! UDP flows: sources that pace themselves, and their sinks.
 
-use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
@@ -8,17 +7,12 @@ use std::os::fd::OwnedFd;
 use redtail_core::{Span, Stream as Random, Time};
 use redtail_traffic::{Playout, TrafficParams, UdpSource};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, SocketType, bind, connect, recvfrom, send};
+use rustix::net::{RecvFlags, SocketType, bind, connect, recvfrom};
 
+use super::datagrams::{Datagrams, HEADER};
 use super::stream::{open_socket, socket_address, traffic_class};
 use super::{Hosts, Owner, Timer};
 use crate::addresses::{self, Side};
-
-/// Bytes of IPv4 and UDP headers.
-pub const HEADER: u32 = 28;
-
-/// Bytes of the number that each packet carries.
-pub const NUMBER: u32 = 4;
 
 /// Room for the largest packet.
 const LARGEST: usize = 65_536;
@@ -37,10 +31,8 @@ pub struct UdpFlow {
     pub start: Time,
     /// When it stops; [`Time::MAX`] is never.
     pub stop: Time,
-    /// Number of the first packet in `sent`.
-    first: u64,
-    /// When the packets were sent of which it is not known whether they arrive.
-    sent: VecDeque<Time>,
+    /// When each packet was sent.
+    sent: Datagrams<Time>,
     /// Bytes received that were sent in the measurement period.
     pub received_bytes: u64,
     /// Packets received that were sent in the measurement period.
@@ -49,22 +41,6 @@ pub struct UdpFlow {
     pub lost: u64,
     /// The receiving end of a call.
     pub call: Option<Box<Playout>>,
-}
-
-impl UdpFlow {
-    /// The packet of this number, modulo 2^32, arrives. Those before it that have not arrived are
-    /// lost, because queues keep the order of a flow. Returns its number and when it was sent.
-    fn arrives(&mut self, number: u32, measure_from: Time) -> Option<(u64, Time)> {
-        let ahead = number.wrapping_sub(self.first as u32) as usize;
-        if ahead >= self.sent.len() {
-            return None; // a second copy
-        }
-        let lost = self.sent.drain(..ahead).filter(|&at| at >= measure_from);
-        self.lost += lost.count() as u64;
-        self.first += ahead as u64 + 1;
-        let sent = self.sent.pop_front()?;
-        Some((self.first - 1, sent))
-    }
 }
 
 impl Hosts<'_> {
@@ -93,11 +69,8 @@ impl Hosts<'_> {
         self.kernel.enter(group, Side::Sending)?;
         let socket = open_socket(SocketType::DGRAM, traffic_class(access.dscp))?;
         bind(&socket, &socket_address(addresses::sender(group, i, hosts)))?;
-        let to = addresses::host(group, Side::Receiving, i % hosts);
-        connect(
-            &socket,
-            &SocketAddrV4::new(to, addresses::server_port(access.port)),
-        )?;
+        let to = addresses::receiver(group, i, hosts, access.port);
+        connect(&socket, &socket_address(to))?;
         let call = match spec {
             TrafficParams::Voip(group) => Some(Box::new(Playout::new(group))),
             _ => None,
@@ -113,8 +86,7 @@ impl Hosts<'_> {
             socket,
             start,
             stop,
-            first: 0,
-            sent: VecDeque::new(),
+            sent: Datagrams::default(),
             received_bytes: 0,
             received: 0,
             lost: 0,
@@ -128,15 +100,9 @@ impl Hosts<'_> {
         let now = self.clock.now();
         let flow = &mut self.udp[number as usize];
         let (size, gap) = flow.source.send(&mut flow.random);
-        let payload = size.saturating_sub(HEADER).max(NUMBER) as usize;
-        let packet = &mut self.scratch[..payload];
-        let next = (flow.first + flow.sent.len() as u64) as u32;
-        packet[..NUMBER as usize].copy_from_slice(&next.to_be_bytes());
-        match send(&flow.socket, packet, SendFlags::NOSIGNAL) {
-            Ok(_) => flow.sent.push_back(now),
-            // Its buffer is full: the packet never reaches the network.
-            Err(Errno::AGAIN | Errno::NOBUFS) => flow.lost += u64::from(now >= self.measure_from),
-            Err(error) => return Err(error.into()),
+        let sent = &mut flow.sent;
+        if let Some(now) = sent.send(&flow.socket, size, &mut self.scratch, now)? {
+            flow.lost += u64::from(now >= self.measure_from);
         }
         let again = at + gap;
         if again < flow.stop && gap > Span::ZERO {
@@ -159,18 +125,16 @@ impl Hosts<'_> {
                 Err(error) => return Err(error.into()),
             };
             let now = self.clock.now();
-            let Some(number) = self.scratch[..size].first_chunk::<4>() else {
-                continue;
-            };
-            let number = u32::from_be_bytes(*number);
             let index = addresses::flow_of((*from.ip(), from.port()), hosts);
             let Some(flow) = index.and_then(|index| self.udp.get_mut(first + index)) else {
                 continue;
             };
-            let Some((number, sent)) = flow.arrives(number, self.measure_from) else {
+            let counts = |sent: Time| sent >= self.measure_from;
+            let lost = |sent| flow.lost += u64::from(counts(sent));
+            let Some((number, sent)) = flow.sent.arrives(&self.scratch[..size], lost) else {
                 continue;
             };
-            let counts = sent >= self.measure_from;
+            let counts = counts(sent);
             if let Some(call) = &mut flow.call {
                 call.receive(number, sent, now, counts);
             }

@@ -117,9 +117,8 @@ class Kernel:
 
     def filters(self) -> list[str]:
         """Return the kinds of filters of `redtail.backends.host.FILTERS` that it has."""
-        modules = {kind: "sch_ingress" if kind == "clsact" else f"cls_{kind}" for kind in FILTERS}
         has = self.found.files.keys() | self.found.builtin
-        return [kind for kind, module in modules.items() if module in has]
+        return [kind for kind, (module, _) in FILTERS.items() if module in has]
 
     def controls(self) -> list[str]:
         """Return the TCP congestion controls that it has, sorted."""

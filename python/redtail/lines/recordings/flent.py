@@ -338,17 +338,23 @@ def _direction(
     )
 
 
+def _middle(at: Array, begin: float, end: float) -> Array:
+    """Return which times are within a begin and an end, without `MIDDLE` of it on either side."""
+    margin = MIDDLE * (end - begin)
+    found: Array = (at >= begin + margin) & (at <= end - margin)
+    return found
+
+
 def _why_not_full(waits: _Echoes, begin: float, end: float, bps: float) -> str:
     """Return why pings do not tell that a link was full from a begin to an end; empty if they do.
 
     A link is full while packets wait for it.
     """
     sent, wait = waits.begin_s + waits.pings.sent_s, waits.pings.wait_s
-    margin = MIDDLE * (end - begin)
-    loaded = wait[(sent >= begin + margin) & (sent <= end - margin)]
+    loaded = wait[_middle(sent, begin, end)]
     if len(loaded) < pings.FEWEST:
         return f"{len(loaded)} pings passed while transfers did"
-    apart = min(margin, APART_S)
+    apart = min(MIDDLE * (end - begin), APART_S)
     idle = wait[(sent < begin - apart) | (sent > end + apart)]
     noise = float(np.quantile(idle, 0.95)) if len(idle) >= FEWEST_IDLE else 0.0
     packet = 8 * rates.PACKET_B / bps if bps > 0 else 0.0
@@ -368,8 +374,7 @@ def _mean_of_middle(at: Array, goodput: Array, why: str) -> Estimated:
     Only their own data counts, with the shortest headers: acknowledgements of the other direction
     are not in the file.
     """
-    margin = MIDDLE * float(np.ptp(at))
-    inside = (at >= at[0] + margin) & (at <= at[-1] - margin)
+    inside = _middle(at, at[0], at[-1])
     if not inside.any():
         return Estimated(None, "bit/s", f"transfers took too short a time; {why}")
     basis = (
