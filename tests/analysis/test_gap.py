@@ -730,6 +730,20 @@ def test_what_several_calls_stored_is_one_report_without_a_run(
     assert guest.ran == 3 + 5
 
 
+def test_a_store_without_the_runs_of_a_report_is_refused(guest: Kernel, tmp_path: Path) -> None:
+    words = ["validate", "--backends", "sim,guest", "--stored", "--only", "slow/red"]
+    missing = tmp_path / "missing"
+    done = _command(*words, "--out", str(missing))
+    assert done.exit_code == 1
+    assert f"{missing}: there is no such folder" in " ".join(done.output.split())
+    assert not missing.exists()
+    done = _command(*words, "--out", str(tmp_path), "--report", str(tmp_path / "report.md"))
+    assert done.exit_code == 1
+    text = " ".join(done.output.split())
+    assert "no run of 2 cases is stored under all backends (sim, guest)" in text
+    assert not (tmp_path / "report.md").exists()
+
+
 class Refusing(Kernel):
     """A backend that cannot run experiments in which a queue of a kind is compared."""
 

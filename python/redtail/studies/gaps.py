@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import backends as known
 from redtail import experiment
-from redtail.analysis.gap import Gap, Gaps, Verdict, counted, gaps
+from redtail.analysis.gap import Gap, Gaps, Verdict, gaps
+from redtail.analysis.gap import counted as by_verdict
 from redtail.analysis.tolerances import Tolerances
 from redtail.engine.plans import Plan
-from redtail.errors import SpecError
+from redtail.errors import SpecError, StoreError
 from redtail.experiment import toml_value
 from redtail.files import path_of
+from redtail.metrics import counted
 from redtail.running import gaps as running
+from redtail.store import objects
 from redtail.studies import definition
 from redtail.studies.definition import Study
 from redtail.studies.reading import Placed, key
@@ -128,7 +131,7 @@ class Validation:
     @property
     def counts(self) -> dict[Verdict, int]:
         """How many cells have each verdict."""
-        return counted([cell.gap for cell in self.cells])
+        return by_verdict([cell.gap for cell in self.cells])
 
     @property
     def pairs(self) -> list[tuple[str, str, Validation]]:
@@ -267,9 +270,11 @@ def validate(
     Raises:
         SpecError: a pattern fits no case, no two backends can run an experiment, or `at_most` is
             less than the number of replications.
-        StoreError: results cannot be written.
+        StoreError: results cannot be written, or no run is stored with `stored_only`.
         Cancelled: it was interrupted; what was finished is kept.
     """
+    if stored_only and not objects.is_url(out) and not path_of(out).is_dir():
+        raise StoreError(f"{out}: there is no such folder, so no run is stored")
     study = study or read()
     if backends is None:
         backends = study.gaps.backends if study.gaps else ()
@@ -317,6 +322,11 @@ def validate(
         if stored_only and not runs and (name := _name(file, case.labels)) in asked
     )
     kept = asked.difference(absent)
+    if not kept:
+        raise StoreError(
+            f"{out}: no run of {counted(len(asked), 'case')} is stored under all backends "
+            f"({', '.join(backends)})"
+        )
     cells: list[Cell] = []
     between: list[Cell] = []
     for name, of in studies.items():
