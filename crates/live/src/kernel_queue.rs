@@ -800,7 +800,7 @@ mod tests {
                 {"name": "b", "rate": "5 Mbit/s", "queue": {inner: {}}},
             ]}});
             drops_arriving(
-                &serde_json::from_value(queue).expect("it is a queue"),
+                &redtail_spec::queue_from_json(queue).expect("it is a queue"),
                 &link,
             )
         };

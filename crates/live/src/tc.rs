@@ -25,6 +25,7 @@ use std::fmt;
 
 use redtail_core::{Bytes, Rate};
 use redtail_qdisc::{LinkFacts, QueueParams};
+use redtail_spec::queue_from_json;
 use serde_json::{Map, Value as Json};
 
 pub use shown::differs;
@@ -344,7 +345,7 @@ fn default_of(queue: &QueueParams, keys: &Map<String, Json>, key: &str) -> Optio
     others.remove(key);
     others.remove("kind");
     let without = serde_json::json!({ queue.kind(): others });
-    let queue: QueueParams = serde_json::from_value(without).ok()?;
+    let queue = queue_from_json(without).ok()?;
     let keys = serde_json::to_value(queue).expect("parameters have a form");
     keys.get(key).cloned()
 }

@@ -32,7 +32,7 @@ use redtail_qdisc::advise::Situated;
 use redtail_sim::capture::{Capture, CaptureError, IpVersion, Point, PointsAndFile};
 use redtail_sim::plugin::{PluginFailure, PluginParams};
 use redtail_sim::{Plugins, RunError, RunOptions, Traces};
-use redtail_spec::{CalibratedUsers, Format, PlanOptions, Scenario, TraceSite};
+use redtail_spec::{CalibratedUsers, Format, PlanOptions, Scenario, TraceSite, queue_from_json};
 use redtail_traffic::{TraceParams, TrafficParams};
 use redtail_transport::Preset;
 
@@ -103,7 +103,8 @@ fn param_failed(py: Python<'_>, error: &ParamError) -> PyErr {
 
 /// The queue in JSON text of the form `{KIND: {KEY: VALUE, ...}}`.
 fn parsed_queue(py: Python<'_>, text: &str) -> PyResult<QueueParams> {
-    let queue: QueueParams = serde_json::from_str(text)
+    let queue = serde_json::from_str(text)
+        .and_then(queue_from_json)
         .map_err(|error| SpecError::new_err(format!("the queue {text} is none: {error}")))?;
     queue.check().map_err(|error| param_failed(py, &error))?;
     Ok(queue)

@@ -1,5 +1,6 @@
 //! Error messages for files that cannot be run.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::origin::Origin;
@@ -76,9 +77,20 @@ pub(crate) fn place(file: Option<&str>, origin: &Origin) -> String {
     match (origin, file) {
         (Origin::File { line }, Some(file)) => format!("{file}:{line}: "),
         (Origin::File { line }, None) => format!("line {line}: "),
-        (Origin::Set(argument), _) => format!("--set {argument}: "),
+        (Origin::Set(argument), _) => format!("--set {}: ", shortened(argument)),
         (Origin::Api, Some(file)) => format!("{file}: "),
         (Origin::Api, None) => String::new(),
+    }
+}
+
+/// Letters of an argument that a message shows. A list of factors can have thousands.
+const SHOWN: usize = 120;
+
+/// The beginning of a text that is long.
+fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => Cow::Owned(format!("{}...", &text[..end])),
+        None => Cow::Borrowed(text),
     }
 }
 

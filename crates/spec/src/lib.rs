@@ -16,7 +16,7 @@
 //!   `[traffic]` for `[[traffic]]`; `error`, `origin` and `paths`: messages, places of values, and dotted keys
 //! - `replications`: how many runs a case has; `load`: groups that are asked for by their load; `derived`:
 //!   metrics by formulas; `facts`: what queues may know; `outline`: the summary of `redtail check`
-//! - `format`: the number of the file's format; `schema`: the JSON schema; `texts`: canonical texts of many runs
+//! - `queue`: a queue alone; `format`: the number of the file's format; `schema`: the JSON schema; `texts`: canonical texts of many runs
 //!
 //! The canonical JSON has every default filled in and is all that the engine sees. Names of experiments and
 //! labels of cases are not in it. Nor is what can be large: a table of connections stands beside the scenario,
@@ -69,6 +69,7 @@ mod origin;
 mod outline;
 mod paths;
 mod plan;
+mod queue;
 mod rates;
 mod replications;
 mod schema;
@@ -88,6 +89,7 @@ pub use format::FORMAT;
 pub use load::LoadRequest;
 pub use origin::Origin;
 pub use plan::{Case, Format, Plan, PlanOptions};
+pub use queue::queue_from_json;
 pub use rates::{OPPORTUNITY, Phases, RateChangeParams, RateTrace};
 pub use replications::{Replications, StopRuleParams, Until};
 pub use schema::schema;

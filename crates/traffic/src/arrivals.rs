@@ -191,7 +191,7 @@ mod tests {
 
     fn arrivals(group: &str, seed: u64) -> Vec<(Time, Server, Exchange)> {
         let group: Arc<ArrivalsParams> =
-            Arc::new(serde_json::from_str(group).expect("the group can be read"));
+            Arc::new(crate::from_json(group).expect("the group can be read"));
         let stop = group
             .stop
             .as_ref()

@@ -187,7 +187,7 @@ mod tests {
 
     fn group(more: &str) -> GameParams {
         let mut group: GameParams =
-            serde_json::from_str(&format!(r#"{{"name": "g"{more}}}"#)).expect("the file's form");
+            crate::from_json(&format!(r#"{{"name": "g"{more}}}"#)).expect("the file's form");
         group.fill_in();
         group
     }

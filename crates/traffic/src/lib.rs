@@ -64,3 +64,10 @@ pub use transfer::TransferParams;
 pub use video::VideoParams;
 pub use voip::{Playout, VoipParams};
 pub use web::WebParams;
+
+/// What a text in JSON has. All tests read values of JSON: the compiler makes the code that reads all groups anew for
+/// each form.
+#[cfg(test)]
+fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> serde_json::Result<T> {
+    serde_json::from_str(text).and_then(serde_json::from_value)
+}

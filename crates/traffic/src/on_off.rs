@@ -208,7 +208,7 @@ mod tests {
         let text = format!(
             r#"{{"name": "o", "rate": "80 kbit/s", "packet": "1 kB", "on": "{on}", "off": "{off}"}}"#
         );
-        serde_json::from_str(&text).expect("the group is as the file has it")
+        crate::from_json(&text).expect("the group is as the file has it")
     }
 
     /// Packets in each of `bins` bins of `width` seconds from the sum of `flows` sources, after

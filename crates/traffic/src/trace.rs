@@ -512,7 +512,7 @@ mod tests {
 
     fn group(keys: &str) -> TraceParams {
         let text = format!(r#"{{"name": "all", "file": "a.csv"{keys}}}"#);
-        serde_json::from_str(&text).expect("it is a group")
+        crate::from_json(&text).expect("it is a group")
     }
 
     fn answer(user: &mut TraceUser, network: &mut Fake, connection: u32, tag: u32) {

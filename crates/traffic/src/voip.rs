@@ -445,7 +445,7 @@ mod tests {
     use crate::e_model::mos;
 
     fn group(more: &str) -> VoipParams {
-        serde_json::from_str(&format!(r#"{{"name": "v"{more}}}"#)).expect("the file's form")
+        crate::from_json(&format!(r#"{{"name": "v"{more}}}"#)).expect("the file's form")
     }
 
     const P59: &str =

@@ -162,7 +162,7 @@ mod tests {
     use redtail_core::{Packet, Rate, Stream};
     use redtail_network::{ContentId, SimPacket, TrafficClass};
     use redtail_qdisc::{
-        DropReason, LinkFacts, Plugins, QueueContext, QueueDiscipline, QueueParams, Sink, TcpHeader,
+        DropReason, LinkFacts, Plugins, QueueContext, QueueDiscipline, Sink, TcpHeader,
     };
     use serde_json::{Value as Json, json};
 
@@ -186,7 +186,7 @@ mod tests {
     /// A queue of redtail takes the place of the kernel's, whose timers are late by this. Twenty full packets always
     /// wait.
     fn kernel_late_by(late: Span, queue: &Json) -> Lateness {
-        let queue: QueueParams = serde_json::from_value(queue.clone()).expect("it is a queue");
+        let queue = redtail_spec::queue_from_json(queue.clone()).expect("it is a queue");
         let link = LinkFacts::of_rate(LINK);
         let shaping = Shaping::of(&queue, &link, |rate| rate);
         let mut shapers = shaping.map(|shaping| Shapers::new(shaping, Bytes::new(1500)));

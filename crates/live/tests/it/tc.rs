@@ -6,6 +6,7 @@ use std::path::Path;
 use redtail_core::{Bytes, Rate};
 use redtail_live::tc::{self, Place, Qdisc, Unmapped};
 use redtail_qdisc::{FlowTable, LinkFacts, QueueParams};
+use redtail_spec::queue_from_json;
 use serde_json::{Value as Json, json};
 
 /// As in `examples/tc_fixtures.rs`.
@@ -19,7 +20,7 @@ fn link() -> LinkFacts {
 }
 
 fn spec(queue: &Json) -> QueueParams {
-    let queue: QueueParams = serde_json::from_value(queue.clone()).expect("it is a queue");
+    let queue = queue_from_json(queue.clone()).expect("it is a queue");
     queue.check().expect("it can be run");
     queue.check_at(&link()).expect("it can be run here");
     queue
@@ -400,7 +401,7 @@ fn a_value_without_a_counterpart_is_refused_with_its_key_and_what_is_accepted() 
 #[test]
 fn a_red_that_computes_its_parameters_is_refused() {
     let red = json!({"red": {"tune": "ziegler"}});
-    let queue: QueueParams = serde_json::from_value(red).expect("it is a queue");
+    let queue = queue_from_json(red).expect("it is a queue");
     let refused =
         tc::words(&queue, &link(), &Place::root()).expect_err("the kernel computes nothing");
     assert_eq!(
@@ -512,7 +513,7 @@ fn a_bucket_too_small_for_its_rate_is_refused() {
     // 64 ns at 100 Gbit/s are 800 B.
     let fast = LinkFacts::of_rate(Rate::from_bps(100_000_000_000));
     let tbf = json!({"tbf": {"rate": "100 Gbit/s", "burst": "10 kB", "queue": {"sfq": {}}}});
-    let queue: QueueParams = serde_json::from_value(tbf).expect("it is a queue");
+    let queue = queue_from_json(tbf).expect("it is a queue");
     let refused = tc::words(&queue, &fast, &Place::root()).expect_err("the unit is too coarse");
     assert_eq!(refused.key, "burst");
 }

@@ -1,12 +1,13 @@
 //! CAKE's ACK filter: each rule of the kernel's `cake_ack_filter`, and what the queue makes of it.
 
-use crate::common::{Probe, build_on};
+use crate::common::examples::parameters;
+use crate::common::{Heard, Probe, build_on};
 use redtail_core::{Ecn, Rate, Time};
 use redtail_qdisc::header::MAX_SACK_BLOCKS;
 use redtail_qdisc::laws::ack_filter::redundant;
 use redtail_qdisc::queues::cake::{AckFilter, CakeParams};
 use redtail_qdisc::{
-    AnyQueue, Backlog, DropReason, LinkFacts, QueueDiscipline, QueueParams, Report, Sink, TcpHeader,
+    AnyQueue, Backlog, DropReason, LinkFacts, QueueDiscipline, QueueParams, Report, TcpHeader,
 };
 
 /// A pure acknowledgement.
@@ -222,28 +223,13 @@ fn selective_acknowledgements_must_be_covered() {
     assert_eq!(one(&[(5, 8)], with_sack(11, &[(5, 8), (20, 30)])), None);
 }
 
-/// Gives each packet the header of its number.
-struct Headers {
-    headers: Vec<Option<TcpHeader>>,
-    dropped: Vec<(u64, DropReason)>,
-}
-
-impl Sink<Probe> for Headers {
-    fn dropped(&mut self, packet: Probe, reason: DropReason, _now: Time) {
-        self.dropped.push((packet.id, reason));
-    }
-    fn marked(&mut self, _packet: &Probe, _now: Time) {}
-    fn tcp_header(&self, packet: &Probe) -> Option<TcpHeader> {
-        self.headers[packet.id as usize]
-    }
-}
-
 fn cake(ack_filter: AckFilter) -> AnyQueue<Probe> {
     // The law has no say.
     let params = r#"diffserv = "besteffort"
 rtt = "1000 s"
 limit = "100 packets""#;
-    let params: CakeParams = toml::from_str(params).expect("they are those of the file");
+    let table = params.parse().expect("a table");
+    let params: CakeParams = parameters(table).expect("they are those of the file");
     let link = LinkFacts::of_rate(Rate::from_bps(1_000_000));
     let params = CakeParams {
         ack_filter,
@@ -256,14 +242,14 @@ limit = "100 packets""#;
 fn filtered(ack_filter: AckFilter, headers: Vec<Option<TcpHeader>>) -> (Vec<u64>, Vec<u64>) {
     let mut queue = cake(ack_filter);
     let count = headers.len() as u64;
-    let mut sink = Headers {
-        headers,
-        dropped: Vec::new(),
+    let mut sink = Heard {
+        headers: Some(headers),
+        ..Heard::default()
     };
     for id in 0..count {
         queue.enqueue(Probe::new(id, 40 + id, Ecn::NotEct), Time::ZERO, &mut sink);
         // What was dropped is counted no more.
-        let gone = |id: u64| sink.dropped.iter().any(|&(dropped, _)| dropped == id);
+        let gone = |id: u64| sink.dropped.iter().any(|(dropped, ..)| dropped.id == id);
         let stay = (0..=id).filter(|&id| !gone(id));
         let expected = Backlog {
             packets: stay.clone().count() as u64,
@@ -274,9 +260,13 @@ fn filtered(ack_filter: AckFilter, headers: Vec<Option<TcpHeader>>) -> (Vec<u64>
     assert!(
         sink.dropped
             .iter()
-            .all(|&(_, reason)| reason == DropReason::Redundant)
+            .all(|&(_, reason, _)| reason == DropReason::Redundant)
     );
-    let dropped = sink.dropped.iter().map(|&(id, _)| id).collect::<Vec<_>>();
+    let dropped = sink
+        .dropped
+        .iter()
+        .map(|(packet, ..)| packet.id)
+        .collect::<Vec<_>>();
     let mut told = None;
     queue.report(
         Time::ZERO,

@@ -1,5 +1,6 @@
 //! Queues by flow: turns, new flows first, what overload costs whom.
 
+use crate::common::examples::parameters;
 use crate::common::{Heard, Probe, build, build_on, link_of_four};
 use redtail_core::{Bytes, Ecn, Rate, Span, Time};
 use redtail_qdisc::laws::codel::InverseSqrt;
@@ -147,7 +148,8 @@ fn a_turn_is_one_full_packet_by_default() {
         "cake = { rate = \"100 Mbit/s\", overhead = \"18 B\" }".to_owned(),
         format!("drr = {{ class = [{a}, {b}] }}"),
     ] {
-        let spec: QueueParams = toml::from_str(&queue).expect("a queue");
+        let table = queue.parse().expect("a table");
+        let spec: QueueParams = parameters(table).expect("a queue");
         let mut bench = Bench {
             queue: build_on(&spec, link_of_four(Rate::from_bps(1_000_000_000))),
             next_id: 0,

@@ -676,6 +676,21 @@ fn arguments_are_named_as_they_were_given() {
 }
 
 #[test]
+fn a_long_argument_is_not_repeated_as_a_whole() {
+    let rates: Vec<String> = (1000..3000)
+        .map(|rate| format!("'{rate} kbit/s'"))
+        .collect();
+    let argument = format!("factor.rate=[{}]", rates.join(", "));
+    let error = plan(FILE, &[&argument]).unwrap_err().to_string();
+    assert!(
+        error.starts_with("--set factor.rate=['1000 kbit/s', "),
+        "{error}"
+    );
+    assert!(error.contains("...: factor: unknown key"), "{error}");
+    assert!(error.len() < 1000, "{} bytes", error.len());
+}
+
+#[test]
 fn a_list_for_a_key_that_takes_one_value_says_how_to_vary_it() {
     let refusal = |set: &str| plan(&single(), &[set]).unwrap_err().to_string();
     assert_eq!(

@@ -292,7 +292,7 @@ fn every_draw_takes_one_number_from_its_stream() {
 
 #[test]
 fn what_is_read_from_a_file_is_a_text_a_table_or_a_plain_count() {
-    let read = |json: &str| serde_json::from_str::<Dist<Bytes>>(json);
+    let read = |json: &str| crate::from_json::<Dist<Bytes>>(json);
     let table = read(r#"{"cdf": [[0, "100 B"], [0.5, "2112 B"], [1.0, "1.6 MB"]]}"#).unwrap();
     assert_eq!(table, dist("cdf 0 100 B, 0.5 2112 B, 1 1.6 MB"));
     assert_eq!(
@@ -304,11 +304,11 @@ fn what_is_read_from_a_file_is_a_text_a_table_or_a_plain_count() {
         Dist::constant(Bytes::new(12_000))
     );
     assert_eq!(
-        serde_json::from_str::<Dist<f64>>("4").unwrap(),
+        crate::from_json::<Dist<f64>>("4").unwrap(),
         Dist::constant(4.0)
     );
     assert_eq!(
-        serde_json::from_str::<Dist<f64>>("4.5").unwrap(),
+        crate::from_json::<Dist<f64>>("4.5").unwrap(),
         Dist::constant(4.5)
     );
 }
@@ -502,15 +502,11 @@ fn what_is_wrong_is_said_with_the_forms_that_are_right() {
         error.contains("\"-4\" is negative; accepted: \"4\""),
         "{error}"
     );
-    let error = serde_json::from_str::<Dist<Span>>("5")
-        .unwrap_err()
-        .to_string();
+    let error = crate::from_json::<Dist<Span>>("5").unwrap_err().to_string();
     assert!(error.contains("5: a time carries its unit"), "{error}");
-    let error = serde_json::from_str::<Dist<f64>>("-5")
-        .unwrap_err()
-        .to_string();
+    let error = crate::from_json::<Dist<f64>>("-5").unwrap_err().to_string();
     assert!(error.contains("-5 is below zero"), "{error}");
-    let error = serde_json::from_str::<Dist<Span>>("true")
+    let error = crate::from_json::<Dist<Span>>("true")
         .unwrap_err()
         .to_string();
     assert!(

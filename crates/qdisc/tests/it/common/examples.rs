@@ -1,6 +1,7 @@
 //! The example that each queue gives of itself, for a limit. The tests and the cost benchmark use it.
 
 use redtail_qdisc::QueueParams;
+use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 /// The example of a kind, whose keys are `keys`, with a limit of `packets`. All its other sizes in packets
@@ -55,10 +56,16 @@ fn resize_value(value: &mut Value, limit: u64, factor: f64) {
 }
 
 /// Reads the queue of this kind from its keys as the experiment file has them.
-fn read(kind: &str, keys: Table) -> Result<QueueParams, toml::de::Error> {
+fn read(kind: &str, keys: Table) -> serde_json::Result<QueueParams> {
     let mut tagged = Table::new();
     tagged.insert(kind.to_owned(), Value::Table(by_kind(keys)));
-    tagged.try_into()
+    parameters(tagged)
+}
+
+/// The parameters that a table has. All tests read them from JSON: the compiler makes the code that reads all queues
+/// anew for each form.
+pub fn parameters<T: DeserializeOwned>(table: Table) -> serde_json::Result<T> {
+    serde_json::to_value(table).and_then(serde_json::from_value)
 }
 
 /// The table with `{ kind = "KIND", ... }` in it replaced by `{ KIND = { ... } }`, the form that the types

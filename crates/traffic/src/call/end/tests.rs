@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 const SECONDS: u64 = 20;
 
 fn group(more: &str) -> CallParams {
-    serde_json::from_str(&format!(r#"{{"name": "c"{more}}}"#)).expect("the file's form")
+    crate::from_json(&format!(r#"{{"name": "c"{more}}}"#)).expect("the file's form")
 }
 
 /// What the two ends did to each other.
