@@ -52,12 +52,28 @@ def queue_keys(queue: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         SpecError: it is no queue.
     """
-    keys = dict(queue)
     with native.translated():
         found: dict[str, Any] = json.loads(
-            native.module().queue_keys(json.dumps({keys.pop("kind"): keys}))
+            native.module().queue_keys(json.dumps(queue_by_kind(queue)))
         )
     return found
+
+
+def queue_by_kind(queue: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the table of a queue as the native module takes it, those of its classes as well.
+
+    >>> queue_by_kind({"kind": "tbf", "rate": "1 Mbit/s", "queue": {"kind": "codel"}})
+    {'tbf': {'rate': '1 Mbit/s', 'queue': {'codel': {}}}}
+    """
+    keys = {key: value for key, value in queue.items() if key != "kind"}
+    if isinstance(keys.get("queue"), Mapping):
+        keys["queue"] = queue_by_kind(keys["queue"])
+    if "class" in keys:
+        keys["class"] = [
+            {**each, "queue": queue_by_kind(each["queue"])} if "queue" in each else dict(each)
+            for each in keys["class"]
+        ]
+    return {str(queue["kind"]): keys}
 
 
 def metric_names(scenario: str) -> tuple[dict[str, int], tuple[str, ...]]:

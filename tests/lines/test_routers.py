@@ -60,6 +60,21 @@ QUEUES: dict[str, dict[str, Any]] = {
         "spacing": "linux",
     },
     "sfq": {"limit": "127 packets", "divisor": 1024},
+    "prio": {
+        "class": [
+            {
+                "name": "voice",
+                "match": [{"dscp": ["EF", "VA"]}, {"group": "calls-up"}],
+                "queue": {
+                    "kind": "tbf",
+                    "rate": "3 Mbit/s",
+                    "burst": "75 kB",
+                    "queue": {"kind": "tail-drop", "limit": "64 packets"},
+                },
+            },
+            {"name": "others", "queue": {"kind": "sfq", "limit": "127 packets", "divisor": 256}},
+        ]
+    },
     "adaptive-red": {
         "limit": "120 packets",
         "min_th": "5 packets",
@@ -101,10 +116,11 @@ def test_every_device_has_lines_to_set_up_and_to_undo(device: str, kind: str) ->
     found = made(kind, device, lan="lan0")
     text = found.text()
     assert found.set_up and found.undo and found.sources
-    assert "None" not in text and "{" not in text
+    assert "None" not in text.replace("Mask = None", "") and "{" not in text.replace("${here", "")
+    assert found.check and text.index("# Check") < text.index("# Undo")
     assert any("wan0" in line for line in found.set_up)
     assert json.loads(found.to_json())["set_up"] == list(found.set_up)
-    if device in ("ios", "junos"):
+    if device in ("ios", "junos", "routeros"):
         assert any("lan0" in line for line in found.set_up), "what arrives is shaped there"
 
 
@@ -215,7 +231,10 @@ def test_a_limit_in_bytes_or_in_time_becomes_what_the_device_counts(device: str)
 @pytest.mark.parametrize(
     ("alternatives", "says"),
     [
-        ((), r'queue "cake": Cisco IOS does not have it; accepted: tail-drop, sfq, red, wred'),
+        (
+            (),
+            r'queue "cake": Cisco IOS does not have it; accepted: tail-drop, sfq, red, wred, prio',
+        ),
         (("fq-codel", "red"), r"of what is advised as well, it has red"),
         (("fq-codel", "pie"), r"none of what is advised as well \(fq-codel, pie\), but tail-drop"),
     ],
@@ -228,7 +247,10 @@ def test_a_queue_that_a_device_lacks_is_refused(alternatives: Sequence[str], say
 def test_what_makes_no_sense_is_refused() -> None:
     up = shaped("codel")
     for options, says in [
-        ({"device": "ios-xr"}, r'device = "ios-xr": .*; accepted: linux, openwrt, freebsd'),
+        (
+            {"device": "ios-xr"},
+            r'device = "ios-xr": .*; accepted: linux, systemd, networkd, openwrt',
+        ),
         ({"wan": "eth0; reboot"}, r'wan = "eth0; reboot" is no name of an interface'),
         ({"wan": "$(reboot)"}, r"is no name of an interface"),
         ({"lan": "a b", "device": "ios"}, r"is no name|does not have it"),
@@ -314,7 +336,7 @@ def test_sqm_gets_settings_and_the_rest_as_options_of_tc() -> None:
         "elimit='10240'",
         "egress_ecn='ECN'",
     ):
-        assert f"uci set sqm.redtail.{setting}" in lines
+        assert f"uci set sqm.redtail_wan0.{setting}" in lines
     (options,) = (line for line in lines if "eqdisc_opts" in line)
     assert "interval 120000us" in options and "quantum 300" in options
     assert "target" not in options
@@ -347,9 +369,16 @@ def test_wred_of_ios_has_a_line_for_each_dscp() -> None:
 # What a kernel makes of the commands of Linux.
 
 
+MAY_FAIL = " 2> /dev/null || true"
+
+
 def programs(lines: Sequence[str]) -> list[list[str]]:
-    """The commands as programs; those that may fail, because nothing is there yet, are left out."""
-    return [shlex.split(line) for line in lines if "|| true" not in line]
+    """The commands as programs where nothing is there yet: those that remove it are left out."""
+    return [
+        shlex.split(line.removesuffix(MAY_FAIL))
+        for line in lines
+        if not (line.endswith(MAY_FAIL) and " del " in line)
+    ]
 
 
 def check_shaper(shown: str, rate: int) -> None:
@@ -374,27 +403,20 @@ def unshared() -> str:
 UNSHARED = unshared()
 
 
-@pytest.mark.skipif(bool(UNSHARED), reason=UNSHARED)
-def test_this_kernel_has_what_was_advised() -> None:
-    """Tail drop below a shaper, which every kernel with HTB has, at two devices in a namespace."""
-    kernel = tc.Kernel(nat=False)
-    ways = [shaped("tail-drop", way, keys) for way, keys in (("down", VDSL2), ("up", DOCSIS))]
-    found = routers.commands(ways, device="linux", wan="wan")
-    script = ["set -e", "ip tuntap add dev wan mode tap"]
-    for line in found.set_up:
-        # The kernel may have no module ifb; any device stands in for it.
-        script.append(
-            line.replace("ip link add name ifb4wan type ifb", "ip tuntap add dev ifb4wan mode tap")
+def without_ifb(lines: Sequence[str]) -> list[str]:
+    """The commands for a kernel that may have no module ifb; any device stands in for it."""
+    return [
+        re.sub(
+            r"^ip link del dev (rtifb\S+)",
+            r"ip tuntap del dev \1 mode tap",
+            re.sub(r"ip link add name (\S+) type ifb", r"ip tuntap add dev \1 mode tap", line),
         )
-    for device in ("ifb4wan", "wan"):
-        script += [
-            f"tc -j -d qdisc show dev {device}; echo; echo =",
-            f"tc -d class show dev {device}; echo =",
-        ]
-        script += [f"tc -d qdisc show dev {device} root; echo ="]
-    script += ["tc filter show dev wan parent ffff:; echo ="]
-    script += [line for line in found.undo if line.startswith("tc ")]
-    script += ["tc -j qdisc show dev wan"]
+        for line in lines
+    ]
+
+
+def in_a_namespace(script: Sequence[str]) -> str:
+    """What commands print in a network namespace of their own."""
     done = subprocess.run(
         ["unshare", "-Urn", "sh", "-c", "\n".join(script)],
         capture_output=True,
@@ -402,14 +424,92 @@ def test_this_kernel_has_what_was_advised() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    *shown, filters, after = done.stdout.split("=\n")
+    return done.stdout
+
+
+def test_devices_for_what_arrives_have_names_of_their_own() -> None:
+    devices = ["eth0", "eth1", "enp0s31f6", *(f"enp0s31f6.{vlan}" for vlan in range(1, 4095))]
+    names = [linux.ifb(device) for device in devices]
+    assert len(set(names)) == len(devices)
+    assert max(len(name.encode()) for name in names) <= 15, "IFNAMSIZ"
+    # That of SQM, which would be removed first.
+    assert not any(linux.ifb(device) == f"ifb4{device}"[:15] for device in devices)
+
+
+@pytest.mark.skipif(bool(UNSHARED), reason=UNSHARED)
+def test_two_lines_at_one_port_stand_side_by_side_and_are_undone_alone() -> None:
+    wans = ["enp0s31f6.100", "enp0s31f6.101"]
+    both = [made("tail-drop", "linux", wan=wan) for wan in wans]
+    script = ["set -e", *(f"ip tuntap add dev {wan} mode tap" for wan in wans)]
+    script += [line for each in both for line in without_ifb(each.set_up)]
+    shown = [f"tc filter show dev {wan} ingress; echo =" for wan in wans]
+    script += [*shown, *without_ifb(both[0].undo), *shown, "ip -o link show"]
+    first, second, undone, kept, links = in_a_namespace(script).split("=\n")
+    for wan, text in zip(wans, (first, second), strict=True):
+        assert f"Egress Redirect to device {linux.ifb(wan)}" in text
+    assert undone == ""
+    assert kept == second
+    assert linux.ifb(wans[0]) not in links
+    assert linux.ifb(wans[1]) in links
+
+
+@pytest.mark.skipif(bool(UNSHARED), reason=UNSHARED)
+@pytest.mark.parametrize("qdisc", ["ingress", "clsact"])
+def test_filters_of_others_stay(qdisc: str) -> None:
+    """For what arrives there is one qdisc, which others use as well."""
+    found = made("tail-drop", "linux", wan="wan")
+    theirs = "tc filter add dev wan ingress pref 10 protocol ip u32 match u32 0 0 action "
+    theirs += "mirred egress redirect dev lo"
+    script = ["set -e", "ip tuntap add dev wan mode tap", f"tc qdisc add dev wan {qdisc}", theirs]
+    show = ["tc qdisc show dev wan; tc filter show dev wan ingress; echo ="]
+    script += [*show, *without_ifb(found.set_up), *without_ifb(found.set_up), *show]
+    script += [*without_ifb(found.undo), *show]
+    before, between, after, _ = in_a_namespace(script).split("=\n")
+    assert between.count("rtifb-wan") == 1, "the commands can be given again"
+    theirs_before, theirs_after = (
+        [line for line in text.splitlines() if qdisc in line or "pref 10" in line]
+        for text in (before, after)
+    )
+    assert len(theirs_before) > 1
+    assert theirs_before == theirs_after
+    assert "rtifb" not in after
+
+
+@pytest.mark.skipif(bool(UNSHARED), reason=UNSHARED)
+def test_the_undo_leaves_a_root_of_others() -> None:
+    """Such as the kernel's default after a restart, or that of another program."""
+    found = routers.commands([shaped("tail-drop")], device="linux", wan="wan")
+    script = ["ip tuntap add dev wan mode tap", "tc qdisc add dev wan root handle 7: pfifo"]
+    script += [*found.undo, "tc qdisc show dev wan"]
+    assert "qdisc pfifo 7: root" in in_a_namespace(script)
+
+
+@pytest.mark.skipif(bool(UNSHARED), reason=UNSHARED)
+def test_this_kernel_has_what_was_advised() -> None:
+    """Tail drop below a shaper, which every kernel with HTB has, at two devices in a namespace."""
+    kernel = tc.Kernel(nat=False)
+    ways = [shaped("tail-drop", way, keys) for way, keys in (("down", VDSL2), ("up", DOCSIS))]
+    found = routers.commands(ways, device="linux", wan="wan")
+    script = ["set -e", "ip tuntap add dev wan mode tap", *without_ifb(found.set_up)]
+    for device in ("rtifb-wan", "wan"):
+        script += [
+            f"tc -j -d qdisc show dev {device}; echo; echo =",
+            f"tc -d class show dev {device}; echo =",
+        ]
+        script += [f"tc -d qdisc show dev {device} root; echo ="]
+    script += ["tc filter show dev wan ingress; echo ="]
+    script += [*found.check, "echo =", *without_ifb(found.undo)]
+    script += ["tc -j qdisc show dev wan; ip link show | grep rtifb || true"]
+    *shown, filters, checked, after = in_a_namespace(script).split("=\n")
     for way, (queues, classes, sizes) in zip(ways, (shown[:3], shown[3:]), strict=True):
         tree = linux.tree(way, kernel)
         assert tree.differs(queues, kernel) == []
         check_shaper(classes, tree.rate_bps)
         assert ("mpu 64" in sizes) == (way.direction == "up")
         assert f"overhead {4 if way.direction == 'up' else 16}" in sizes
-    assert "mirred (Egress Redirect to device ifb4wan)" in filters
+    assert "mirred (Egress Redirect to device rtifb-wan)" in filters
+    assert "mirred (Egress Redirect to device rtifb-wan)" in checked
+    assert checked.count("qdisc htb 1: root") == 2, "one in each direction"
     assert not [queue for queue in json.loads(after) if queue["kind"] in ("htb", "ingress")]
     # The comparison notices another value.
     other = linux.tree(shaped("tail-drop", "up", DOCSIS, limit="101 packets"), kernel)
@@ -444,7 +544,7 @@ def test_a_kernel_has_what_was_advised(name: str | None) -> None:
     kernel = tc.Kernel()
     asked = [["ip", "tuntap", "add", "dev", "wan", "mode", "tap"]]
     asked += [["ip", "link", "set", "dev", "wan", "up"]]
-    places = {}
+    places, undone = {}, {}
     for kind in BY_TC:
         if kind.replace("-", "_") not in (*guest.kernel.queues(), *_OTHER_NAMES):
             continue  # dualpi2
@@ -452,17 +552,26 @@ def test_a_kernel_has_what_was_advised(name: str | None) -> None:
         ways = [shaped(kind, "up", overhead), shaped(kind, "down", overhead, rate=47_500_003)]
         found = routers.commands(ways, device="linux", wan="wan")
         begin = len(asked)
-        for words in programs(found.set_up):
+        given = programs(found.set_up)
+        if ["tc", "qdisc", "add", "dev", "wan", "clsact"] in given:
+            given.remove(["tc", "qdisc", "add", "dev", "wan", "handle", "ffff:", "ingress"])
+        for words in given:
             if not with_ifb and words[-2:] == ["type", "ifb"]:
-                words = ["ip", "tuntap", "add", "dev", "ifb4wan", "mode", "tap"]
+                words = ["ip", "tuntap", "add", "dev", "rtifb-wan", "mode", "tap"]
             if with_ifb or "filter" not in words:
                 asked.append(words)
         places[kind] = (ways, begin, len(asked))
-        for device in ("wan", "ifb4wan"):
+        for device in ("wan", "rtifb-wan"):
             asked.append(["tc", "-j", "-d", "qdisc", "show", "dev", device])
             asked.append(["tc", "-d", "class", "show", "dev", device])
             asked.append(["tc", "-d", "qdisc", "show", "dev", device, "root"])
-        asked += programs(found.undo)
+        *undo, unless_used = found.undo
+        qdisc = "clsact" if kind == "wred" else "ingress"
+        assert f"|| tc qdisc del dev wan {qdisc} " in unless_used, "which needs a shell"
+        asked += [words for words in programs(undo) if with_ifb or "filter" not in words]
+        asked.append(["tc", "filter", "show", "dev", "wan", "ingress"])
+        asked.append(["tc", "qdisc", "del", "dev", "wan", qdisc])
+        undone[kind] = len(asked)
         asked.append(["tc", "-j", "qdisc", "show"])
         asked.append(["ip", "-j", "link", "show"])
     printed = machine.run_programs(guest, asked)
@@ -479,11 +588,13 @@ def test_a_kernel_has_what_was_advised(name: str | None) -> None:
                 continue
             check_shaper(classes, tree.rate_bps)
             assert " ".join(tree.stab[1:]) in " ".join(sizes.split()) or tree.stab[1] in sizes
-        undone = at + 6 + len(programs(routers.commands(ways, device="linux", wan="wan").undo))
-        left = json.loads(printed[undone].output)
-        assert not [queue for queue in left if queue["kind"] in ("htb", "cake", "ingress")], kind
-        links = json.loads(printed[undone + 1].output)
-        assert "ifb4wan" not in [link["ifname"] for link in links], kind
+        assert printed[undone[kind] - 2].output == "", kind
+        left = json.loads(printed[undone[kind]].output)
+        assert not [
+            queue for queue in left if queue["kind"] in ("htb", "cake", "ingress", "clsact")
+        ], kind
+        links = json.loads(printed[undone[kind] + 1].output)
+        assert "rtifb-wan" not in [link["ifname"] for link in links], kind
 
 
 def as_sqm(lines: Sequence[str]) -> list[list[str]]:
@@ -492,7 +603,7 @@ def as_sqm(lines: Sequence[str]) -> list[list[str]]:
     As sqm-scripts (June 2024) do: piece_of_cake.qos and simplest.qos, functions `egress`, with
     get_cake_lla_string, get_stab_string, get_limit, get_target, get_ecn and get_flows.
     """
-    found = (re.fullmatch(r"uci set sqm\.redtail\.(\w+)='(.*)'", line) for line in lines)
+    found = (re.fullmatch(r"uci set sqm\.redtail_wan0?\.(\w+)='(.*)'", line) for line in lines)
     at = {each[1]: each[2] for each in found if each}
     add = ["tc", "qdisc", "add", "dev", at["interface"]]
     rate, options = f"{at['upload']}kbit", at["eqdisc_opts"].split()

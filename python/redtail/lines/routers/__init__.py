@@ -18,23 +18,37 @@ It must not know how a queue was chosen: it is given what is advised for each di
     table      the mapping as data, and the devices
     units      what devices accept, and how values are rounded
     tc         a queue that Linux can have, with the options of `crates/live`
-    linux, openwrt, dummynet, ios, junos
-               the commands of a device (dummynet: FreeBSD and OPNsense)
+    linux, systemd, networkd, openwrt, dummynet, vyos, routeros, ios, junos
+               the commands of a device (dummynet: FreeBSD, OPNsense and pfSense), each with a
+               function `made`
     rates      shapers that cannot be told a line's overhead
+    names      names that two lines of a router do not share
     model      the result
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from redtail.engine import kernel_queues
 from redtail.errors import SpecError
 from redtail.lines.line import Shaped
-from redtail.lines.routers import dummynet, ios, junos, linux, openwrt, rates, table, tc
-from redtail.lines.routers.model import Change, Commands
+from redtail.lines.routers import (
+    dummynet,
+    ios,
+    junos,
+    linux,
+    networkd,
+    openwrt,
+    routeros,
+    systemd,
+    table,
+    tc,
+    vyos,
+)
+from redtail.lines.routers.model import Change, Commands, Made
 from redtail.lines.routers.table import DEVICES
 
 __all__ = [
@@ -66,7 +80,7 @@ def kinds(device: str) -> tuple[str, ...]:
         )
     if device == "openwrt":
         return tuple(openwrt.QDISCS)
-    if device == "linux":
+    if device in _BY_TC:
         return tuple(dict.fromkeys(row["kind"] for row in _tc_table()))
     return table.kinds(device)
 
@@ -77,13 +91,25 @@ def choices(device: str) -> tuple[str, ...]:
     Raises:
         SpecError: as for `kinds`.
     """
-    return tuple(kind for kind in kinds(device) if (device, kind) not in _UNUSUAL)
+    unusual = _UNUSUAL.get(device, ())
+    return tuple(kind for kind in kinds(device) if kind not in unusual)
 
 
-_UNUSUAL = (
-    ("linux", "adaptive-red"),  # does not adapt as tc makes it
-    ("linux", "dualpi2"),  # is new in Linux 6.17, and Debian's kernels do not have it
+_BY_TC = ("linux", "systemd")
+"""Devices with all the queues that the table of `tc` has."""
+
+_RARE = (
+    "adaptive-red",  # does not adapt as tc makes it
+    "dualpi2",  # is new in Linux 6.17, and Debian's kernels do not have it
+    "prio",  # CAKE and FQ-CoDel need no marks
+    "sfq",  # FQ-CoDel is there
+    "wred",  # is RED where packets have no marks
 )
+_UNUSUAL = {
+    **dict.fromkeys(_BY_TC, _RARE),
+    "vyos": ("sfq",),  # FQ-CoDel is there
+    "ios": ("wred",),  # is RED where packets have no marks
+}
 
 
 def _tc_table() -> list[dict[str, str]]:
@@ -140,7 +166,7 @@ def commands(
         raise SpecError(f"mtu = {mtu}; accepted: 576 to 65535 bytes", key="mtu")
     given.sort(key=lambda shaped: shaped.direction, reverse=True)  # up first
     told: list[Change] = []
-    if device != "linux":
+    if device not in (*_BY_TC, "networkd"):
         given, told = _with_shapers(given)
     kernel = tc.Kernel(
         mtu=mtu,
@@ -148,15 +174,16 @@ def commands(
         header=linux.headers(wan),
         nat=nat,
     )
-    set_up, undo, changes, notices = _made(given, device, wan, lan, kernel)
+    made = _MADE[device](given, wan, lan, kernel)
     about = DEVICES[device]
     return Commands(
         device=device,
         where=about.where,
-        set_up=tuple(set_up),
-        undo=tuple(undo),
-        changes=(*told, *changes),
-        notices=tuple(notices),
+        set_up=tuple(made.set_up),
+        check=tuple(made.check),
+        undo=tuple(made.undo),
+        changes=(*told, *made.changes),
+        notices=(*made.notices, processor(device)),
         sources=about.sources,
     )
 
@@ -209,52 +236,40 @@ def _with_shapers(given: Sequence[Shaped]) -> tuple[list[Shaped], list[Change]]:
     return shaped, told
 
 
-_Made = tuple[list[str], list[str], list[Change], list[str]]
+_MADE: Mapping[str, Callable[[Sequence[Shaped], str, str | None, tc.Kernel], Made]] = {
+    "linux": linux.made,
+    "systemd": systemd.made,
+    "networkd": networkd.made,
+    "openwrt": openwrt.made,
+    "freebsd": dummynet.made,
+    "opnsense": dummynet.forms,
+    "pfsense": dummynet.limiters,
+    "vyos": vyos.made,
+    "routeros": routeros.made,
+    "ios": ios.made,
+    "junos": junos.made,
+}
+
+_LOAD = {
+    **dict.fromkeys(("linux", "systemd", "networkd", "vyos"), "`mpstat -P ALL 1`, column %soft"),
+    "openwrt": "`top`, the value sirq",
+    **dict.fromkeys(("freebsd", "opnsense", "pfsense"), "`top -P`"),
+    "routeros": "`/tool profile cpu=all`",
+    "ios": "`show processes cpu sorted`",
+    "junos": "`show chassis routing-engine`",
+}
 
 
-def _made(
-    given: Sequence[Shaped], device: str, wan: str, lan: str | None, kernel: tc.Kernel
-) -> _Made:
-    """Return the lines, those that undo them, what changed, and what to know."""
-    if device == "linux":
-        changes = [change for shaped in given for change in linux.tree(shaped, kernel).changes]
-        notices = list(linux.notices(given, wan, kernel))
-        return [*linux.set_up(given, wan, kernel)], [*linux.undo(given, wan)], changes, notices
-    if device == "openwrt":
-        lines, changes = openwrt.lines(given, wan, kernel)
-        return lines, openwrt.undo(), changes, list(openwrt.notices(given))
-    set_up: list[str] = []
-    undo: list[str] = []
-    changes, notices = [], []
-    if device in ("freebsd", "opnsense"):
-        make = dummynet.commands if device == "freebsd" else dummynet.form
-        for shaped in given:
-            lines, more = make(shaped, wan, kernel.mtu)
-            changes += more
-            set_up += [
-                line for line in lines if line not in set_up or not line.startswith("sysctl")
-            ]
-        if device == "freebsd":
-            undo, notices = [*dummynet.undo(given)], [*dummynet.notices()]
-        else:
-            undo = ["delete the rules, queues and pipes that are called redtail", "Apply"]
-            set_up.append("Apply")
-        counted = dummynet.COUNTED
-    else:
-        module = ios if device == "ios" else junos
-        for shaped in given:
-            at = wan if shaped.direction == "up" else lan
-            if at is None:
-                at = "LAN"
-                notices.append(
-                    "down: the device shapes only what it sends: write its interface to the "
-                    "people in place of LAN (--lan). What it sends there from elsewhere is "
-                    "shaped, too"
-                )
-            lines, more = module.lines(shaped, at, kernel.mtu)
-            set_up, changes = set_up + lines, changes + more
-            undo += module.undo(shaped, at)
-        notices += [*(ios.notices(given) if module is ios else junos.notices())]
-        counted = module.COUNTED
-    notices += [text for shaped in given if (text := rates.small_packets(shaped, counted))]
-    return set_up, undo, changes, notices
+def processor(device: str) -> str:
+    """Return how to see whether a router's processor keeps up with the shaper.
+
+    Source: OpenWrt, SQM (openwrt.org/docs/guide-user/network/traffic-shaping/sqm): the load depends
+    on the processor, and a slow one does not keep up with the line. What one takes is not computed
+    here, because it depends on the packets, the drivers and what else the router does.
+    """
+    return (
+        "a shaper handles each packet on a processor, past offloading by hardware, and a slow one "
+        "does not keep up (OpenWrt, SQM). How much it takes is not known here: fill the line, and "
+        f"look at the busiest core with {_LOAD[device]}. Where one is busy all the time, it is the "
+        "limit: compare the rate with and without the queue"
+    )

@@ -1,4 +1,8 @@
-"""FreeBSD and OPNsense: pipes and schedulers of dummynet.
+"""FreeBSD, OPNsense and pfSense: pipes and schedulers of dummynet.
+
+The web interface of OPNsense calls them pipes, that of pfSense limiters: what is returned for
+these two are its fields (docs.opnsense.org/manual/how-tos/shaper_bufferbloat.html;
+docs.netgate.com/pfsense/en/latest/recipes/codel-limiters.html).
 
 Source: ipfw(8), section TRAFFIC SHAPER (DUMMYNET) CONFIGURATION; the ranges are those of FreeBSD's
 sbin/ipfw/dummynet.c and sys/netpfil/ipfw/dn_sched_fq_pie.c, which FQ-CoDel shares (ipfw(8)).
@@ -11,7 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from redtail import facts
 from redtail.lines.line import Direction, Shaped
 from redtail.lines.routers import rates, table
-from redtail.lines.routers.model import Change
+from redtail.lines.routers.model import Change, Made
+from redtail.lines.routers.names import tag
+from redtail.lines.routers.tc import Kernel
 from redtail.lines.routers.units import Place, Written
 
 COUNTED = 0
@@ -28,6 +34,23 @@ _SLOTS = 100
 
 _FAIR = {"fq-codel": "fq_codel", "fq-pie": "fq_pie"}
 _WAY: Mapping[Direction, str] = {"up": "out xmit", "down": "in recv"}
+
+
+def made(directions: Sequence[Shaped], wan: str, lan: str | None, kernel: Kernel) -> Made:
+    """Return the commands of FreeBSD."""
+    found = Made(check=["ipfw pipe show", "ipfw sched show", "ipfw -a list"])
+    for shaped in directions:
+        lines, changes = commands(shaped, wan, kernel.mtu)
+        found.changes += changes
+        found.set_up += [line for line in lines if line not in found.set_up or _is_used(line)]
+    found.undo = [*undo(directions)]
+    found.notices = [*notices(), *rates.notices(directions, COUNTED)]
+    return found
+
+
+def _is_used(line: str) -> bool:
+    """Return whether a line counts each time; a setting of the system is set once."""
+    return not line.startswith("sysctl")
 
 
 def _written(
@@ -109,6 +132,25 @@ def notices() -> Iterator[str]:
     yield "pipes, queues and schedulers 1 and 2, and rules 101 and 102, must be free"
 
 
+def forms(directions: Sequence[Shaped], wan: str, lan: str | None, kernel: Kernel) -> Made:
+    """Return the fields of OPNsense's web interface."""
+    found = Made(
+        check=["Firewall > Shaper > Status"], notices=[*rates.notices(directions, COUNTED)]
+    )
+    for shaped in directions:
+        lines, changes = form(shaped, wan, kernel.mtu)
+        found.set_up += lines
+        found.changes += changes
+    found.set_up.append("Apply")
+    names = " and ".join(f'"{_name(shaped, wan)}"' for shaped in directions)
+    found.undo = [f"delete the rules, queues and pipes that are called {names}", "Apply"]
+    return found
+
+
+def _name(shaped: Shaped, wan: str) -> str:
+    return f"redtail {shaped.direction} {wan}"
+
+
 SCHEDULERS = {"tail-drop": "FIFO", "codel": "FIFO", "fq-codel": "FlowQueue-CoDel"}
 """The field "Scheduler type" of a pipe in OPNsense."""
 
@@ -116,7 +158,7 @@ SCHEDULERS = {"tail-drop": "FIFO", "codel": "FIFO", "fq-codel": "FlowQueue-CoDel
 def form(shaped: Shaped, wan: str, packet_bytes: int) -> tuple[list[str], list[Change]]:
     """Return the fields of OPNsense for a direction, and what is not as it was advised."""
     rate, values, changes = _written("opnsense", shaped, packet_bytes, 1000)
-    kind, name = str(shaped.queue["kind"]), f"redtail {shaped.direction}"
+    kind, name = str(shaped.queue["kind"]), _name(shaped, wan)
     fields = {"Bandwidth": f"{rate // 1000} Kbit/s", "Scheduler type": SCHEDULERS[kind]}
     if kind == "codel":
         fields["Enable CoDel"] = "yes"
@@ -132,5 +174,68 @@ def form(shaped: Shaped, wan: str, packet_bytes: int) -> tuple[list[str], list[C
         *(f"    {field} = {value}" for field, value in fields.items()),
         f"Queues > add: Pipe = {name}, Weight = 100, Description = {name}",
         f"Rules > add: Interface = {wan}, Protocol = ip, Source = any, Destination = any, "
-        f"Direction = {way}, Target = queue {name}",
+        f"Direction = {way}, Target = queue {name}, Description = {name}",
+    ], changes
+
+
+ALGORITHMS = {"tail-drop": ("Tail Drop", "FIFO"), "codel": ("CoDel", "FIFO")}
+ALGORITHMS |= {"fq-codel": ("Tail Drop", "FQ_CODEL"), "fq-pie": ("Tail Drop", "FQ_PIE")}
+"""The fields "Queue Management Algorithm" and "Scheduler" of a limiter in pfSense."""
+
+
+def limiters(directions: Sequence[Shaped], wan: str, lan: str | None, kernel: Kernel) -> Made:
+    """Return the fields of pfSense's web interface."""
+    found = Made(check=["Diagnostics > Limiter Info", "Diagnostics > Command Prompt: dnctl show"])
+    queues = {}
+    for shaped in directions:
+        name = _limiter(shaped, wan)
+        queues[shaped.direction] = f"{name}_queue"
+        lines, changes = _fields(shaped, name, kernel.mtu)
+        found.set_up += lines
+        found.changes += changes
+    up, down = (queues.get(way, "none") for way in ("up", "down"))
+    rule = f"redtail {wan}"
+    found.set_up += [
+        f"Firewall > Rules, Floating > Add: Action = Match, Interface = {wan}, Direction = out, "
+        f"Address Family = IPv4+IPv6, Protocol = Any, Gateway = that of {wan}, "
+        f"In / Out pipe = {up} / {down}, Description = {rule}",
+        "Apply Changes",
+    ]
+    limiters = " and ".join(queue.removesuffix("_queue") for queue in queues.values())
+    found.undo = [
+        f'Firewall > Rules, Floating: delete the rule "{rule}"',
+        f"Firewall > Traffic Shaper, Limiters: delete {limiters} with their queues",
+        "Apply Changes",
+    ]
+    found.notices = [
+        "with both families in one rule pfSense takes no gateway of one of them: where it refuses, "
+        "make the rule twice, for IPv4 and for IPv6",
+        "connections that stand keep their rule: Diagnostics > States, Reset States",
+        *rates.notices(directions, COUNTED),
+    ]
+    return found
+
+
+def _limiter(shaped: Shaped, wan: str) -> str:
+    """Return a name for pfSense, which takes letters, digits, - and _."""
+    return f"redtail_{shaped.direction}_{tag(wan, '_')}"
+
+
+def _fields(shaped: Shaped, name: str, packet_bytes: int) -> tuple[list[str], list[Change]]:
+    """Return the fields of a limiter and its queue, and what is not as it was advised."""
+    rate, values, changes = _written("pfsense", shaped, packet_bytes, 1000)
+    algorithm, scheduler = ALGORITHMS[str(shaped.queue["kind"])]
+    fields = {"Enable": "yes", "Name": name, "Bandwidth": f"{rate // 1000} Kbit/s", "Mask": "None"}
+    fields |= {"Queue Management Algorithm": algorithm, "Scheduler": scheduler}
+    fields |= {
+        row.setting: values[row.key].text
+        for row in table.rows("pfsense", str(shaped.queue["kind"]))
+        if row.key in values and row.setting
+    }
+    return [
+        "Firewall > Traffic Shaper, Limiters > New Limiter; the values of the scheduler are shown "
+        "once it is saved:",
+        *(f"    {field} = {value}" for field, value in fields.items()),
+        f"{name} > Add New Queue: Enable = yes, Name = {name}_queue, Mask = None, "
+        "Queue Management Algorithm = Tail Drop",
     ], changes

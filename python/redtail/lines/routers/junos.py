@@ -1,6 +1,12 @@
 """Juniper Junos: a shaper and a scheduler, with a drop profile for RED.
 
-Source: Junos OS Class of Service, the statements of `table.DEVICES`.
+All statements stand in a configuration group of redtail's own, which the configuration inherits:
+so the undo deletes the group and nothing else. What the interface has itself comes before what it
+inherits, so a scheduler map and a rate of its own are deactivated, and activated by the undo.
+
+Sources: Junos OS Class of Service, the statements of `table.DEVICES`; Junos CLI User Guide, Use
+Configuration Groups (juniper.net/documentation/us/en/software/junos/cli/topics/topic-map/
+configuration-groups-usage.html), and Deactivate and Reactivate Statements.
 """
 
 from __future__ import annotations
@@ -10,16 +16,40 @@ from collections.abc import Iterator, Mapping, Sequence
 from redtail import facts
 from redtail.lines.line import Shaped
 from redtail.lines.routers import rates, table
-from redtail.lines.routers.model import Change
+from redtail.lines.routers.model import Change, Made
+from redtail.lines.routers.names import exit_notices, exits, tag
+from redtail.lines.routers.tc import Kernel
 from redtail.lines.routers.units import Percent, Place, in_bytes
 
 COUNTED = 14
 """Bytes of link header that the shaper counts; we assume Ethernet without its check sequence."""
 
 
-def name(shaped: Shaped) -> str:
-    """Return the name of what is made for a direction."""
-    return f"redtail-{shaped.direction}"
+OVERRIDDEN = ("scheduler-map", "shaping-rate")
+"""What a unit may have itself, and would keep in place of what it inherits."""
+
+
+def made(directions: Sequence[Shaped], wan: str, lan: str | None, kernel: Kernel) -> Made:
+    """Return the configuration of Junos."""
+    found = Made(notices=[*exit_notices(directions, lan), *notices()])
+    for shaped, device in exits(directions, wan, lan):
+        set_up, changes = lines(shaped, device, kernel.mtu)
+        found.set_up += [*set_up]
+        found.changes += changes
+        interface, number = unit(device)
+        found.check += [
+            f"run show configuration groups {name(shaped, device)} | display set",
+            f"run show class-of-service interface {interface}.{number}",
+            f"run show interfaces queue {interface}.{number}",
+        ]
+        found.undo += undo(shaped, device)
+    found.notices += rates.notices(directions, COUNTED)
+    return found
+
+
+def name(shaped: Shaped, device: str) -> str:
+    """Return the name of what is made for a direction at an interface."""
+    return f"redtail-{shaped.direction}-{tag(device)}"
 
 
 def unit(device: str) -> tuple[str, str]:
@@ -43,15 +73,18 @@ def lines(shaped: Shaped, device: str, packet_bytes: int) -> tuple[list[str], li
             thresholds[key] = keys.pop(key)
     values, more = table.settings("junos", shaped, keys, place)
     changes += more
-    here, (interface, number) = name(shaped), unit(device)
-    cos = "set class-of-service"
+    here, (interface, number) = name(shaped, device), unit(device)
+    group = f"set groups {here}"
+    cos = f"{group} class-of-service"
     scheduler = f"{cos} schedulers {here}"
+    at_unit = f"interfaces {interface} unit {number}"
     made = []
     if shaped.queue["kind"] == "red":
         buffer_bytes = int(values["limit"].text) * rate / 8e6
         levels, more = _levels(shaped, thresholds, buffer_bytes, place)
         changes += more
-        made += [_profile(here, levels, int(values["max_p"].text), values["gentle"].text)]
+        slope = _profile(levels, int(values["max_p"].text), values["gentle"].text)
+        made += [f"{cos} drop-profiles {here} interpolate {slope}"]
     made += [
         f"{scheduler} transmit-rate percent 100",
         f"{scheduler} buffer-size temporal {values['limit'].text}",
@@ -61,11 +94,14 @@ def lines(shaped: Shaped, device: str, packet_bytes: int) -> tuple[list[str], li
             f"{scheduler} drop-profile-map loss-priority any protocol any drop-profile {here}"
         )
     return [
+        f"delete groups {here}",
         *made,
         f"{cos} scheduler-maps {here} forwarding-class best-effort scheduler {here}",
-        f"set interfaces {interface} per-unit-scheduler",
-        f"{cos} interfaces {interface} unit {number} scheduler-map {here}",
-        f"{cos} interfaces {interface} unit {number} shaping-rate {rate}",
+        f"{group} interfaces {interface} per-unit-scheduler",
+        f"{cos} {at_unit} scheduler-map {here}",
+        f"{cos} {at_unit} shaping-rate {rate}",
+        *(f"deactivate class-of-service {at_unit} {each}" for each in OVERRIDDEN),
+        f"set apply-groups {here}",
     ], changes
 
 
@@ -84,7 +120,7 @@ def _levels(
     return levels, changes
 
 
-def _profile(here: str, levels: Sequence[int], max_p: int, gentle: str) -> str:
+def _profile(levels: Sequence[int], max_p: int, gentle: str) -> str:
     """Return the drop profile: points of the fullness and the probability, both in percent."""
     least, most = levels
     points = [(least, 0), (max(most, least + 1), max_p)]
@@ -92,29 +128,32 @@ def _profile(here: str, levels: Sequence[int], max_p: int, gentle: str) -> str:
     if last > points[-1][0]:
         points.append((last, 100))
     fill, drop = (" ".join(str(point[at]) for point in points) for at in (0, 1))
-    return (
-        f"set class-of-service drop-profiles {here} interpolate fill-level [ {fill} ] "
-        f"drop-probability [ {drop} ]"
-    )
+    return f"fill-level [ {fill} ] drop-probability [ {drop} ]"
 
 
 def undo(shaped: Shaped, device: str) -> list[str]:
-    """Return the configuration that removes it."""
-    here, (interface, number) = name(shaped), unit(device)
-    cos = "delete class-of-service"
-    made = [
-        f"{cos} interfaces {interface} unit {number}",
-        f"delete interfaces {interface} per-unit-scheduler",
-        f"{cos} scheduler-maps {here}",
-        f"{cos} schedulers {here}",
+    """Return the configuration that removes it, and leaves everything else as it was."""
+    here, (interface, number) = name(shaped, device), unit(device)
+    at_unit = f"class-of-service interfaces {interface} unit {number}"
+    return [
+        f"delete apply-groups {here}",
+        f"delete groups {here}",
+        *(f"activate {at_unit} {each}" for each in OVERRIDDEN),
     ]
-    if shaped.queue["kind"] == "red":
-        made.append(f"{cos} drop-profiles {here}")
-    return made
 
 
 def notices() -> Iterator[str]:
     """Yield what to know before."""
+    yield (
+        "`delete`, `deactivate` and `activate` warn of statements that are not there: a first "
+        "time, and at an interface without a scheduler map and a rate of its own. One of these "
+        "that is inactive before is active after the undo"
+    )
+    yield (
+        "`show | compare` shows what changes before `commit`. At an interface with an "
+        "output-traffic-control-profile or a hierarchical-scheduler, `commit check` refuses the "
+        "group: deactivate that, too"
+    )
     yield (
         "all packets must be of the forwarding class best-effort: with classifiers of your own, "
         "give each class a scheduler"

@@ -19,7 +19,8 @@ from typing import Any
 
 from redtail.engine import kernel_queues
 from redtail.lines.line import Shaped
-from redtail.lines.routers.model import Change
+from redtail.lines.routers.model import Change, Made
+from redtail.lines.routers.names import short_hash
 from redtail.lines.routers.tc import ETHERNET_HEADER, Kernel, adapted
 from redtail.lines.routers.units import digits
 
@@ -34,6 +35,16 @@ PTM = 64 / 65
 
 BYTE = 8
 """Bits: the kernel counts rates in whole bytes per second."""
+
+NAME_BYTES = 15
+"""Bytes of an interface's name: include/uapi/linux/if.h, IFNAMSIZ, less the zero at its end."""
+
+PREFERENCE = 7281
+"""The preference of the filter that redirects what arrives, by which the undo finds it.
+
+Source: our choice; filters without a preference get 49152 and less (Linux, net/sched/cls_api.c,
+tcf_auto_prio).
+"""
 
 CLASS = "line"
 """The name of the shaper's only class."""
@@ -97,12 +108,18 @@ def headers(device: str) -> int:
 
 
 def ifb(device: str) -> str:
-    """Return the name of the device for what arrives at a device; Linux has up to 15 letters.
+    """Return the name of the device for what arrives at a device, another one for each device.
 
-    >>> ifb("eth0"), ifb("enp0s31f6.100")
-    ('ifb4eth0', 'ifb4enp0s31f6.1')
+    A name in Linux has at most 15 bytes (IFNAMSIZ, 16 with the zero at its end): a longer one
+    becomes a hash of the device's name, behind another sign, so that no short one is the same.
+
+    >>> ifb("eth0"), ifb("enp0s31f6.100"), ifb("enp0s31f6.101")
+    ('rtifb-eth0', 'rtifb_be552334', 'rtifb_76c2694a')
     """
-    return f"ifb4{device}"[:15]
+    name = f"rtifb-{device}"
+    if len(name) <= NAME_BYTES:
+        return name
+    return f"rtifb_{short_hash(device)}"
 
 
 def tree(shaped: Shaped, kernel: Kernel) -> Tree:
@@ -182,50 +199,74 @@ def _cake(shaped: Shaped, keys: Mapping[str, Any], changes: Sequence[Change]) ->
     return Tree({"cake": {**keys, **of_shaper}}, rate, (), (*told, *changes))
 
 
+def made(directions: Sequence[Shaped], wan: str, lan: str | None, kernel: Kernel) -> Made:
+    """Return the commands of a Linux that keeps them until the next boot."""
+    return Made(
+        [*set_up(directions, wan, kernel)],
+        [*check(directions, wan)],
+        [*undo(directions, wan)],
+        [change for shaped in directions for change in tree(shaped, kernel).changes],
+        [*notices(directions, wan, kernel), *until_boot(wan)],
+    )
+
+
 def set_up(directions: Sequence[Shaped], device: str, kernel: Kernel) -> Iterator[str]:
     """Yield the commands that make the queues at a device."""
     here = ifb(device)
-    arrives: tuple[str, ...] = _ARRIVES
     for shaped in directions:  # up comes first
         made = tree(shaped, kernel)
         if shaped.direction == "up":
             yield _quietly(f"tc qdisc del dev {device} root")
             if _has_filters(shaped):
                 yield _quietly(f"tc qdisc del dev {device} clsact")
-                arrives = _ARRIVES_BESIDE
             yield from made.commands(device, kernel)
             continue
-        yield _quietly(f"tc qdisc del dev {device} ingress")
+        yield _quietly(f"tc filter del dev {device} ingress pref {PREFERENCE}")
         yield _quietly(f"ip link del dev {here}")
         yield f"ip link add name {here} type ifb"
         yield f"ip link set dev {here} up"
         yield from made.commands(here, kernel)
-        for line in arrives:
-            yield line.format(device=device, ifb=here)
+        # Another qdisc for what arrives, ingress or clsact, stays as it is.
+        yield _quietly(f"tc qdisc add dev {device} handle ffff: ingress")
+        yield (
+            f"tc filter add dev {device} ingress pref {PREFERENCE} protocol all u32 match u32 0 0 "
+            f"action mirred egress redirect dev {here}"
+        )
+
+
+def check(directions: Sequence[Shaped], device: str) -> Iterator[str]:
+    """Yield the commands that show what `set_up` has made, and what it does."""
+    for shaped in directions:
+        if shaped.direction == "up":
+            yield f"tc -s qdisc show dev {device}"
+        else:
+            yield f"tc -s filter show dev {device} ingress pref {PREFERENCE}"
+            yield f"tc -s qdisc show dev {ifb(device)}"
 
 
 def undo(directions: Sequence[Shaped], device: str) -> Iterator[str]:
-    """Yield the commands that remove what `set_up` has made."""
-    beside = False
+    """Yield the commands that remove what `set_up` has made, and nothing else."""
     for shaped in directions:
         if shaped.direction == "up":
-            yield f"tc qdisc del dev {device} root"
-            beside = _has_filters(shaped)
-            if beside:
-                yield f"tc qdisc del dev {device} clsact"
+            yield f"tc qdisc del dev {device} root handle 1:"
+            if _has_filters(shaped):
+                yield f"tc filter del dev {device} egress"
         else:
-            if not beside:
-                yield f"tc qdisc del dev {device} ingress"
+            yield f"tc filter del dev {device} ingress pref {PREFERENCE}"
             yield f"ip link del dev {ifb(device)}"
+    if any(map(_has_filters, directions)):
+        yield _unless_used(device, "clsact", "ingress", "egress")
+    elif any(shaped.direction == "down" for shaped in directions):
+        yield _unless_used(device, "ingress", "ingress")
 
 
-_REDIRECT = "protocol all u32 match u32 0 0 action mirred egress redirect dev {ifb}"
-_ARRIVES = (
-    "tc qdisc add dev {device} handle ffff: ingress",
-    "tc filter add dev {device} parent ffff: " + _REDIRECT,
-)
-# The qdisc clsact is ingress and more, and a device has one of them.
-_ARRIVES_BESIDE = ("tc filter add dev {device} ingress " + _REDIRECT,)
+def _unless_used(device: str, qdisc: str, *ways: str) -> str:
+    """Return a command for a shell: it removes the qdisc of filters if there are none any more.
+
+    It says nothing where the qdisc is the other of the two, which somebody else has made.
+    """
+    shown = "".join(f"$(tc filter show dev {device} {way} 2> /dev/null)" for way in ways)
+    return f'[ -n "{shown}" ] || tc qdisc del dev {device} {qdisc} 2> /dev/null || true'
 
 
 def _has_filters(shaped: Shaped) -> bool:
@@ -251,12 +292,21 @@ def notices(directions: Sequence[Shaped], device: str, kernel: Kernel) -> Iterat
         yield "dualpi2 needs Linux 6.17 and iproute2 6.17, or later"
     if kernel.header == 0 and kinds != {"cake"}:
         yield f"{device} is taken for a device without a link header"
-    yield (
-        "the queues last until the next boot: put the commands into what starts the network. "
-        f"`tc -s qdisc show dev {device}` shows what they do"
-    )
+    if any(shaped.direction == "up" for shaped in directions):
+        yield (
+            f"what stood at the root of {device} is replaced, and the undo leaves the kernel's "
+            f"default: `tc qdisc show dev {device} root` shows it before"
+        )
     if any(shaped.direction == "down" for shaped in directions):
         yield (
             f"what arrives waits in {ifb(device)}. The modules sch_ingress, cls_u32, act_mirred "
             "and ifb must be there"
         )
+
+
+def until_boot(device: str) -> Iterator[str]:
+    """Yield how long the commands hold."""
+    yield (
+        "the queues last until the next boot, or until the device is made anew; `--device systemd` "
+        f"makes a unit that sets them whenever {device} appears"
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from redtail.lines.line import Direction
@@ -34,6 +34,25 @@ class Change:
         return f"{self.key} = {self.advised} becomes {self.made} ({self.why})"
 
 
+@dataclass
+class Made:
+    """What the module of a device returns.
+
+    Attributes:
+        set_up: the lines that make the queues.
+        check: the lines that show them, and what they do.
+        undo: the lines that remove them, and nothing else.
+        changes: values that the device does not have as they were advised.
+        notices: what to know before the lines are used.
+    """
+
+    set_up: list[str] = field(default_factory=list)
+    check: list[str] = field(default_factory=list)
+    undo: list[str] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+
 @dataclass(frozen=True)
 class Commands:
     """Commands or settings for a device.
@@ -42,7 +61,8 @@ class Commands:
         device: a name of `redtail.lines.DEVICES`.
         where: where they are entered, in words.
         set_up: the lines that make the queues.
-        undo: the lines that remove them.
+        check: the lines that show them, and what they do.
+        undo: the lines that remove them, and nothing else.
         changes: values that the device does not have as they were advised.
         notices: what to know before the lines are used.
         sources: the documents from which the mapping comes.
@@ -51,6 +71,7 @@ class Commands:
     device: str
     where: str
     set_up: tuple[str, ...]
+    check: tuple[str, ...]
     undo: tuple[str, ...]
     changes: tuple[Change, ...]
     notices: tuple[str, ...]
@@ -58,7 +79,8 @@ class Commands:
 
     def text(self) -> str:
         """Return the lines to paste, then what changed, and what to know."""
-        lines = [f"# Commands: {self.where}", *self.set_up, "", "# Undo", *self.undo]
+        lines = [f"# Commands: {self.where}", *self.set_up]
+        lines += ["", "# Check", *self.check, "", "# Undo", *self.undo]
         if self.changes:
             lines += ["", "# What the device has otherwise than advised"]
             ways: dict[str, list[str]] = {}

@@ -16,7 +16,8 @@ from redtail.engine import kernel_queues
 from redtail.errors import SpecError
 from redtail.lines.line import Shaped
 from redtail.lines.routers import linux, tc
-from redtail.lines.routers.model import Change
+from redtail.lines.routers.model import Change, Made
+from redtail.lines.routers.names import tag
 
 QDISCS = {
     "cake": "cake",
@@ -30,8 +31,15 @@ QDISCS = {
 HZ = 100
 """Ticks in a second: OpenWrt's targets differ, and no kernel for a router has fewer."""
 
-SECTION = "redtail"
-"""The section of /etc/config/sqm."""
+
+def section(device: str) -> str:
+    """Return the name of the section of /etc/config/sqm for an interface.
+
+    >>> section("wan"), section("eth1.2")
+    ('redtail_wan', 'redtail_eth1_2_42a8d316')
+    """
+    return f"redtail_{tag(device, '_')}"
+
 
 FIELDS = (
     ("shaper", "download, upload", "whole kbit/s, rounded down"),
@@ -51,6 +59,16 @@ FIELDS = (
 
 _OF_SHAPER = ("rate", "overhead", "mpu", "framing")
 _OWN = {"limit": "limit", "target": "target", "ecn": "ecn"}
+
+
+def made(directions: Sequence[Shaped], wan: str, lan: str | None, kernel: tc.Kernel) -> Made:
+    """Return the commands of OpenWrt.
+
+    Raises:
+        SpecError: SQM cannot have the queues.
+    """
+    set_up, changes = lines(directions, wan, kernel)
+    return Made(set_up, ["tc -s qdisc show"], undo(wan), changes, [*notices(directions)])
 
 
 def lines(
@@ -92,14 +110,15 @@ def lines(
         changes += [*told, *more]
         values["download" if shaped.direction == "down" else "upload"] = str(rate // 1000)
         values |= own
-    commands = [f"uci -q delete sqm.{SECTION} || true", f"uci set sqm.{SECTION}=queue"]
-    commands += [f"uci set sqm.{SECTION}.{name}='{value}'" for name, value in values.items()]
+    here = section(device)
+    commands = [f"uci -q delete sqm.{here} || true", f"uci set sqm.{here}=queue"]
+    commands += [f"uci set sqm.{here}.{name}='{value}'" for name, value in values.items()]
     return [*commands, *_restart()], changes
 
 
-def undo() -> list[str]:
+def undo(device: str) -> list[str]:
     """Return the commands that remove it."""
-    return [f"uci delete sqm.{SECTION}", *_restart()]
+    return [f"uci delete sqm.{section(device)}", *_restart()]
 
 
 def _restart() -> list[str]:

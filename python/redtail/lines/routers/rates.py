@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 
 from redtail.lines.line import Overhead, Shaped
 from redtail.lines.routers.model import Change
@@ -71,3 +72,8 @@ def small_packets(shaped: Shaped, counted_bytes: int) -> str:
         f"{small} B takes {digits(line)} B on the line and counts as {small + counted_bytes} B: "
         "with many small packets, lower the rate further"
     )
+
+
+def notices(directions: Sequence[Shaped], counted_bytes: int) -> Iterator[str]:
+    """Yield what is not counted for small packets, for each direction of which it matters."""
+    yield from (text for each in directions if (text := small_packets(each, counted_bytes)))

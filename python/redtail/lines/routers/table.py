@@ -77,7 +77,7 @@ _READ_BACK = (
     "6.1 and 7.3): all that is advised but DualPI2, which Debian's kernels do not have. Tail drop "
     "also in a network namespace."
 )
-_NOT_RUN = "Compared with the documents; not run on a device."
+_NOT_RUN = "Compared with the documents; not tried on a device."
 
 DEVICES = {
     each.name: each
@@ -93,6 +93,31 @@ DEVICES = {
                 "sqm-scripts (June 2024), src/defaults.sh: the shaper's burst of 1 ms",
             ),
             _READ_BACK,
+        ),
+        Device(
+            "systemd",
+            "Linux with a unit of systemd",
+            "in a shell of root on the router; the queues are set at each boot",
+            (
+                "systemd.unit(5), systemd.service(5), systemd.device(5) (systemd 252)",
+                "the sources of linux",
+            ),
+            "The unit is checked by `systemd-analyze verify` (systemd 252), and its script is run "
+            "in a network namespace. Not tried over a reboot.",
+        ),
+        Device(
+            "networkd",
+            "Linux with systemd-networkd",
+            "in a shell of root on the router; networkd sets the queues at each boot",
+            (
+                "systemd.network(5), systemd.netdev(5), networkctl(1) (systemd 252; RTTSec and "
+                "AckFilter: 253)",
+                "tc-htb(8), tc-mirred(8)",
+            ),
+            "systemd-networkd 252 reads the files in a namespace: it takes every key but those of "
+            "systemd 253, and sets tail drop below HTB, which is read back. CAKE, FQ-CoDel and "
+            "CoDel are read, and not set: the kernel of the tests lacks them. Not tried over a "
+            "reboot.",
         ),
         Device(
             "openwrt",
@@ -130,6 +155,40 @@ DEVICES = {
             _NOT_RUN,
         ),
         Device(
+            "pfsense",
+            "pfSense",
+            "in the web interface",
+            (
+                "Netgate, Configuring CoDel Limiters for Bufferbloat "
+                "(docs.netgate.com/pfsense/en/latest/recipes/codel-limiters.html)",
+                "manual page ipfw(8)",
+            ),
+            _NOT_RUN,
+        ),
+        Device(
+            "vyos",
+            "VyOS",
+            "in configuration mode, followed by `commit` and `save`",
+            (
+                "VyOS, Traffic Policy "
+                "(docs.vyos.io/en/latest/configuration/trafficpolicy/index.html)",
+                "vyos-1x: interface-definitions/interfaces_input.xml.in, python/vyos/qos/base.py",
+            ),
+            _NOT_RUN,
+        ),
+        Device(
+            "routeros",
+            "MikroTik RouterOS 7",
+            "in a terminal",
+            (
+                "MikroTik, Queues (help.mikrotik.com/docs/display/ROS/Queues), and CAKE "
+                "(help.mikrotik.com/docs/display/ROS/CAKE)",
+                "MikroTik, CLI reference of /queue/type "
+                "(manual.mikrotik.com/docs/cli-reference/queue/type.md)",
+            ),
+            _NOT_RUN,
+        ),
+        Device(
             "ios",
             "Cisco IOS",
             "in global configuration mode (configure terminal)",
@@ -137,6 +196,8 @@ DEVICES = {
                 "Cisco IOS Quality of Service Solutions Command Reference: random-detect, "
                 "random-detect precedence, random-detect dscp, random-detect ecn, random-detect "
                 "exponential-weighting-constant, fair-queue, queue-limit, shape (policy-map class)",
+                "Cisco, Low Latency Queueing with Priority Percentage Support (cisco.com/en/US/"
+                "docs/ios/ios_xe/qos/configuration/guide/llq_with_pps_xe.html)",
             ),
             _NOT_RUN,
         ),
@@ -147,6 +208,7 @@ DEVICES = {
             (
                 "Junos OS Class of Service: drop-profiles, buffer-size (Schedulers), shaping-rate, "
                 "per-unit-scheduler",
+                "Junos CLI User Guide: groups, apply-groups, deactivate, activate",
             ),
             _NOT_RUN,
         ),
@@ -198,7 +260,123 @@ _SLOTS = Packets(2, 20_480)
 _SLOT_LIMIT = "Above 100, `net.inet.ip.dummynet.pipe_slot_limit` is raised first."
 _THRESHOLD = Packets(1, 4096)
 
+_MS = Time("ms", 1, 10_000, named=False)
+_YES = Word({True: "yes", False: "no"})
+
+
+def _networkd() -> list[Row]:
+    flows = {"flowblind": "none", "srchost": "src-host", "dsthost": "dst-host", "hosts": "hosts"}
+    flows |= {"flows": "flows", "dual-srchost": "dual-src-host", "dual-dsthost": "dual-dst-host"}
+    flows |= {"triple-isolate": "triple"}
+    presets = ("diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence")
+    time = Time("us", 1, 5_000_000)
+    limit = Packets(1, 4_294_967_294)
+    filters = Word({"off": "no", "on": "yes", "aggressive": "aggressive"})
+    newer = "From systemd 253 on."
+    return [
+        Row("networkd", "cake", "rtt", "RTTSec", Time("us", 1, 4_000_000_000), newer),
+        Row("networkd", "cake", "diffserv", "PriorityQueueingPreset", _same(presets)),
+        Row("networkd", "cake", "isolation", "FlowIsolationMode", Word(flows)),
+        Row("networkd", "cake", "wash", "Wash", _YES),
+        Row("networkd", "cake", "ack_filter", "AckFilter", filters, newer),
+        Row("networkd", "cake", "ingress", "", Only(False)),
+        Row("networkd", "fq-codel", "limit", "PacketLimit", limit),
+        Row("networkd", "fq-codel", "flows", "Flows", Count(1, 65_536)),
+        Row("networkd", "fq-codel", "quantum", "QuantumBytes", Size(1, 1_048_576)),
+        Row("networkd", "fq-codel", "target", "TargetSec", time),
+        Row("networkd", "fq-codel", "interval", "IntervalSec", time),
+        Row("networkd", "fq-codel", "ecn", "ECN", _YES),
+        Row("networkd", "codel", "limit", "PacketLimit", limit),
+        Row("networkd", "codel", "target", "TargetSec", time),
+        Row("networkd", "codel", "interval", "IntervalSec", time),
+        Row("networkd", "codel", "ecn", "ECN", _YES),
+        Row("networkd", "tail-drop", "limit", "PacketLimit", limit),
+    ]
+
+
+def _same(words: tuple[str, ...]) -> Word:
+    return Word({word: word for word in words})
+
+
+def _pfsense() -> list[Row]:
+    limit = Packets(2, 20_480)
+    return [
+        Row("pfsense", "tail-drop", "limit", "Queue Length", limit),
+        Row("pfsense", "codel", "limit", "Queue Length", limit),
+        Row("pfsense", "codel", "target", "target", _MS),
+        Row("pfsense", "codel", "interval", "interval", _MS),
+        Row("pfsense", "codel", "ecn", "ECN", _YES),
+        Row("pfsense", "fq-codel", "target", "target", _MS),
+        Row("pfsense", "fq-codel", "interval", "interval", _MS),
+        Row("pfsense", "fq-codel", "ecn", "ECN", _YES),
+        *_fair("pfsense", "fq-codel"),
+        Row("pfsense", "fq-pie", "target", "target", _MS),
+        Row("pfsense", "fq-pie", "update", "tupdate", _MS),
+        Row("pfsense", "fq-pie", "alpha", "alpha", Fixed(8192, 7)),
+        Row("pfsense", "fq-pie", "beta", "beta", Fixed(8192, 7)),
+        Row("pfsense", "fq-pie", "max_burst", "max_burst", Time("ms", 0, 10_000, named=False)),
+        Row("pfsense", "fq-pie", "max_ecn", "max_ecnth", Fixed(8192, 1)),
+        Row("pfsense", "fq-pie", "ecn", "ECN", _YES),
+        *_fair("pfsense", "fq-pie"),
+    ]
+
+
+def _vyos() -> list[Row]:
+    flows = {"flowblind": "blind", "srchost": "src-host", "dsthost": "dst-host", "hosts": "host"}
+    flows |= {"flows": "flow", "dual-srchost": "dual-src-host", "dual-dsthost": "dual-dst-host"}
+    flows |= {"triple-isolate": "triple-isolate"}
+    filters = Word({"off": "", "on": "ack-filter", "aggressive": "ack-filter aggressive"})
+    limit = Packets(1, 4_294_967_295)
+    return [
+        Row("vyos", "cake", "rtt", "rtt", Time("ms", 1, 1_000_000_000, named=False)),
+        Row("vyos", "cake", "isolation", "flow-isolation", Word(flows)),
+        Row("vyos", "cake", "ack_filter", "ack-filter", filters, "From VyOS 1.5 on."),
+        Row("vyos", "cake", "ingress", "", Only(False)),
+        Row("vyos", "fq-codel", "target", "target", _MS),
+        Row("vyos", "fq-codel", "interval", "interval", _MS),
+        Row("vyos", "fq-codel", "quantum", "codel-quantum", Size(1, 1_048_576)),
+        Row("vyos", "fq-codel", "flows", "flows", Count(1, 65_536)),
+        Row("vyos", "fq-codel", "limit", "queue-limit", limit),
+        Row("vyos", "fq-codel", "ecn", "", Only(False), "VyOS always sets `noecn`"),
+        Row("vyos", "sfq", "limit", "queue-limit", Packets(1, 127)),
+        Row("vyos", "tail-drop", "limit", "queue-limit", limit),
+    ]
+
+
+def _routeros() -> list[Row]:
+    presets = ("diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence")
+    flows = ("flowblind", "srchost", "dsthost", "hosts", "flows")
+    flows += ("dual-srchost", "dual-dsthost", "triple-isolate")
+    filters = Word({"off": "none", "on": "filter", "aggressive": "aggressive"})
+    time, limit = Time("us", 1, 5_000_000), Packets(1, 4_294_967_295)
+    return [
+        Row("routeros", "cake", "rtt", "cake-rtt", Time("us", 1, 4_000_000_000)),
+        Row("routeros", "cake", "diffserv", "cake-diffserv", _same(presets)),
+        Row("routeros", "cake", "isolation", "cake-flowmode", _same(flows)),
+        Row("routeros", "cake", "wash", "cake-wash", _YES),
+        Row("routeros", "cake", "ack_filter", "cake-ack-filter", filters),
+        Row("routeros", "cake", "ingress", "", Only(False)),
+        *(
+            Row("routeros", kind, key, f"{kind}-{key}", unit)
+            for kind in ("fq-codel", "codel")
+            for key, unit in (
+                ("limit", limit),
+                ("target", time),
+                ("interval", time),
+                ("ecn", _YES),
+            )
+        ),
+        Row("routeros", "fq-codel", "flows", "fq-codel-flows", Count(1, 65_536)),
+        Row("routeros", "fq-codel", "quantum", "fq-codel-quantum", Size(1, 1_048_576)),
+        Row("routeros", "tail-drop", "limit", "pfifo-limit", limit),
+    ]
+
+
 ROWS: tuple[Row, ...] = (
+    *_networkd(),
+    *_pfsense(),
+    *_vyos(),
+    *_routeros(),
     Row("freebsd", "tail-drop", "limit", "queue", _SLOTS, _SLOT_LIMIT),
     Row("freebsd", "red", "limit", "queue", _SLOTS, _SLOT_LIMIT),
     Row("freebsd", "red", "w_q", "w_q", Fixed(65_536, 1)),
@@ -273,6 +451,10 @@ ROWS: tuple[Row, ...] = (
     Row("ios", "wred", "average", "", Only("total")),
     Row("ios", "wred", "ecn", "random-detect ecn", Word({True: "random-detect ecn", False: ""})),
     Row("ios", "wred", "gentle", "", _NO_GENTLE),
+    Row("ios", "prio", "class.match", "class-map, match dscp", Only(None), "Of the first class."),
+    Row("ios", "prio", "class.queue.rate", "priority percent", Percent(), "Of the shaper's rate."),
+    Row("ios", "prio", "class.queue.limit", "queue-limit", Packets(1, 32_767), "Of the other one."),
+    Row("ios", "prio", "class.queue.divisor", "fair-queue", Count(16, 4096), "Of the other one."),
     Row("junos", "tail-drop", "limit", "buffer-size temporal", BufferTime(200_000)),
     Row("junos", "red", "limit", "buffer-size temporal", BufferTime(200_000)),
     Row(

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from redtail import facts
 from redtail.engine import kernel_queues
 from redtail.errors import SpecError
 from redtail.lines.line import Direction, Shaped
@@ -24,6 +25,7 @@ from redtail.lines.routers.units import (
     in_bytes,
     in_packets,
     is_packets,
+    listed,
     parts,
 )
 from redtail.scenario import seconds
@@ -62,9 +64,10 @@ def adapted(shaped: Shaped, kernel: Kernel) -> tuple[dict[str, Any], list[Change
         SpecError: the kernel has no such queue, or cannot have a value.
     """
     queue = copy.deepcopy(dict(shaped.queue))
-    kind = str(queue.pop("kind"))
     queue.pop("label", None)
-    found = _Keys(shaped.direction, kind, queue)
+    ((kind, keys),) = facts.queue_by_kind(queue).items()
+    found = _Keys(shaped.direction, kind, keys)
+    _groups(found)
     place = Place(shaped.shaper_bps or shaped.line_bps, kernel.mtu)
     _sizes(found, place)
     if kind == "adaptive-red":
@@ -94,6 +97,19 @@ class _Keys:
     def tell(self, key: str, asked: Any, made: Any, why: str) -> None:
         """Tell what a value becomes."""
         self.changes.append(Change(self.direction, key, _text(asked), _text(made), why))
+
+
+def _groups(found: _Keys) -> None:
+    """Leave out what only simulations know of a packet: its group of traffic."""
+    for each in found.keys.get("class", ()):
+        rules = listed(each.get("match", []))
+        kept = [rule for rule in rules if "group" not in rule]
+        if len(kept) < len(rules):
+            groups = " and ".join(str(rule["group"]) for rule in rules if "group" in rule)
+            why = "the kernel does not know groups of traffic"
+            marks = " or ".join(str(mark) for rule in kept for mark in listed(rule.get("dscp", [])))
+            found.tell("class.match.group", groups, f"DSCP {marks}", why)
+            each["match"] = kept
 
 
 def _sizes(found: _Keys, place: Place) -> None:

@@ -85,6 +85,15 @@ def parts(limit: Any) -> list[str]:
     return [limit] if isinstance(limit, str) else list(limit)
 
 
+def listed(value: Any) -> list[Any]:
+    """Return one value or several as a list.
+
+    >>> listed("EF"), listed(["EF", "VA"])
+    (['EF'], ['EF', 'VA'])
+    """
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
 def is_packets(value: str) -> bool:
     """Return whether a limit or a threshold counts packets."""
     return quantity(value)[1] in ("packets", "packet")
