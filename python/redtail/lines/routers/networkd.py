@@ -83,7 +83,8 @@ def _own_file(device: str) -> list[str]:
 
 
 def _network(device: str) -> list[str]:
-    return ["[Match]", f"Name={device}", "", "[Link]", "RequiredForOnline=no", ""]
+    lines = ["[Match]", f"Name={device}", "", "[Link]", "RequiredForOnline=no", ""]
+    return [*lines, "[Network]", "LinkLocalAddressing=no", ""]
 
 
 def redirection(device: str) -> list[str]:
