@@ -187,7 +187,7 @@ def not_taken(said: str) -> list[str]:
 @pytest.mark.skipif(bool(NO_NETWORKD), reason=NO_NETWORKD)
 @pytest.mark.parametrize("kind", routers.kinds("networkd"))
 def test_networkd_takes_every_key(kind: str, tmp_path: Path) -> None:
-    keys = {"ack_filter": "aggressive", "wash": True} if kind == "cake" else {}
+    keys = {"ack_filter": "on", "wash": True, "ingress": True} if kind == "cake" else {}
     found = made(kind, "networkd", wan="wan", overhead=DOCSIS, keys=keys)
     installed(found.set_up, tmp_path)
     folder = tmp_path / networkd.FOLDER.lstrip("/")

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from redtail import facts
 from redtail.lines.line import Shaped
 from redtail.lines.routers import linux, rates, table
 from redtail.lines.routers.model import Change, Made
@@ -156,7 +155,7 @@ def _shaper(shaped: Shaped, kernel: Kernel) -> tuple[list[str], int, list[Change
 def _queue(shaped: Shaped, place: Place) -> tuple[list[str], list[Change]]:
     """Return the keys of a queue's section."""
     kind = str(shaped.queue["kind"])
-    keys = facts.queue_keys(shaped.queue)
+    keys = table.keys_of(shaped)
     values, changes = table.settings("networkd", shaped, keys, place)
     lines = [
         f"{row.setting}={values[row.key].text}"

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from redtail import facts
 from redtail.lines.line import Shaped
 from redtail.lines.routers import rates, table
 from redtail.lines.routers.model import Change, Made
@@ -56,7 +55,7 @@ def _queue(shaped: Shaped, device: str, kernel: Kernel) -> tuple[list[str], list
     """Return the commands for a direction, and what is not as it was advised."""
     kind = str(shaped.queue["kind"])
     rate, changes = rates.for_full_packets(shaped, kernel.mtu, COUNTED, 1)
-    keys = facts.queue_keys(shaped.queue)
+    keys = table.keys_of(shaped)
     values, more = table.settings("routeros", shaped, keys, Place(rate, kernel.mtu))
     here = name(shaped, device)
     words = [f"kind={KINDS[kind]}"]

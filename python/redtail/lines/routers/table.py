@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from redtail import facts
 from redtail.lines.line import Shaped
 from redtail.lines.routers.model import Change
 from redtail.lines.routers.units import (
@@ -502,6 +503,20 @@ def rows(device: str, kind: str | None = None) -> Iterator[Row]:
     for row in ROWS:
         if row.device == device and kind in (None, row.kind):
             yield row
+
+
+OF_SHAPER = ("rate", "overhead", "mpu", "framing")
+"""Keys of CAKE that are not the queue's but its shaper's."""
+
+
+def keys_of(shaped: Shaped) -> dict[str, Any]:
+    """Return all keys of what was advised, with defaults, without those of CAKE's shaper."""
+    queue = dict(shaped.queue)
+    if queue["kind"] == "cake":
+        # What it does with a shaper is asked of the table of a queue that has one.
+        queue["rate"] = f"{round(shaped.shaper_bps or shaped.line_bps)} bit/s"
+    keys = facts.queue_keys(queue)
+    return {key: value for key, value in keys.items() if key not in OF_SHAPER}
 
 
 def settings(

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from redtail import facts
 from redtail.lines.line import Shaped
 from redtail.lines.routers import rates, table
 from redtail.lines.routers.model import Change, Made
@@ -95,7 +94,7 @@ def _policy(shaped: Shaped, wan: str, kernel: Kernel) -> tuple[list[str], list[C
     """Return the statements of a direction's policy, and what changed."""
     kind = str(shaped.queue["kind"])
     rate, changes = rates.for_full_packets(shaped, kernel.mtu, COUNTED, 1000)
-    keys = facts.queue_keys(shaped.queue)
+    keys = table.keys_of(shaped)
     values, more = table.settings("vyos", shaped, keys, Place(rate, kernel.mtu))
     policy = f"set {_path(shaped, wan)}"
     bandwidth = f"{rate // 1000}kbit"
