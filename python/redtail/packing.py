@@ -46,7 +46,7 @@ from redtail.options import ExecuteOptions
 from redtail.repetition import Verified, compare
 from redtail.running import runner
 from redtail.store import runs
-from redtail.store.format import EXPERIMENT_FILES, REPORT, SEGMENTS, run_key
+from redtail.store.format import ADVICE, EXPERIMENT_FILES, REPORT, SEGMENTS, run_key
 from redtail.store.locks import in_use
 from redtail.store.sealing import checksums
 from redtail.store.segments import keys_of
@@ -61,7 +61,10 @@ REAL_TIME = ("live", "live-tc")
 _PACKAGES = ("numpy", "pyarrow")
 
 # The experiment's own files that belong to its results.
-_PACKED = ("results.json", "cases.parquet", "replications.parquet", *EXPERIMENT_FILES, REPORT)
+_PACKED = (
+    *("results.json", "cases.parquet", "replications.parquet"),
+    *(*EXPERIMENT_FILES, REPORT, ADVICE),
+)
 
 _CHUNK = 1 << 20
 _PROBLEMS_SHOWN = 3

@@ -155,6 +155,8 @@ def advise(
     if save is not None:
         found.save(save)
     made = None if own is None else own.commands(found)
+    if made is not None:
+        found.keep(made.parts())
     if as_json:
         say(found.to_json() if made is None else made.beside(found.to_dict()))
         return

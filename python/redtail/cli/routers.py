@@ -65,7 +65,7 @@ class Router:
         has = kinds(self.device)
         if not named:
             usual = choices(self.device)
-            return [kind for kind, each in QUEUES.items() if each.usual and kind in usual]
+            return [kind for kind in QUEUES if kind in usual]
         for name in split(named):
             if name in QUEUES and name not in has:
                 both = ", ".join(kind for kind in QUEUES if kind in has)

@@ -20,7 +20,7 @@ from redtail.analysis import compare as comparing
 from redtail.analysis.along import changing_along
 from redtail.analysis.stats import estimate
 from redtail.errors import RedtailError
-from redtail.page import answer, curves, network
+from redtail.page import advice, answer, curves, network
 from redtail.scenario import links
 from redtail.store import segments
 
@@ -52,6 +52,7 @@ class Section:
         facts: what is known of the runs: pairs of a word and what it is.
         drawing: the network; None when no scenario can be read.
         factors: what is compared: pairs of a factor and its settings.
+        advice: what `redtail advise` said of these runs, in parts; empty without it.
         answer: the answer in lines.
         pairing: what differences are taken of, a line each.
         verdicts: whether the answer has any.
@@ -67,6 +68,7 @@ class Section:
     facts: list[tuple[str, str]]
     drawing: network.Drawing | None
     factors: list[tuple[str, str]]
+    advice: list[advice.Part]
     answer: list[answer.Paragraph]
     pairing: list[str]
     verdicts: bool
@@ -86,6 +88,7 @@ def section(results: Results, number: int, metrics: Sequence[str] = ()) -> Secti
 
     Raises:
         SpecError: there is no such metric.
+        StoreError: what was advised cannot be read.
     """
     chosen = _chosen(results, metrics)
     factor = _compared(results)
@@ -101,6 +104,7 @@ def section(results: Results, number: int, metrics: Sequence[str] = ()) -> Secti
     }
     data = _data(results, factor, chosen, scenario, decide)
     paragraphs = answer.paragraphs(results, decide, held)
+    advised, told = advice.read(results.folder, results.provenance.text)
     return Section(
         id=f"e{number}",
         title=escape.name(results.name),
@@ -111,10 +115,11 @@ def section(results: Results, number: int, metrics: Sequence[str] = ()) -> Secti
             (names.factor_title(key), ", ".join(map(escape.name, labels)))
             for key, labels in settings.items()
         ],
+        advice=advised,
         answer=paragraphs,
         pairing=held.pairing if held is not None and len(held) else [],
         verdicts=any(line.verdict for each in paragraphs for line in each.lines),
-        warnings=_warnings(results, held),
+        warnings=[*told, *_warnings(results, held)],
         table=_table(data),
         data=data,
         repeat=_repeat(results),

@@ -37,6 +37,9 @@ EXPERIMENT_FILES = ("experiment.toml", "experiment.json")
 REPORT = "report.html"
 """The page of `redtail report`."""
 
+ADVICE = "advice.json"
+"""What `redtail advise` says of its runs, for their page."""
+
 PROGRESS = ".progress.json"
 """How far the campaign at work here is."""
 
@@ -46,6 +49,7 @@ OWN_FILES = (
     "replications.parquet",
     *EXPERIMENT_FILES,
     REPORT,
+    ADVICE,
     PROGRESS,
     LOCK,
     LOCK_RESULTS,

@@ -149,7 +149,7 @@ def advise_on(
     # What the checks warn of are properties of the candidates that the answer shows.
     plan = experiment.prepare(experiment.Toml(text, name="the experiment of this advice"))
     results = quietly(lambda: runner.execute(plan, **running))
-    return Advice(
+    found = Advice(
         line=line,
         recorded=recorded,
         objective=ranked_by,
@@ -158,6 +158,8 @@ def advise_on(
         results=results,
         text=text,
     )
+    found.keep()
+    return found
 
 
 class AdviseOptions(ExecuteOptions, total=False):

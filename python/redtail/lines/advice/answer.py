@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from redtail.analysis.paired import LEVEL, adjusted
 from redtail.analysis.results import Results
@@ -29,6 +29,9 @@ from redtail.lines.advice.objectives import (
 )
 from redtail.lines.advice.simulated import AS_IT_IS, HALF, HEADER, Simulated
 from redtail.lines.line import Line, Recorded, Shaped
+
+if TYPE_CHECKING:
+    from redtail.page.advice import Part
 
 
 @dataclass(frozen=True)
@@ -329,6 +332,20 @@ class Advice:
         from redtail.lines.advice.report import text_of
 
         return text_of(self, width)
+
+    def keep(self, more: Sequence[Part] = ()) -> Path:
+        """Write what is advised beside its runs, for the page of `redtail report`.
+
+        Args:
+            more: further parts, such as the commands for a router (`Commands.parts`).
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        from redtail.lines.advice.report import parts_of
+        from redtail.page import advice
+
+        return advice.write(self.results.folder, self.text, [*parts_of(self), *more])
 
     def save(self, file: str | os.PathLike[str]) -> Path:
         """Write the experiment file, which `redtail run` makes the same runs of.

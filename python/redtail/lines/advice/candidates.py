@@ -26,6 +26,21 @@ ACKS_AT_MOST = 0.1
 """Share of the upload that the acknowledgements of a full download may take before they are
 filtered. Source: our choice."""
 
+VOICE_SHARE = 0.33
+"""Share of a shaper that the class of calls may take at most. Source: Cisco, Enterprise QoS
+Solution Reference Network Design Guide (SRND), version 3.3, "Best Practices": a third."""
+
+VOICE_BURST_S = 0.2
+"""What the class of calls may send at once, in s at its rate. Source: Cisco IOS, `priority`."""
+
+VOICE_LIMIT, FAIR_LIMIT = 64, 64
+"""Packets of the class of calls, and the least of the fair queues. Source: Cisco IOS, queue-limit:
+its default with the hierarchical queueing framework."""
+
+FAIR_QUEUES = 256
+"""Number of fair queues. Source: Cisco IOS, fair-queue (class-default): its default above 512
+kbit/s."""
+
 _ACK = 40  # IPv4 and TCP without options, in bytes
 
 
@@ -49,8 +64,10 @@ class Key:
         match self.value:
             case bool():
                 return "yes" if self.value else "no"
+            case list() if self.name == "class":
+                return "; ".join(map(_class, self.value))
             case list():
-                return "; ".join(_profile(each) for each in self.value)
+                return "; ".join(map(_profile, self.value))
             case _:
                 return str(self.value)
 
@@ -340,6 +357,45 @@ def _wred(place: _Place) -> _Keys:
     ]
 
 
+def _sfq(place: _Place) -> _Keys:
+    limit = max(FAIR_LIMIT, math.ceil(place.packets * place.line.rtt_s))
+    return [
+        Key("limit", f"{limit} packets", "C r, at least 64 packets (Cisco IOS, queue-limit)."),
+        Key("divisor", FAIR_QUEUES, "Cisco IOS, fair-queue (class-default), above 512 kbit/s."),
+    ], []
+
+
+def _low_latency(place: _Place) -> _Keys:
+    fair, _ = _sfq(place)
+    rate = math.floor(VOICE_SHARE * place.rate)
+    voice = {
+        "name": "voice",
+        "match": [{"dscp": _VOICE}, {"group": f"calls-{place.direction}"}],
+        "queue": {
+            "kind": "tbf",
+            "rate": f"{rate} bit/s",
+            "burst": f"{max(FULL, round(rate * VOICE_BURST_S / 8))} B",
+            "queue": {"kind": "tail-drop", "limit": f"{VOICE_LIMIT} packets"},
+        },
+    }
+    others = {"name": "others", "queue": {"kind": "sfq", **{key.name: key.value for key in fair}}}
+    return [
+        Key(
+            "class",
+            [voice, others],
+            "Marked voice (RFC 3246, RFC 5865) first, up to a third of the shaper (Cisco, "
+            "Enterprise QoS SRND 3.3); fair queues for all others, as without this class.",
+        )
+    ], [
+        "LLQ: the simulations put each packet of a call into the class of voice, as if all calls "
+        "were marked EF or VA. Telephones mark, most programs do not: what is not marked waits in "
+        "the fair queues, and has what the row of fair queues says.",
+        "LLQ: while the line is full, IOS drops what its class of voice gets above its share. In "
+        "the simulations it waits. The fair queues are those of Linux (SFQ), which drop from the "
+        "longest one; IOS limits each of them.",
+    ]
+
+
 def _tail_drop(place: _Place) -> _Keys:
     return _ruled(place, "tail-drop")
 
@@ -350,6 +406,15 @@ def _profile(table: Mapping[str, Any]) -> str:
     return f"{who}: {table['min_th']} to {table['max_th']}, max_p {table['max_p']:g}"
 
 
+def _class(table: Mapping[str, Any]) -> str:
+    """Return a class as a person reads it."""
+    queue = table["queue"]
+    marks = [mark for rule in table.get("match", ()) for mark in rule.get("dscp", ())]
+    if marks:
+        return f"{'/'.join(marks)}: first, up to {queue['rate']}"
+    return f"all others: {queue['divisor']} fair queues, {queue['limit']}"
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of queue that can be advised.
@@ -357,7 +422,7 @@ class Kind:
     Attributes:
         label: what tables call it.
         rule: what gives its parameters and cautions.
-        usual: whether it is among the candidates if none are named.
+        usual: whether it is among the candidates if neither queues nor a router are named.
     """
 
     label: str
@@ -377,5 +442,8 @@ QUEUES: dict[str, Kind] = {
     # Without marks it is RED, and takes as long to simulate.
     "wred": Kind("WRED", _wred, usual=False),
     "tail-drop": Kind("tail drop", _tail_drop),
+    # What routers have that have neither CAKE nor FQ-CoDel.
+    "sfq": Kind("fair queues", _sfq, usual=False),
+    "prio": Kind("LLQ and fair queues", _low_latency, usual=False),
 }
 """The kinds of queue that routers of operators have, by the names of the experiment file."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from redtail import escape
@@ -16,6 +16,7 @@ from redtail.lines.advice.candidates import Setting
 from redtail.lines.advice.objectives import LOST_AT_MOST, THROUGHPUT
 from redtail.lines.advice.simulated import AS_IT_IS
 from redtail.lines.line import Overhead
+from redtail.page.advice import Part
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -61,6 +62,38 @@ def text_of(advice: Advice, width: int) -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
+def parts_of(advice: Advice) -> tuple[Part, ...]:
+    """Return an advice as the page of its results shows it."""
+    return (
+        Part("What to set", texts=(_line(advice), _verdict(advice))),
+        *(
+            _tabled(f"{_WAYS[each.shaped.direction]}, {advice.chosen.label}", _setting(each))
+            for each in (advice.chosen.down, advice.chosen.up)
+        ),
+        replace(
+            _tabled("What to expect", _expectations(advice, _COLUMNS)),
+            texts=(_what_to_expect(advice),),
+            items=(
+                *(f"{load.name}: {load.about}" for load in advice.wanted.loads),
+                *([_NO_INTERVAL] if _without_interval(advice) else []),
+            ),
+        ),
+        replace(
+            _tabled("All queues", _ranked(advice)),
+            texts=(_ranked_by(advice),),
+        ),
+        Part("When the rate drops to half", texts=(_half(advice),)),
+        Part("Uncertain", items=advice.uncertain),
+    )
+
+
+def _tabled(head: str, table: Table) -> Part:
+    """Return a table of the terminal as a part of the page."""
+    heads = tuple(str(column.header).replace("\n", " ") for column in table.columns)
+    columns = [[str(cell) for cell in column.cells] for column in table.columns]
+    return Part(head, heads=heads, rows=tuple(zip(*columns, strict=True)))
+
+
 def _parts(advice: Advice, console: Console) -> Iterator[RenderableType]:
     """Yield what is printed of an advice, in its order."""
     yield _line(advice)
@@ -71,8 +104,25 @@ def _parts(advice: Advice, console: Console) -> Iterator[RenderableType]:
         yield f"{_WAYS[setting.shaped.direction]}, {advice.chosen.label}"
         yield _setting(setting)
     yield ""
-    yield (
-        f"What to expect: mean ± half-width of the 95 % interval over "
+    yield f"What to expect: m{_what_to_expect(advice)[1:]}"
+    yield from _expected(advice, console)
+    for load in advice.wanted.loads:
+        yield f"{load.name}: {load.about}"
+    if _without_interval(advice):
+        yield _NO_INTERVAL
+    yield ""
+    yield f"{_ranked_by(advice)} (--objective ranks by another one):"
+    yield _ranked(advice)
+    yield ""
+    yield _half(advice)
+    yield ""
+    yield "Uncertain:"
+    yield _list(advice.uncertain)
+
+
+def _what_to_expect(advice: Advice) -> str:
+    return (
+        "Mean ± half-width of the 95 % interval over "
         f"{advice.wanted.effort.replications} simulations of {advice.wanted.measured_s:g} s. "
         "Delays of packets are 95th percentiles one way, "
         f"{_milliseconds(advice.line.rtt_s / 2)} of which is the way itself; times of pages are "
@@ -80,20 +130,15 @@ def _parts(advice: Advice, console: Console) -> Iterator[RenderableType]:
         "the line's rate that reaches nobody while senders never run out of data. As it is: the "
         "line without a queue of the router's."
     )
-    yield from _expected(advice, console)
-    for load in advice.wanted.loads:
-        yield f"{load.name}: {load.about}"
-    if any(
+
+
+_NO_INTERVAL = "±?: no interval can be given from these simulations, most of which are equal"
+
+
+def _without_interval(advice: Advice) -> bool:
+    return any(
         each.ci95 is None and each.n > 1 for row in advice.expected for each in row.known.values()
-    ):
-        yield "±?: no interval can be given from these simulations, most of which are equal"
-    yield ""
-    yield from _ranking(advice)
-    yield ""
-    yield _half(advice)
-    yield ""
-    yield "Uncertain:"
-    yield _list(advice.uncertain)
+    )
 
 
 def _line(advice: Advice) -> str:
@@ -158,7 +203,7 @@ def overhead(found: Overhead) -> str:
 
 def _shown(found: Estimate, scale: float) -> str:
     """Return an estimate as text. One line below the table explains all that have no interval."""
-    return shown(dataclasses.replace(found, mostly=None), scale)
+    return shown(replace(found, mostly=None), scale)
 
 
 def _expected(advice: Advice, console: Console) -> Iterator[RenderableType]:
@@ -195,7 +240,7 @@ def _worst_known(row: Expected, measures: Sequence[str]) -> Estimate | None:
     return max(found, key=lambda each: each.mean, default=None)
 
 
-def _ranking(advice: Advice) -> Iterator[RenderableType]:
+def _ranked_by(advice: Advice) -> str:
     objective = advice.objective
     text = f"All queues by {objective.title}, of which the worst load and direction count"
     if objective is not THROUGHPUT:
@@ -203,7 +248,11 @@ def _ranking(advice: Advice) -> Iterator[RenderableType]:
             f"; those that lose over {100 * LOST_AT_MOST:.0f} % of the line more than the best one "
             "come last"
         )
-    yield text + " (--objective ranks by another one):"
+    return text
+
+
+def _ranked(advice: Advice) -> Table:
+    objective = advice.objective
     table = _table()
     table.add_column("", justify="right")
     table.add_column("queue", no_wrap=True)
@@ -220,7 +269,7 @@ def _ranking(advice: Advice) -> Iterator[RenderableType]:
             cells.append(_shown(each.lost, 100))
         difference = "" if each.difference is None else _shown(each.difference, _SCALES[unit])
         table.add_row(*cells, difference, _told(each))
-    yield table
+    return table
 
 
 def _told(each: Ranked) -> str:

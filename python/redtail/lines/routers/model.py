@@ -8,6 +8,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from redtail.lines.line import Direction
+from redtail.page.advice import Part
+
+_OTHERWISE = "What the device has otherwise than advised"
 
 
 @dataclass(frozen=True)
@@ -77,19 +80,37 @@ class Commands:
     notices: tuple[str, ...]
     sources: tuple[str, ...]
 
+    @property
+    def otherwise(self) -> tuple[str, ...]:
+        """What the device has otherwise than advised, once for both directions if it is equal."""
+        ways: dict[str, list[str]] = {}
+        for change in self.changes:
+            ways.setdefault(change.what, []).append(change.direction)
+        return tuple(f"{' and '.join(way)}: {what}" for what, way in ways.items())
+
     def text(self) -> str:
         """Return the lines to paste, then what changed, and what to know."""
         lines = [f"# Commands: {self.where}", *self.set_up]
         lines += ["", "# Check", *self.check, "", "# Undo", *self.undo]
         if self.changes:
-            lines += ["", "# What the device has otherwise than advised"]
-            ways: dict[str, list[str]] = {}
-            for change in self.changes:
-                ways.setdefault(change.what, []).append(change.direction)
-            lines += [f"# {' and '.join(way)}: {what}" for what, way in ways.items()]
+            lines += ["", f"# {_OTHERWISE}", *(f"# {text}" for text in self.otherwise)]
         if self.notices:
             lines += ["", "# Note", *(f"# {notice}" for notice in self.notices)]
         return "\n".join(lines)
+
+    def parts(self) -> tuple[Part, ...]:
+        """Return it as the page of an advice shows it."""
+        found = [
+            Part("Commands", texts=(self.where[:1].upper() + self.where[1:],), lines=self.set_up),
+            Part("Check", lines=self.check),
+            Part("Undo", lines=self.undo),
+        ]
+        if self.changes:
+            found.append(Part(_OTHERWISE, items=self.otherwise))
+        if self.notices:
+            found.append(Part("Note", items=self.notices))
+        found.append(Part("Sources of the commands", items=self.sources))
+        return tuple(found)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
