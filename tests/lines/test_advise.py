@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import signal
@@ -13,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
+from redtail import page
 from redtail.analysis.case import CaseResult
 from redtail.cli import app
 from redtail.experiment import FORMAT
@@ -21,6 +23,7 @@ from redtail.lines.advice.access import ACCESS, carried, own_port, shaper, wire_
 from redtail.lines.advice.candidates import QUEUES, candidate
 from redtail.lines.advice.loads import USES, loads
 from redtail.lines.advice.objectives import LOST_AT_MOST, chosen
+from redtail.lines.advice.report import parts_of
 from redtail.lines.advice.simulated import AS_IT_IS, EFFORTS, HALF, experiment_text, simulated
 from redtail.lines.line import Line, Recorded
 from redtail.scenario import quantity
@@ -380,7 +383,7 @@ GIVEN = {
         ({"use": "calls,tv"}, 'use = "tv" is no use of a line; accepted: calls ('),
         ({"use": ","}, 'use = "" names no use; accepted: calls ('),
         ({"people": 0}, "people = 0 is no number of people; accepted: 1 to 1000"),
-        ({"queues": "sfq"}, 'queues = "sfq" is no queue to advise; accepted: cake, fq-codel, '),
+        ({"queues": "sred"}, 'queues = "sred" is no queue to advise; accepted: cake, fq-codel, '),
         ({"objective": "speed"}, 'objective = "speed" is none; accepted: calls, throughput'),
         (
             {"objective": "pages"},
@@ -432,3 +435,76 @@ def test_pages_that_did_not_finish_do_not_make_a_queue_the_best(advice: redtail.
     found = objectives.measured(case, wanted.loads[0], wanted)["page"]
     assert found[:2] == [2.0, wanted.measured_s] and found[3] == 1.0
     assert math.isnan(found[2])
+
+
+# The page of an advice.
+
+
+def test_the_report_of_an_advice_has_the_advice_and_what_is_uncertain(
+    advice: redtail.Advice,
+) -> None:
+    parts = {each.head: each for each in parts_of(advice)}
+    assert parts["Uncertain"].items == advice.uncertain
+    assert len(parts["All queues"].rows) == len(advice.ranking) + 1
+    ways = [part for head, part in parts.items() if head.startswith(("Download", "Upload"))]
+    for part, setting in zip(ways, (advice.chosen.down, advice.chosen.up), strict=True):
+        assert [row[0] for row in part.rows] == [
+            "shaper",
+            "overhead",
+            *(k.name for k in setting.keys),
+        ]
+    text = html.unescape(page.page([redtail.load(advice.results.folder)]))
+    for shown in (*advice.uncertain, *parts["What to set"].texts):
+        assert shown in text
+    assert "Commands</h3>" not in text
+
+
+def test_the_report_of_an_advice_for_a_router_has_its_commands(tmp_path: Path) -> None:
+    options = ["--out", str(tmp_path), "--device", "linux", "--wan", "wan0"]
+    done = runner.invoke(app, [*COMMAND, *options, "--json"])
+    assert done.exit_code == 0, done.stderr
+    (folder,) = tmp_path.iterdir()
+    done_report = runner.invoke(app, ["report", str(folder)])
+    assert done_report.exit_code == 0, done_report.stderr
+    text = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
+    commands = json.loads(done.stdout)["commands"]
+    for key in ("set_up", "check", "undo"):
+        assert "\n".join(commands[key]) in text
+    for shown in (*commands["notices"], *json.loads(done.stdout)["uncertain"]):
+        assert shown in text
+
+
+# Low latency queueing.
+
+
+def test_calls_that_are_marked_pass_by_all_others_and_the_rest_shares() -> None:
+    setting = candidate("prio", HOME, FLOWS, False).up
+    voice, others = setting.shaped.queue["class"]
+    rate = carried(setting.shaped.overhead, 9.5e6)
+    assert float(voice["queue"]["rate"].split()[0]) == pytest.approx(rate * 0.33, rel=1e-6)
+    assert {"group": "calls-up"} in voice["match"] and "match" not in others
+    assert others["queue"]["kind"] == "sfq"
+    (key,) = setting.keys
+    assert key.text.startswith("EF/VA: first, up to ")
+    assert any("most programs do not" in text for text in setting.cautions)
+
+
+def test_calls_wait_less_with_llq_than_with_red(out: Path) -> None:
+    """What a router has that has neither CAKE nor FQ-CoDel; unmarked calls have the fair queues."""
+    found = redtail.advise_on(
+        Line(10e6, 2e6, 0.02, "docsis", ("calls", "backup"), 1),
+        queues="red,sfq,prio",
+        effort="quick",
+        out=out,
+    )
+    assert found.ranking[0].kind in ("prio", "sfq")
+    upload = {
+        label: found.expects("one backup", label).measures["call_up"].mean
+        for label in ("LLQ and fair queues", "fair queues", "RED")
+    }
+    # 10 ms are the way itself, 6 ms a full packet at 2 Mbit/s.
+    assert upload["LLQ and fair queues"] < 0.018
+    assert upload["LLQ and fair queues"] <= upload["fair queues"] < upload["RED"]
+    chosen = redtail.lines.commands([found.down, found.up], device="ios", wan="Gi0/0", lan="Gi0/1")
+    assert any("fair-queue" in line for line in chosen.set_up)
+    assert not any("random-detect" in line for line in chosen.set_up)

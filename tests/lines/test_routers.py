@@ -608,12 +608,15 @@ def test_advise_prints_the_commands_for_what_it_advises(tmp_path: Path) -> None:
 
 
 def test_only_the_queues_of_a_router_are_compared() -> None:
-    assert Router("ios", "Gi0/0", None).queues(()) == ["red", "tail-drop"]
+    assert Router("ios", "Gi0/0", None).queues(()) == ["red", "tail-drop", "sfq", "prio"]
+    assert Router("routeros", "ether1", None).queues(()) == [
+        *("cake", "fq-codel", "codel", "tail-drop")
+    ]
     assert Router("openwrt", "wan", None).queues(()) == [
         *("cake", "fq-codel", "fq-pie", "codel", "pie")
     ]
     assert Router("ios", "Gi0/0", None).queues(["wred"]) == ["wred"]
-    for kind in ("adaptive-red", "dualpi2"):
+    for kind in ("adaptive-red", "dualpi2", "wred", "sfq", "prio"):
         assert kind in routers.kinds("linux")
         assert kind not in Router("linux", "eth0", None).queues(())
         assert Router("linux", "eth0", None).queues([kind]) == [kind]

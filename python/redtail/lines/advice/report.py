@@ -80,7 +80,7 @@ def parts_of(advice: Advice) -> tuple[Part, ...]:
         ),
         replace(
             _tabled("All queues", _ranked(advice)),
-            texts=(_ranked_by(advice),),
+            texts=(f"{_ranked_by(advice)}.",),
         ),
         Part("When the rate drops to half", texts=(_half(advice),)),
         Part("Uncertain", items=advice.uncertain),
