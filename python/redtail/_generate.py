@@ -440,7 +440,8 @@ def with_routers(page: str) -> str:
     if not begin or not end:
         sys.exit("docs/reference/router-commands.md lacks the markers of its tables")
     found = {device: routers.kinds(device) for device in routers.DEVICES}
-    shown = [kind for kind in found["linux"] if any(kind in found[device] for device in _FEWER)]
+    fewer = [kinds for kinds in found.values() if kinds != found["linux"]]
+    shown = [kind for kind in found["linux"] if any(kind in kinds for kinds in fewer)]
     marks = [
         (f"`{kind}`", *("yes" if kind in kinds else "" for kinds in found.values()))
         for kind in shown
@@ -451,7 +452,7 @@ def with_routers(page: str) -> str:
     for device in routers.DEVICES.values():
         lines += [f"## {device.title}", "", f'`device = "{device.name}"`. {device.tested}', ""]
         lines += ["Sources:", "", *(f"- {source}" for source in device.sources), ""]
-        if device.name == "linux":
+        if found[device.name] == found["linux"]:
             lines += ["The options of each queue are those of [another page](tc.md).", ""]
         elif device.name == "openwrt":
             settings = []
@@ -472,9 +473,6 @@ def with_routers(page: str) -> str:
             heads = ("key", "setting", "accepted", "note")
             lines += [f"### {device.title}: {kind}", "", *pages.table(heads, rows), ""]
     return "\n".join(lines) + end + after
-
-
-_FEWER = ("openwrt", "freebsd", "opnsense", "ios", "junos")
 
 
 _STUDY_HEAD = """# The files of a study

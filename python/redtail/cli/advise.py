@@ -65,7 +65,8 @@ Queues = Annotated[
         "--queues",
         metavar="KINDS",
         help="The queues that your router has: cake, fq-codel, fq-pie, codel, pie, dualpi2, "
-        "adaptive-red, red, wred, tail-drop; without it all but wred.",
+        "adaptive-red, red, wred, tail-drop, sfq, prio; without it those of --device, or all but "
+        "wred, sfq and prio.",
         autocompletion=completion.advised_queues,
     ),
 ]

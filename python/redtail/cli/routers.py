@@ -19,8 +19,8 @@ Device = Annotated[
     typer.Option(
         "--device",
         metavar="NAME",
-        help="Print the commands for a router, too, and choose from its queues: linux, openwrt, "
-        "freebsd, opnsense, ios or junos.",
+        help="Print the commands for a router, too, and choose from its queues: linux, systemd, "
+        "networkd, openwrt, freebsd, opnsense, pfsense, vyos, routeros, ios or junos.",
         autocompletion=completion.devices,
     ),
 ]
@@ -33,7 +33,7 @@ Lan = Annotated[
     typer.Option(
         "--lan",
         metavar="INTERFACE",
-        help="Its interface to the people, where ios and junos shape the download.",
+        help="Its interface to the people, where routeros, ios and junos shape the download.",
     ),
 ]
 

@@ -122,7 +122,8 @@ def advise_on(
         line: the line.
         recorded: what a recording told of its buffers and flows.
         queues: the queues to choose from, of `redtail.lines.QUEUES`, such as those that
-            a router has; by default all but WRED, which is RED where packets have no marks.
+            a router has; by default all but WRED, which is RED where packets have no marks, and
+            fair queues with and without LLQ, of routers without FQ-CoDel.
         objective: what they are ranked by: "calls", "games", "pages" or "throughput"; by default
             the first of these that the line is used for.
         buffer: time that a full buffer of the modem or the provider takes to empty, such as

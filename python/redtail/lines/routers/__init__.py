@@ -140,7 +140,7 @@ def commands(
         directions: what is advised, for one direction or for both.
         device: a name of `DEVICES`.
         wan: the router's interface to the line.
-        lan: its interface to the people; ios and junos shape what arrives there.
+        lan: its interface to the people; routeros, ios and junos shape what arrives there.
         mtu: largest IP packet on the line, in bytes.
         nat: whether the router translates addresses.
         hz: ticks of the kernel's clock in a second, for Linux; by default 250 (Debian), and 100 for
