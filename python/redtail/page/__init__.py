@@ -8,7 +8,6 @@ is escaped twice: `escape.name` for what cannot be seen, Jinja for HTML
 It must not know how runs are made, `display` or Matplotlib. All that it shows is data of `model`.
 
     model    all that the page shows, as plain data
-    advice   what `redtail advise` keeps beside its runs, for the page
     answer   the answer in lines
     network  what is drawn of the network
     curves   time series and distributions

@@ -20,9 +20,9 @@ from redtail.analysis import compare as comparing
 from redtail.analysis.along import changing_along
 from redtail.analysis.stats import estimate
 from redtail.errors import RedtailError
-from redtail.page import advice, answer, curves, network
+from redtail.page import answer, curves, network
 from redtail.scenario import links
-from redtail.store import segments
+from redtail.store import advice, segments
 
 if TYPE_CHECKING:
     from redtail.analysis.case import CaseResult

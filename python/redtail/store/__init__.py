@@ -21,5 +21,6 @@ this code.
     columns   Arrow's tables without pandas, which takes as long to load as a thousand short runs
     objects   puts what is finished into an object store, and fetches what is there
     index     `results.json`
+    advice    what `redtail advise` says of its runs, for their page
     runs      lists, verifies and cleans what is kept
 """

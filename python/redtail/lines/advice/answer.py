@@ -31,7 +31,7 @@ from redtail.lines.advice.simulated import AS_IT_IS, HALF, HEADER, Simulated
 from redtail.lines.line import Line, Recorded, Shaped
 
 if TYPE_CHECKING:
-    from redtail.page.advice import Part
+    from redtail.store.advice import Part
 
 
 @dataclass(frozen=True)
@@ -343,7 +343,7 @@ class Advice:
             StoreError: it cannot be written.
         """
         from redtail.lines.advice.report import parts_of
-        from redtail.page import advice
+        from redtail.store import advice
 
         return advice.write(self.results.folder, self.text, [*parts_of(self), *more])
 

@@ -16,7 +16,7 @@ from redtail.lines.advice.candidates import Setting
 from redtail.lines.advice.objectives import LOST_AT_MOST, THROUGHPUT
 from redtail.lines.advice.simulated import AS_IT_IS
 from redtail.lines.line import Overhead
-from redtail.page.advice import Part
+from redtail.store.advice import Part
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

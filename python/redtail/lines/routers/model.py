@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from redtail.lines.line import Direction
-from redtail.page.advice import Part
+from redtail.store.advice import Part
 
 _OTHERWISE = "What the device has otherwise than advised"
 

@@ -119,7 +119,8 @@ def sections(shaped: Shaped, kernel: Kernel) -> tuple[list[str], list[Change]]:
     if shaped.queue["kind"] == "cake":
         return _cake(shaped, kernel)
     lines: list[str] = []
-    parent, rate, changes = "root", math.floor(shaped.line_bps), []
+    changes: list[Change] = []
+    parent, rate = "root", math.floor(shaped.line_bps)
     if shaped.shaper_bps is not None:
         parent = f"1:{_CLASS}"
         lines, rate, changes = _shaper(shaped, kernel)

@@ -346,8 +346,10 @@ def _vyos() -> list[Row]:
 
 def _routeros() -> list[Row]:
     presets = ("diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence")
-    flows = ("flowblind", "srchost", "dsthost", "hosts", "flows")
-    flows += ("dual-srchost", "dual-dsthost", "triple-isolate")
+    flows = (
+        *("flowblind", "srchost", "dsthost", "hosts", "flows"),
+        *("dual-srchost", "dual-dsthost", "triple-isolate"),
+    )
     filters = Word({"off": "none", "on": "filter", "aggressive": "aggressive"})
     time, limit = Time("us", 1, 5_000_000), Packets(1, 4_294_967_295)
     return [

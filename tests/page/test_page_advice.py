@@ -14,7 +14,7 @@ import redtail
 from redtail import packing, page
 from redtail.analysis.results import Results
 from redtail.errors import StoreError
-from redtail.page import advice
+from redtail.store import advice
 from redtail.store.format import ADVICE
 
 EXPERIMENT = """
@@ -87,10 +87,11 @@ def test_texts_of_an_advice_are_harmless(results: Results) -> None:
         ({"format": 2}, "format 2; accepted: 1"),
         ({"parts": [{"head": "a"}]}, "'heads' is missing|'rows' is missing"),
         ({"parts": [{**vars(PART), "rows": [["one cell"]]}]}, "has not 2 cells"),
-        ({"parts": [{**vars(PART), "items": [1]}]}, "parts.items has something else than texts"),
-        ({"parts": [{**vars(PART), "lines": "text"}]}, "parts.lines is no list"),
-        ({"parts": 3}, "not iterable"),
-        ({"experiment": None, "parts": ["text"]}, "indices"),
+        ({"parts": [{**vars(PART), "rows": ["text"]}]}, "rows is .text."),
+        ({"parts": [{**vars(PART), "items": [1]}]}, "items is 1"),
+        ({"parts": [{**vars(PART), "lines": "text"}]}, "lines is .text."),
+        ({"parts": 3}, "parts is 3"),
+        ({"experiment": None, "parts": ["text"]}, "a part is .text."),
     ],
 )
 def test_a_damaged_file_is_refused_with_its_name(

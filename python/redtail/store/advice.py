@@ -17,7 +17,8 @@ from typing import Any
 from redtail import escape
 from redtail.errors import StoreError
 from redtail.files import plain_bytes
-from redtail.store.format import ADVICE
+from redtail.store.format import ADVICE, MALFORMED, brief
+from redtail.store.sealing import decoded, expect
 from redtail.store.writing import explain_write_errors, replace_file
 
 FORMAT = 1
@@ -84,18 +85,18 @@ def read(folder: Path, experiment: str | None) -> tuple[list[Part], list[str]]:
     """
     path = folder / ADVICE
     try:
-        document = json.loads(plain_bytes(path, LARGEST))
+        document = expect(decoded(plain_bytes(path, LARGEST)), dict, ADVICE)
         if document["format"] != FORMAT:
             raise ValueError(f"format {document['format']}; accepted: {FORMAT}")
-        parts = [_part(each) for each in document["parts"]]
+        parts = [_part(each) for each in expect(document["parts"], list, "parts")]
         of = document["experiment"]
     except FileNotFoundError:
         return [], []
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+    except MALFORMED as error:
+        what = f"{error} is missing" if isinstance(error, KeyError) else brief(error)
         raise StoreError(
-            f"{path}: cannot be read: {what[:200]}; give the command of the advice again to write "
-            "it anew, or remove the file"
+            f"{path}: cannot be read: {what}; give the command of the advice again to write it "
+            "anew, or remove the file"
         ) from error
     if experiment is None or of != _hash(experiment):
         return [], [OTHERS]
@@ -110,31 +111,23 @@ def _part(given: Any) -> Part:
     """Return a part of the file, if it has the form of one.
 
     Raises:
-        TypeError, ValueError, KeyError: it has not.
+        KeyError, ValueError: it has not.
     """
-    heads = _texts(given, "heads")
-    rows = tuple(_texts({"rows": row}, "rows") for row in _list(given, "rows"))
+    expect(given, dict, "a part")
+    heads = _texts(given["heads"], "heads")
+    rows = tuple(_texts(row, "rows") for row in expect(given["rows"], list, "rows"))
     if any(len(row) != len(heads) for row in rows):
-        raise ValueError(f"a row of parts.rows has not {len(heads)} cells")
+        raise ValueError(f"a row of a table has not {len(heads)} cells")
     return Part(
-        head=_texts({"head": [given["head"]]}, "head")[0],
-        texts=_texts(given, "texts"),
+        head=escape.name(expect(given["head"], str, "head")),
+        texts=_texts(given["texts"], "texts"),
         heads=heads,
         rows=rows,
-        items=_texts(given, "items"),
-        lines=_texts(given, "lines"),
+        items=_texts(given["items"], "items"),
+        lines=_texts(given["lines"], "lines"),
     )
 
 
-def _list(given: Any, key: str) -> list[Any]:
-    if not isinstance(given[key], list):
-        raise TypeError(f"parts.{key} is no list")
-    return given[key]
-
-
-def _texts(given: Any, key: str) -> tuple[str, ...]:
+def _texts(given: Any, what: str) -> tuple[str, ...]:
     """Return a list of texts, safe to show."""
-    found = _list(given, key)
-    if not all(isinstance(each, str) for each in found):
-        raise TypeError(f"parts.{key} has something else than texts")
-    return tuple(map(escape.text, found))
+    return tuple(escape.text(expect(each, str, what)) for each in expect(given, list, what))
