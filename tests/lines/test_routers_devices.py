@@ -320,6 +320,11 @@ def test_linux_has_the_class_of_voice_by_its_marks() -> None:
     }
 
 
+def test_linux_says_where_it_replaces_filters_of_others() -> None:
+    assert any("clsact at wan" in notice for notice in made("wred", "linux", wan="wan").notices)
+    assert not any("clsact" in notice for notice in made("red", "linux", wan="wan").notices)
+
+
 # What the shaper takes of the processor.
 
 

@@ -297,6 +297,11 @@ def notices(directions: Sequence[Shaped], device: str, kernel: Kernel) -> Iterat
             f"what stood at the root of {device} is replaced, and the undo leaves the kernel's "
             f"default: `tc qdisc show dev {device} root` shows it before"
         )
+    if any(map(_has_filters, directions)):
+        yield (
+            f"the filters of wred stand in a qdisc clsact at {device}: one that is there is "
+            "replaced, with the filters of others"
+        )
     if any(shaped.direction == "down" for shaped in directions):
         yield (
             f"what arrives waits in {ifb(device)}. The modules sch_ingress, cls_u32, act_mirred "
