@@ -489,6 +489,40 @@ def test_a_kernel_has_what_was_advised(name: str | None) -> None:
         assert "rtifb-wan" not in [link["ifname"] for link in links], kind
 
 
+@pytest.mark.linux
+@pytest.mark.skipif(bool(LACKING), reason="; ".join(LACKING))
+@pytest.mark.parametrize("name", KERNELS)
+def test_two_lines_of_a_port_have_cake_each_in_a_kernel_with_ifb(name: str | None) -> None:
+    guest = backend._guest(name)
+    if not {"ifb", "act_mirred"} <= {path.stem for path in guest.kernel.to_load()}:
+        pytest.skip("the kernel has no ifb")
+    wans = ["enp0s31f6.100", "enp0s31f6.101"]
+    both = [made("cake", "linux", wan=wan) for wan in wans]
+    asked = [["ip", "tuntap", "add", "dev", wan, "mode", "tap"] for wan in wans]
+    asked += [words for each in both for words in programs(each.set_up)]
+    show = [
+        words
+        for wan in wans
+        for words in (
+            ["tc", "filter", "show", "dev", wan, "ingress"],
+            ["tc", "-j", "qdisc", "show", "dev", linux.ifb(wan)],
+        )
+    ]
+    *undo, _ = both[0].undo  # the last line needs a shell
+    asked += [*show, *programs(undo), *show[2:], ["ip", "-j", "link", "show"]]
+    printed = machine.run_programs(guest, asked)
+    for words, each in zip(asked, printed, strict=True):
+        assert each.code == 0, f"{shlex.join(words)}: {each.errors}"
+    links = {link["ifname"]: link for link in json.loads(printed[-1].output)}
+    assert linux.ifb(wans[0]) not in links and linux.ifb(wans[1]) in links
+    before = [each.output for each in printed[-len(undo) - 7 : -len(undo) - 3]]
+    after = [each.output for each in printed[-3:-1]]
+    for wan, filters, queue in zip(wans, before[::2], before[1::2], strict=True):
+        assert f"Egress Redirect to device {linux.ifb(wan)}" in filters
+        assert json.loads(queue)[0]["kind"] == "cake"
+    assert after == before[2:], "the other line is as it was"
+
+
 def as_sqm(lines: Sequence[str]) -> list[list[str]]:
     """The commands for the upload that SQM makes of its settings.
 

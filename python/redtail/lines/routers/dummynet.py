@@ -185,7 +185,12 @@ ALGORITHMS |= {"fq-codel": ("Tail Drop", "FQ_CODEL"), "fq-pie": ("Tail Drop", "F
 
 def limiters(directions: Sequence[Shaped], wan: str, lan: str | None, kernel: Kernel) -> Made:
     """Return the fields of pfSense's web interface."""
-    found = Made(check=["Diagnostics > Limiter Info", "Diagnostics > Command Prompt: dnctl pipe show; dnctl sched show"])
+    found = Made(
+        check=[
+            "Diagnostics > Limiter Info",
+            "Diagnostics > Command Prompt: dnctl pipe show; dnctl sched show",
+        ]
+    )
     queues = {}
     for shaped in directions:
         name = _limiter(shaped, wan)

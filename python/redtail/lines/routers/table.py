@@ -76,7 +76,8 @@ class Row:
 _READ_BACK = (
     "Run in both directions and read back, in virtual machines with Linux 6.1 and 7.2 (iproute2 "
     "6.1 and 7.3): all that is advised but DualPI2, which Debian's kernels do not have. Tail drop "
-    "also in a network namespace."
+    "also in a network namespace. Of two VLANs of a port, each has its own, and keeps it when the "
+    "other is undone."
 )
 _NOT_RUN = "Compared with the documents; not tried on a device."
 
