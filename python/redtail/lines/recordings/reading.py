@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
 import os
@@ -9,9 +10,9 @@ import re
 import stat
 import tempfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -19,6 +20,7 @@ from typing import IO, Any
 from redtail.errors import SpecError
 from redtail.extras import extra
 from redtail.files import path_of
+from redtail.lines.recordings import texts
 from redtail.lines.recordings.found import Direction, Found
 from redtail.lines.recordings.texts import NoTextError, lines
 from redtail.lines.recordings.values import Estimated, given
@@ -114,6 +116,9 @@ def _estimate(path: Path, local: Sequence[str], direction: str | None) -> Found:
         if file.read(2) == _GZIP:
             file = stack.enter_context(_unpacked(file))
             place = _reopened(file)
+        file.seek(0)
+        if (code := texts.UTF_16.get(file.read(2))) is not None:
+            file = stack.enter_context(_in_utf_8(file, code))
         return _of_form(file, place, path, local, direction)
 
 
@@ -140,6 +145,28 @@ def _unpacked(file: IO[bytes]) -> IO[bytes]:
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         text = str(error) or type(error).__name__
         raise ValueError(f"cannot be unpacked: {text}") from None
+
+
+def _in_utf_8(file: IO[bytes], code: str) -> IO[bytes]:
+    """Return a text in UTF-8 that is in UTF-16 and begins with its mark."""
+    decoder = codecs.getincrementaldecoder(code)("replace")
+    # What is left of a letter at the end of the file is no letter.
+    recoded = _Recoded(file, lambda data: decoder.decode(data).encode("utf-8", "replace"))
+    return _copied(recoded, 2 * os.fstat(file.fileno()).st_size + _CHUNK_B, "a text in UTF-8")
+
+
+@dataclass(frozen=True)
+class _Recoded:
+    """A file of which each part that is read is translated."""
+
+    file: IO[bytes]
+    translated: Callable[[bytes], bytes]
+
+    def read(self, size: int) -> bytes:
+        while data := self.file.read(size):
+            if made := self.translated(data):
+                return made
+        return b""
 
 
 def _copied(source: Any, most: int, accepted: str) -> IO[bytes]:
@@ -191,11 +218,10 @@ def _of_capture(file: str | Path, name: Path, local: Sequence[str], direction: s
 
     capture = packets.read(file, name)
     if not len(capture):
-        counts = ", ".join(f"{count} {why}" for why, count in capture.left_out.items() if count)
-        damage = f"; it is damaged {capture.damage}" if capture.damage else ""
-        raise ValueError(
-            f"has no packets of TCP, UDP or ping{f' ({counts})' if counts else ''}{damage}"
-        )
+        why = [*captures.left_out(capture)]
+        if capture.damage:
+            why.append(f"it is damaged {capture.damage}")
+        raise ValueError("; ".join(["has no packets of TCP, UDP or ping", *why]))
     return captures.estimate(capture, local=local, direction=direction)
 
 
@@ -205,9 +231,10 @@ def _of_text(file: IO[bytes], begin: bytes, name: Path, direction: str | None) -
     # `ping -D` begins with the time in brackets.
     if re.match(rb"\s*(\{|\[(?!\d+(\.\d+)?\] ))", begin):
         return flent.estimate(flent.read(_json(file)), name)
-    head = [line for _, line in islice(lines(file), pings.LOOKED_AT)]
-    if pings.looks_like(head):
-        return pings.estimate(pings.read(lines(file)), name, direction)
+    code = texts.encoding(begin)
+    head = [line for _, line in islice(lines(file, code), pings.LOOKED_AT)]
+    if (program := pings.form(head)) is not None:
+        return pings.estimate(pings.read(lines(file, code, "replace"), program), name, direction)
     first = next((line for line in head if line), "")
     if mahimahi.looks_like(head[0]):
         return mahimahi.estimate(mahimahi.read(lines(file)), name, direction)
@@ -223,7 +250,7 @@ def _json(file: IO[bytes]) -> object:
     data = file.read()
     _refuse_large(data)
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise NoTextError(error.start) from None
     del data

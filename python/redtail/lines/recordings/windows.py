@@ -1,0 +1,56 @@
+"""Logs of the ping that Windows has, in any language.
+
+    Reply from 192.0.2.1: bytes=32 time=12ms TTL=57
+    Antwort von 2001:db8::1: Zeit<1ms
+
+Words differ, and so may their encoding (the console's code page); what is read is the same in all.
+A request without an answer has a line of its own, in a block of lines that begins with the first
+answer, or with a line that ends with a colon, and that an empty line ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from redtail.lines.recordings.echoes import LONGEST_LINE, Echo
+
+NAME = "ping of Windows"
+NUMBERS = None
+
+_IPV4 = re.compile(
+    r"=\s?[0-9]+\s[^=<]{0,40}(?P<sign>[=<])\s?(?P<ms>[0-9]+)[^0-9=<]{0,16}\sTTL\s?=\s?[0-9]+"
+)
+# Without bytes and TTL.
+_IPV6 = re.compile(
+    r"(?:^|\s)[0-9a-fA-F:]*:[0-9a-fA-F:.]*:[0-9a-fA-F.]*(?:%[0-9]+)?[^=<]{0,40}"
+    r"(?P<sign>[=<])\s?(?P<ms>[0-9]+)\s?[^\W\d]{1,12}\.?\s*$"
+)
+
+
+def looks_like(head: Iterable[str]) -> bool:
+    """Return whether lines have the answers of a ping of Windows."""
+    return any(_match(line) for line in head)
+
+
+def echoes(lines: Iterable[tuple[int, str]]) -> Iterator[Echo]:
+    """Yield what lines, with their numbers, tell of requests, which are counted from 0."""
+    number, inside = 0, False
+    for place, line in lines:
+        match = _match(line)
+        if match is not None:
+            yield Echo(place, number, match["ms"], match["sign"] == "<")
+            number, inside = number + 1, True
+        elif not line.strip():
+            inside = False
+        elif line.rstrip().endswith((":", "\uff1a")):
+            inside = True  # the line above the answers
+        elif inside and not line.startswith((" ", "\t")):
+            yield Echo(place, number, "")
+            number += 1
+
+
+def _match(line: str) -> re.Match[str] | None:
+    if len(line) > LONGEST_LINE:
+        return None
+    return _IPV4.search(line) or _IPV6.search(line)
