@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import gzip
-import json
 import os
 import re
 import stat
@@ -20,7 +19,7 @@ from typing import IO, Any
 from redtail.errors import SpecError
 from redtail.extras import extra
 from redtail.files import path_of
-from redtail.lines.recordings import texts
+from redtail.lines.recordings import documents, texts
 from redtail.lines.recordings.found import Direction, Found
 from redtail.lines.recordings.texts import NoTextError, lines
 from redtail.lines.recordings.values import Estimated, given
@@ -36,10 +35,6 @@ more, and never more than the most."""
 
 MOST_PIPED_B = 1_000_000_000
 """Bytes that are read of a pipe, which cannot be read twice."""
-
-MOST_DOCUMENT_B, MOST_VALUES_B = 500_000_000, 80_000_000
-"""Size of a data file of Flent, which is read as a whole, and memory for its values besides 8 times
-its size."""
 
 MOST_GIVEN = 1e15
 """Largest rate in bit/s, and round trip in s, that a user gives: more is on no line."""
@@ -226,11 +221,11 @@ def _of_capture(file: str | Path, name: Path, local: Sequence[str], direction: s
 
 
 def _of_text(file: IO[bytes], begin: bytes, name: Path, direction: str | None) -> Found:
-    from redtail.lines.recordings import flent, mahimahi, pings
+    from redtail.lines.recordings import mahimahi, pings
 
     # `ping -D` begins with the time in brackets.
-    if re.match(rb"\s*(\{|\[(?!\d+(\.\d+)?\] ))", begin):
-        return flent.estimate(flent.read(_json(file)), name)
+    if re.match(rb"(\xef\xbb\xbf)?\s*(\{|\[(?!\d+(\.\d+)?\] ))", begin):
+        return _of_document(documents.read(file), name, direction)
     code = texts.encoding(begin)
     head = [line for _, line in islice(lines(file, code), pings.LOOKED_AT)]
     if (program := pings.form(head)) is not None:
@@ -241,51 +236,16 @@ def _of_text(file: IO[bytes], begin: bytes, name: Path, direction: str | None) -
     raise ValueError(f"line 1: {first[:60]!r} begins no recording that is known; accepted: {FORMS}")
 
 
-def _json(file: IO[bytes]) -> object:
-    if os.fstat(file.fileno()).st_size > MOST_DOCUMENT_B:
-        raise ValueError(
-            f"begins as JSON of more than {MOST_DOCUMENT_B // 10**6} MB; accepted: smaller data "
-            "files of Flent"
-        )
-    data = file.read()
-    _refuse_large(data)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise NoTextError(error.start) from None
-    del data
-    try:
-        return json.loads(text, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        raise ValueError(
-            f"line {error.lineno}, column {error.colno}: begins as JSON, but is none: {error.msg}"
-        ) from None
-    except RecursionError:
-        raise ValueError(
-            "it is JSON with lists within lists, deeper than a data file has"
-        ) from None
+def _of_document(data: object, name: Path, direction: str | None) -> Found:
+    from redtail.lines.recordings import flent, iperf3
 
-
-def _refuse_constant(name: str) -> object:
-    raise ValueError(f"it is JSON with the value {name}; accepted: numbers, and null for none")
-
-
-def _refuse_large(data: bytes) -> None:
-    """Refuse JSON whose values take far more memory than its text.
-
-    Raises:
-        ValueError: they do.
-    """
-    # What Python takes: a list, an object of few keys, a text, a number, and the place of each.
-    known = sum(data.count(key) for key in (b'"val"', b'"t"', b'"seq"'))
-    texts = max(data.count(b'"') // 2 - known, 0)
-    room = 64 * data.count(b"[") + 192 * data.count(b"{") + 100 * texts + 32 * data.count(b",")
-    if room > 8 * len(data) + MOST_VALUES_B:
-        raise ValueError(
-            f"its values would take {room // 10**6} MB of memory; accepted: 8 times its size of "
-            f"{len(data) // 10**6} MB, and {MOST_VALUES_B // 10**6} MB, which a data file of Flent "
-            "needs at most"
-        )
+    if not isinstance(data, dict):
+        raise ValueError(f"it is JSON without an object at the top; accepted: {FORMS}")
+    forms = (iperf3,)
+    for form in forms:
+        if form.is_one(data):
+            return form.estimate(data, name, direction)
+    return flent.estimate(flent.read(data), name)
 
 
 def completed(
