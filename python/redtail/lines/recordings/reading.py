@@ -191,11 +191,15 @@ def _copied(source: Any, most: int, accepted: str) -> IO[bytes]:
 def _of_form(
     file: IO[bytes], place: str | Path, name: Path, local: Sequence[str], direction: str | None
 ) -> Found:
+    from redtail.lines.recordings import crusader
+
     file.seek(0)
     begin = file.read(_BEGIN_B)
     file.seek(0)
     if not begin:
         raise ValueError(f"the file is empty; accepted: {FORMS}")
+    if begin.startswith(crusader.MAGIC):
+        raise ValueError(crusader.BINARY)
     if begin[:4] in _CAPTURES:
         return _of_capture(place, name, local, direction)
     if local:
@@ -221,7 +225,7 @@ def _of_capture(file: str | Path, name: Path, local: Sequence[str], direction: s
 
 
 def _of_text(file: IO[bytes], begin: bytes, name: Path, direction: str | None) -> Found:
-    from redtail.lines.recordings import mahimahi, pings
+    from redtail.lines.recordings import mahimahi, mtr, pings
 
     # `ping -D` begins with the time in brackets.
     if re.match(rb"(\xef\xbb\xbf)?\s*(\{|\[(?!\d+(\.\d+)?\] ))", begin):
@@ -230,6 +234,8 @@ def _of_text(file: IO[bytes], begin: bytes, name: Path, direction: str | None) -
     head = [line for _, line in islice(lines(file, code), pings.LOOKED_AT)]
     if (program := pings.form(head)) is not None:
         return pings.estimate(pings.read(lines(file, code, "replace"), program), name, direction)
+    if mtr.looks_like(head):
+        return mtr.estimate_text(lines(file, code, "replace"), name, direction)
     first = next((line for line in head if line), "")
     if mahimahi.looks_like(head[0]):
         return mahimahi.estimate(mahimahi.read(lines(file)), name, direction)
@@ -237,12 +243,11 @@ def _of_text(file: IO[bytes], begin: bytes, name: Path, direction: str | None) -
 
 
 def _of_document(data: object, name: Path, direction: str | None) -> Found:
-    from redtail.lines.recordings import flent, iperf3
+    from redtail.lines.recordings import crusader, flent, iperf3, irtt, mtr, networkquality
 
     if not isinstance(data, dict):
         raise ValueError(f"it is JSON without an object at the top; accepted: {FORMS}")
-    forms = (iperf3,)
-    for form in forms:
+    for form in (crusader, iperf3, irtt, mtr, networkquality):
         if form.is_one(data):
             return form.estimate(data, name, direction)
     return flent.estimate(flent.read(data), name)
