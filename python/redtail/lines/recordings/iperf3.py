@@ -18,13 +18,17 @@ from redtail.lines.recordings import pings, transfers
 from redtail.lines.recordings.documents import number, of_kind, part, short
 from redtail.lines.recordings.found import Direction, Flows, Found
 from redtail.lines.recordings.transfers import Intervals
-from redtail.lines.recordings.values import Estimated, quantity
+from redtail.lines.recordings.values import Estimated, given, quantity
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
 
-TCP_B, UDP_B = 52, 28
-"""Headers of IPv4 with TCP and its timestamps, and with UDP."""
+TCP_B, LEAST_TCP_B, UDP_B = 52, 40, 28
+"""Headers of IPv4 with TCP and its timestamps, of TCP without options, and of UDP."""
+
+DRAIN_S = 1.0
+"""What waits when a test by UDP ends is received after it, which takes up to so long; of a test by
+TCP its longest round trip says how long."""
 
 LEAST_MSS_B, MOST_MSS_B, MSS_B = 88, 65_495, 1448
 """What a segment may carry, and what it does if the file does not tell."""
@@ -78,7 +82,12 @@ class _Test:
     """The direction of what the client sends."""
 
 
-def estimate(data: Mapping[str, Any], file: Path, direction: str | None = None) -> Found:
+def estimate(
+    data: Mapping[str, Any],
+    file: Path,
+    direction: str | None = None,
+    rtt_s: float | None = None,
+) -> Found:
     """Return what a result of iperf3 tells of a line.
 
     Args:
@@ -86,6 +95,7 @@ def estimate(data: Mapping[str, Any], file: Path, direction: str | None = None) 
         file: where it is from.
         direction: "down" or "up": where its data went; by default up from a client, and down to
             one with -R, as at home.
+        rtt_s: the round trip of the idle line, if a user knows it.
 
     Raises:
         ValueError: it has no intervals, or impossible values; the text says which.
@@ -96,7 +106,8 @@ def estimate(data: Mapping[str, Any], file: Path, direction: str | None = None) 
         told = data.get("error")
         why = f'; iperf3 says "{short(told)}"' if isinstance(told, str) else ""
         raise ValueError(f"it is a result of iperf3 without intervals{why}")
-    base = _base(data, ways)
+    _add_server(data, ways)
+    base = _base(data, ways) if rtt_s is None else given(rtt_s, "s")
     both = all(way.seconds for way in ways.values())
     made = {
         name: _direction(data, test, way, base, both) if way.seconds else Direction()
@@ -187,6 +198,32 @@ def _add(way: _Way, streams: list[Mapping[str, Any]], where: str) -> None:
     way.streams = max(way.streams, len(streams))
 
 
+def _add_server(data: Mapping[str, Any], ways: Mapping[str, _Way]) -> None:
+    """Add the round trips that the server saw of what it sent (`--get-server-output`)."""
+    told = data.get("server_output_json")
+    if not isinstance(told, dict) or not is_one(told):
+        return
+    where = '"server_output_json"'
+    trips = []
+    for interval in of_kind(told["intervals"], list, f'{where}: "intervals"'):
+        of_kind(interval, dict, where)
+        streams = of_kind(interval.get("streams", []), list, f'{where}: "streams"')
+        rtts = [
+            number(of_kind(one, dict, where), "rtt", where, MOST_US) or 0.0
+            for one in streams
+            if not one.get("omitted") and one.get("sender")
+        ]
+        if rtts:
+            trips.append(min(rtts) / 1e6 if min(rtts) > 0 else np.nan)
+    for way in ways.values():
+        if way.seconds and not way.sends:
+            count = len(way.seconds)
+            # Its last interval may be one more or one less.
+            way.rtts_s = (trips + [np.nan] * count)[:count]
+            if len(trips) == count - 1:
+                way.rtts_s[-1] = trips[-1] if trips else np.nan
+
+
 def _base(data: Mapping[str, Any], ways: Mapping[str, _Way]) -> Estimated:
     """Return the base round trip: at most the least that TCP had smoothed, for it was loaded."""
     seen = [rtt for way in ways.values() for rtt in way.rtts_s if np.isfinite(rtt)]
@@ -216,6 +253,8 @@ def _direction(
     grain = test.block_b * way.streams if way.sends else 0.0
     middle = Intervals(seconds, size, np.maximum(waits, 0.0), grain).middle()
     why = transfers.why_no_queue(middle)
+    if why and np.isfinite(middle.wait_s).all() and not base.given:
+        why += " (the least was seen under load: --rtt TIME gives that of the idle line)"
     if both:
         why = why or "transfers go both ways, so that round trips do not tell which way is full"
     received = _received_bps(data, test, way)
@@ -225,7 +264,9 @@ def _direction(
         rate = Estimated(None, "bit/s", reason)
     else:
         scale = (test.mss + TCP_B) / test.mss
-        rate = transfers.rate(middle, why, how, None if received is None else received * scale)
+        received = None if received is None else received * scale
+        least = (test.mss + LEAST_TCP_B) / (test.mss + TCP_B)
+        rate = transfers.rate(middle, why, how, received, least)
     loss = Estimated(None, "", "the file has no count of retransmissions")
     if way.sends and sent.any():
         segments = max(float(sent.sum()) / test.mss, way.again, 1.0)
@@ -264,7 +305,10 @@ def _received_bps(data: Mapping[str, Any], test: _Test, way: _Way) -> float | No
     where = f'"end": "{name}"'
     got = number(total, "bytes", where, MOST_BYTES)
     seconds = number(total, "seconds", where, MOST_S)
-    return 8 * got / seconds if got and seconds and seconds >= SHORTEST_S else None
+    if not got or not seconds or seconds < SHORTEST_S:
+        return None
+    trips = [trip for trip in way.rtts_s if np.isfinite(trip)]
+    return 8 * got / (seconds + max(trips, default=DRAIN_S))
 
 
 def _is_bidirectional(end: Mapping[str, Any]) -> bool:
@@ -292,7 +336,8 @@ def _of_udp(
                 bytes=int(sent.sum()),
             )
         part_lost = min(max(all_lost, 0.0) / all_sent, 1.0)
-        size = (sent + UDP_B * packets) * (1 - part_lost)
+        whole = float(seconds.sum())
+        size = (sent + UDP_B * packets) * (1 - part_lost) * whole / (whole + DRAIN_S)
         share = Estimated(part_lost, "", f"{max(all_lost, 0):.0f} of {all_sent:.0f} UDP packets")
         why = "the sender does not know what was lost in each interval (a receiver does: -R)"
     else:

@@ -202,6 +202,7 @@ class _Raw:
     """Round trips of `--raw` by host: numbers of the requests, and us."""
 
     def __init__(self) -> None:
+        self.addresses: dict[int, str] = {}
         self.trips: dict[int, list[tuple[int, float]]] = {}
         self.sent: dict[int, int] = {}
 
@@ -210,6 +211,8 @@ class _Raw:
         hop = int(hop_text)
         if hop >= MOST_HOPS:
             raise ValueError(f"line {place}: host {hop}; accepted: up to {MOST_HOPS - 1}")
+        if kind == "h" and rest:
+            self.addresses[hop] = rest[0]
         if kind == "x":
             self.sent[hop] = self.sent.get(hop, 0) + 1
         if kind != "p":
@@ -220,9 +223,18 @@ class _Raw:
         # Requests are told before their answers: this one is of the last of this host.
         self.trips.setdefault(hop, []).append((max(self.sent.get(hop, 0) - 1, 0), us / 1e6))
 
+    @property
+    def last(self) -> int:
+        """The last host: mtr also asks beyond it at first, and the same host answers."""
+        end = max(self.trips)
+        address = self.addresses.get(end)
+        if address is None:
+            return end
+        return min(hop for hop in self.trips if self.addresses.get(hop) == address)
+
 
 def _of_raw(raw: _Raw, file: Path, direction: str | None) -> Found:
-    hop = max(raw.trips)
+    hop = raw.last
     trips = raw.trips[hop]
     if len(trips) < pings.FEWEST:
         raise ValueError(

@@ -19,14 +19,15 @@ from typing import IO, Any
 from redtail.errors import SpecError
 from redtail.extras import extra
 from redtail.files import path_of
-from redtail.lines.recordings import documents, texts
+from redtail.lines.recordings import documents, texts, two
 from redtail.lines.recordings.found import Direction, Found
 from redtail.lines.recordings.texts import NoTextError, lines
 from redtail.lines.recordings.values import Estimated, given
 
 FORMS = (
-    "a capture (pcap or pcapng), a data file of Flent (.flent.gz), a log of ping, or a trace of "
-    "mahimahi; each also packed by gzip"
+    "a capture (pcap or pcapng), a data file of Flent (.flent.gz), JSON of iperf3, irtt, mtr, "
+    "networkQuality or crusader, a log of ping, fping, hrPING or mtr, or a trace of mahimahi; each "
+    "also packed by gzip"
 )
 
 TIMES_UNPACKED, LEAST_UNPACKED_B, MOST_UNPACKED_B = 100, 64_000_000, 4_000_000_000
@@ -54,6 +55,7 @@ _CAPTURES = (
 
 def estimate(
     recording: str | os.PathLike[str],
+    other: str | os.PathLike[str] | None = None,
     *,
     rtt_s: float | None = None,
     down_bps: float | None = None,
@@ -64,23 +66,62 @@ def estimate(
     """Estimate the rate, round trip and buffer of a line, and who sent, from a recording of it.
 
     Args:
-        recording: a capture, a data file of Flent, a log of ping or a trace of mahimahi.
+        recording: a capture, the result of a test (Flent, iperf3, crusader, irtt, networkQuality),
+            a log of ping, fping, hrPING or mtr, or a trace of mahimahi.
+        other: a second recording, where each is of one direction.
         rtt_s: the base round trip in s, in place of what the recording tells.
         down_bps: the rate to the people at the line in bit/s, in place of the same.
         up_bps: the rate from them.
         local: of a capture: addresses and networks of the people.
-        direction: "down" or "up": which direction a trace or a log of pings is of, or most bytes of
-            a capture whose addresses do not tell.
+        direction: "down" or "up": which direction a trace or a log of pings is of, where the data
+            of a test went, or most bytes of a capture whose addresses do not tell.
 
     Raises:
-        SpecError: the file cannot be read, or is no recording that is known.
+        SpecError: a file cannot be read, or is no recording that is known; or two recordings are
+            not of one direction each.
         RedtailError: libraries of the extra `recordings` are not installed.
     """
     path = path_of(recording)
     _refuse_impossible(rtt_s=rtt_s, down_bps=down_bps, up_bps=up_bps)
+    if other is None:
+        found = _told(path, local, direction, rtt_s)
+    else:
+        found = _of_two((path, path_of(other)), local, direction, rtt_s)
+    return completed(found, rtt_s, down_bps, up_bps)
+
+
+def _of_two(
+    files: tuple[Path, Path], local: Sequence[str], direction: str | None, rtt_s: float | None
+) -> Found:
+    """Return what two recordings tell; traces do not say which direction they are of."""
+    if direction is not None:
+        raise SpecError(
+            f"--direction {direction}: two recordings are of both directions; accepted: with one"
+        )
+    first, second = (_told(file, local, None, rtt_s) for file in files)
+    try:
+        if first.form in two.UNTOLD or second.form in two.UNTOLD:
+            names = two.directions(first, second)
+            if first.form in two.UNTOLD:
+                first = _told(files[0], local, names[0], rtt_s)
+            if second.form in two.UNTOLD:
+                second = _told(files[1], local, names[1], rtt_s)
+        return two.joined(first, second)
+    except ValueError as error:
+        if isinstance(error, SpecError):
+            raise
+        raise SpecError(f"{files[0]}, {files[1]}: {error}", file=str(files[0])) from None
+
+
+def _told(path: Path, local: Sequence[str], direction: str | None, rtt_s: float | None) -> Found:
+    """Return what a recording tells.
+
+    Raises:
+        SpecError: it cannot be read, or is none that is known.
+    """
     try:
         with extra("recordings", f"{path}: an estimate from a recording"):
-            found = _estimate(path, local, direction)
+            return _estimate(path, local, direction, rtt_s)
     except ValueError as error:
         if isinstance(error, SpecError):
             raise
@@ -88,7 +129,6 @@ def estimate(
     except OSError as error:
         why = error.strerror or str(error)
         raise SpecError(f"{path}: cannot be read: {why}", file=str(path)) from None
-    return completed(found, rtt_s, down_bps, up_bps)
 
 
 def _refuse_impossible(**given_values: float | None) -> None:
@@ -98,7 +138,9 @@ def _refuse_impossible(**given_values: float | None) -> None:
             raise SpecError(f"{name} = {value}: accepted: {accepted}", key=name)
 
 
-def _estimate(path: Path, local: Sequence[str], direction: str | None) -> Found:
+def _estimate(
+    path: Path, local: Sequence[str], direction: str | None, rtt_s: float | None
+) -> Found:
     if path.is_dir():
         raise ValueError(f"is a folder; accepted: {FORMS}")
     with ExitStack() as stack:
@@ -114,7 +156,7 @@ def _estimate(path: Path, local: Sequence[str], direction: str | None) -> Found:
         file.seek(0)
         if (code := texts.UTF_16.get(file.read(2))) is not None:
             file = stack.enter_context(_in_utf_8(file, code))
-        return _of_form(file, place, path, local, direction)
+        return _of_form(file, place, path, local, direction, rtt_s)
 
 
 def _reopened(file: IO[bytes]) -> str:
@@ -189,7 +231,12 @@ def _copied(source: Any, most: int, accepted: str) -> IO[bytes]:
 
 
 def _of_form(
-    file: IO[bytes], place: str | Path, name: Path, local: Sequence[str], direction: str | None
+    file: IO[bytes],
+    place: str | Path,
+    name: Path,
+    local: Sequence[str],
+    direction: str | None,
+    rtt_s: float | None,
 ) -> Found:
     from redtail.lines.recordings import crusader
 
@@ -205,7 +252,7 @@ def _of_form(
     if local:
         raise ValueError("--local is for captures, and this is none")
     try:
-        return _of_text(file, begin, name, direction)
+        return _of_text(file, begin, name, direction, rtt_s)
     except NoTextError as error:
         raise ValueError(
             f"begins with the bytes {begin[:4].hex(' ')}, and {error}; accepted: {FORMS}"
@@ -224,12 +271,14 @@ def _of_capture(file: str | Path, name: Path, local: Sequence[str], direction: s
     return captures.estimate(capture, local=local, direction=direction)
 
 
-def _of_text(file: IO[bytes], begin: bytes, name: Path, direction: str | None) -> Found:
+def _of_text(
+    file: IO[bytes], begin: bytes, name: Path, direction: str | None, rtt_s: float | None
+) -> Found:
     from redtail.lines.recordings import mahimahi, mtr, pings
 
     # `ping -D` begins with the time in brackets.
     if re.match(rb"(\xef\xbb\xbf)?\s*(\{|\[(?!\d+(\.\d+)?\] ))", begin):
-        return _of_document(documents.read(file), name, direction)
+        return _of_document(documents.read(file), name, direction, rtt_s)
     code = texts.encoding(begin)
     head = [line for _, line in islice(lines(file, code), pings.LOOKED_AT)]
     if (program := pings.form(head)) is not None:
@@ -242,12 +291,14 @@ def _of_text(file: IO[bytes], begin: bytes, name: Path, direction: str | None) -
     raise ValueError(f"line 1: {first[:60]!r} begins no recording that is known; accepted: {FORMS}")
 
 
-def _of_document(data: object, name: Path, direction: str | None) -> Found:
+def _of_document(data: object, name: Path, direction: str | None, rtt_s: float | None) -> Found:
     from redtail.lines.recordings import crusader, flent, iperf3, irtt, mtr, networkquality
 
     if not isinstance(data, dict):
         raise ValueError(f"it is JSON without an object at the top; accepted: {FORMS}")
-    for form in (crusader, iperf3, irtt, mtr, networkquality):
+    if iperf3.is_one(data):
+        return iperf3.estimate(data, name, direction, rtt_s)
+    for form in (crusader, irtt, mtr, networkquality):
         if form.is_one(data):
             return form.estimate(data, name, direction)
     return flent.estimate(flent.read(data), name)

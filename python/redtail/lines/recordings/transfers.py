@@ -80,7 +80,13 @@ def why_no_queue(intervals: Intervals) -> str:
     )
 
 
-def rate(intervals: Intervals, why: str, how: str, received_bps: float | None = None) -> Estimated:
+def rate(
+    intervals: Intervals,
+    why: str,
+    how: str,
+    received_bps: float | None = None,
+    least: float = 1.0,
+) -> Estimated:
     """Return the rate that transfers of a direction show.
 
     Args:
@@ -89,6 +95,7 @@ def rate(intervals: Intervals, why: str, how: str, received_bps: float | None = 
         how: how the bytes were found, in a few words.
         received_bps: what was received on average, where the intervals have what was sent: a sender
             counts what it has written into its socket.
+        least: what a lower bound is multiplied by, for headers may be smaller.
     """
     count = len(intervals.seconds)
     if not count or not intervals.size_b.any():
@@ -105,7 +112,7 @@ def rate(intervals: Intervals, why: str, how: str, received_bps: float | None = 
     if received_bps is not None and mean > (1 + rates.SAME) * received_bps:
         why = why or f"more was sent than the {quantity(received_bps, 'bit/s')} that were received"
     if why:
-        mean = min(mean, mean if received_bps is None else received_bps)
+        mean = least * min(mean, mean if received_bps is None else received_bps)
         basis = (
             f"the mean of {count} intervals, {how}; the link is not known to have been full: {why}"
         )

@@ -9,6 +9,12 @@ from pathlib import Path
 from redtail.lines.recordings.found import Direction, Found
 from redtail.lines.recordings.values import Estimated
 
+UNTOLD = {"mahimahi"}
+"""Forms of one direction that do not say which: the file's name does, or its place."""
+
+_BOTH = {"ping", "mtr"}
+"""Forms of which each value has both directions in it."""
+
 _NAMES = {
     "down": {"down", "downlink", "download", "dl", "rx"},
     "up": {"up", "uplink", "upload", "ul", "tx"},
@@ -18,7 +24,7 @@ _NAMES = {
 def named(file: Path) -> str | None:
     """Return the direction that the words of a file's name say; None if they say none or both.
 
-    >>> [named(Path(name)) for name in ("down.trace", "ATT-LTE-driving.up", "lte_uplink", "a.trace")]
+    >>> [named(Path(name)) for name in ("down.trace", "ATT-LTE-driving.up", "uplink-3", "a.trace")]
     ['down', 'up', 'up', None]
     """
     words = set(re.split(r"[^a-z]+", file.name.lower()))
@@ -26,22 +32,29 @@ def named(file: Path) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def directions(files: tuple[Path, Path]) -> tuple[str, str]:
-    """Return the directions of two files: as their names say, else the first is down.
+def directions(first: Found, second: Found) -> tuple[str, str]:
+    """Return the directions of two recordings of which one or both do not say their own.
+
+    The names of files say it, or what the other recording says; else the first is the way down.
 
     Raises:
-        ValueError: both names say the same direction.
+        ValueError: both say the same direction.
     """
-    first, second = (named(file) for file in files)
-    if first is not None and first == second:
+    told = [_direction(found) for found in (first, second)]
+    if told[0] is not None and told[0] == told[1]:
         raise ValueError(
-            f"the names of both files say {first}; accepted: one of each direction, or names that "
-            "say none, the file of the way down first"
+            f"both say {told[0]}; accepted: one of each direction, or names that say none, the "
+            "file of the way down first"
         )
-    if first is None and second is None:
-        return "down", "up"
-    known = first or ("up" if second == "down" else "down")
+    known = told[0] or ("up" if told[1] == "down" else "down")
     return known, "up" if known == "down" else "down"
+
+
+def _direction(found: Found) -> str | None:
+    if found.form in UNTOLD:
+        return named(found.file)
+    ways = [name for name in ("down", "up") if _is_told(found.direction(name))]
+    return ways[0] if len(ways) == 1 else None
 
 
 def joined(one: Found, other: Found) -> Found:
@@ -53,6 +66,11 @@ def joined(one: Found, other: Found) -> Found:
     ways: dict[str, Found] = {}
     for found in (one, other):
         told = [name for name in ("down", "up") if _is_told(found.direction(name))]
+        if found.form in _BOTH:
+            raise ValueError(
+                f"{found.file} has round trips, in which both directions are; accepted: two "
+                "recordings of one direction each (--rtt gives a round trip)"
+            )
         if len(told) != 1:
             what = "both directions" if told else "no direction"
             raise ValueError(
