@@ -29,6 +29,9 @@ SEGMENT_B, HEADERS_B = 1448, 52
 ACK_B = 52.0 / 2
 """Bytes of acknowledgements for each segment: one for every second (RFC 9293, section 3.8.6.3)."""
 
+KEYS = {"version", "metadata", "x_values", "results"}
+"""What a data file has."""
+
 _SUMS = ("avg", "sum", "totals")
 
 SHORTEST_S, WINDOWS = 1.0, 30

@@ -100,6 +100,8 @@ def _of_two(
         )
     first, second = (_told(file, local, None, rtt_s) for file in files)
     try:
+        for found in (first, second):
+            two.require_one_way(found)
         if first.form in two.UNTOLD or second.form in two.UNTOLD:
             names = two.directions(first, second)
             if first.form in two.UNTOLD:
@@ -301,6 +303,8 @@ def _of_document(data: object, name: Path, direction: str | None, rtt_s: float |
     for form in (crusader, irtt, mtr, networkquality):
         if form.is_one(data):
             return form.estimate(data, name, direction)
+    if not flent.KEYS & data.keys():
+        raise ValueError(f"it is JSON of no program that is known; accepted: {FORMS}")
     return flent.estimate(flent.read(data), name)
 
 

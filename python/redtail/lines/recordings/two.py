@@ -32,6 +32,19 @@ def named(file: Path) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
+def require_one_way(found: Found) -> None:
+    """Refuse a recording of round trips, of which each has both directions in it.
+
+    Raises:
+        ValueError: it is one.
+    """
+    if found.form in _BOTH:
+        raise ValueError(
+            f"{found.file} has round trips, in which both directions are; accepted: two recordings "
+            "of one direction each (--rtt gives a round trip)"
+        )
+
+
 def directions(first: Found, second: Found) -> tuple[str, str]:
     """Return the directions of two recordings of which one or both do not say their own.
 
@@ -66,11 +79,6 @@ def joined(one: Found, other: Found) -> Found:
     ways: dict[str, Found] = {}
     for found in (one, other):
         told = [name for name in ("down", "up") if _is_told(found.direction(name))]
-        if found.form in _BOTH:
-            raise ValueError(
-                f"{found.file} has round trips, in which both directions are; accepted: two "
-                "recordings of one direction each (--rtt gives a round trip)"
-            )
         if len(told) != 1:
             what = "both directions" if told else "no direction"
             raise ValueError(
