@@ -105,6 +105,14 @@ def test_requests_without_an_answer_stand_where_they_were(tmp_path: Path) -> Non
     assert pings.read(rows, windows).lost_s == pytest.approx([9, 20])
 
 
+def test_statistics_tell_what_empty_lines_hide(tmp_path: Path) -> None:
+    file = tmp_path / "ping.txt"
+    file.write_text(windows_log("english").replace("\r\n", "\n\n"))
+    assert lines.estimate(file).down.loss.value == pytest.approx(2 / 30)
+    file.write_text(windows_log("english") + windows_log("french"))
+    assert lines.estimate(file).down.loss.value == pytest.approx(4 / 60)
+
+
 def test_a_ping_of_windows_over_ipv6_and_of_less_than_a_millisecond(tmp_path: Path) -> None:
     file = tmp_path / "ping.txt"
     answers = ["Antwort von 2001:db8::1: Zeit<1ms" if n % 3 else "Antwort von 2001:db8::1: Zeit=2ms"

@@ -30,7 +30,9 @@ NOBODY = "???"
 _CSV = ("Mtr_Version", "Start_Time", "Status", "Host", "Hop")
 _RAW = re.compile(r"[xhpdm] [0-9]{1,3}( \S+)*")
 _HEAD = re.compile(r"\s*HOST: .*\bLoss%")
-_HOP = re.compile(r"\s*[0-9]{1,3}\.\s?(?:AS\S+\s+)?\|-- (?P<host>\S+(?: \(\S+\))?)\s+(?P<rest>.*)")
+_HOP = re.compile(
+    r"\s*[0-9]{1,3}\.(?:\s?(?:AS\S+\s+)?\|--)? (?P<host>\S+(?: \(\S+\))?)\s+(?P<rest>[0-9.]+%?\s.*)"
+)
 
 
 @dataclass(frozen=True)
