@@ -447,6 +447,27 @@ def test_results_with_impossible_values_are_refused_where_they_are(
     assert str(caught.value).startswith(f"{file}: ")
 
 
+@pytest.mark.parametrize(
+    ("first", "message"),
+    {
+        "Connecting to host 192.0.2.1, port 5201": "is the text of iperf3, .* iperf3 -J",
+        "==== SUMMARY ====": "networkQuality -c",
+        "[Connecting] x\nseq=0 rtt=30.1ms rd=15ms sd=15ms ipdv=n/a": "irtt -o FILE",
+        '<?xml version="1.0"?>': "mtr --json",
+        "10:00:00.123456 IP 192.0.2.1.80 > 192.0.2.9.5000: Flags [S]": "tcpdump -w FILE",
+        "traceroute to 192.0.2.1 (192.0.2.1), 30 hops max": "mtr --report",
+        "   Speedtest by Ookla": "tcpdump -s 128 -w FILE",
+    }.items(),
+)
+def test_texts_that_are_known_and_not_read_name_the_way_out(
+    first: str, message: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "recording.txt"
+    file.write_text(f"{first}\nmore\n")
+    with pytest.raises(SpecError, match=message):
+        lines.estimate(file)
+
+
 # Two recordings
 
 

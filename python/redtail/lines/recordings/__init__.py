@@ -10,7 +10,7 @@ so it is read within limits.
     flent, iperf3, crusader, irtt, mtr, networkquality
                   what test programs wrote; `transfers`: whether they filled a link
     pings         logs of pings; `unix`, `windows`, `fping`, `hrping`: who printed them (`echoes`)
-    mahimahi      traces
+    mahimahi      traces; `unread`: texts that are known and not read
     sides         which way the packets of a capture go; `points`: which were captured twice;
                   `tcp`: what connections show
     delays, rates, buffers, mix

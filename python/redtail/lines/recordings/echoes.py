@@ -44,11 +44,13 @@ class Echo(NamedTuple):
 class Form(Protocol):
     """What each of the modules has."""
 
-    NAME: str
-    """The program, for people."""
+    @property
+    def NAME(self) -> str:
+        """The program, for people."""
 
-    NUMBERS: int | None
-    """The number after which the program counts from 0 again; None if it does not."""
+    @property
+    def NUMBERS(self) -> int | None:
+        """The number after which the program counts from 0 again; None if it does not."""
 
     def looks_like(self, head: Iterable[str]) -> bool:
         """Return whether lines have the answers that the program prints."""

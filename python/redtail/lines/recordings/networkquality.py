@@ -89,7 +89,8 @@ def _trips(data: Mapping[str, Any], when: str) -> np.ndarray[Any, Any]:
         for key in keys
     ]
     all_ms = np.concatenate(found)
-    return all_ms[np.isfinite(all_ms)] / 1e3
+    known: np.ndarray[Any, Any] = all_ms[np.isfinite(all_ms)] / 1e3
+    return known
 
 
 def _base(data: Mapping[str, Any], idle: np.ndarray[Any, Any]) -> Estimated:

@@ -64,6 +64,7 @@ class Pings:
         below: whether it was less than what is told.
         host: the host that was asked, where the log has several.
         hosts: how many there are.
+        program: what has printed the log.
     """
 
     sent_s: Array
@@ -75,6 +76,7 @@ class Pings:
     below: bool = False
     host: str = ""
     hosts: int = 1
+    program: str = "ping"
 
     @property
     def duration_s(self) -> float:
@@ -161,7 +163,9 @@ def read(lines: Iterable[tuple[int, str]], program: Form = unix) -> Pings:
     assert found.first is not None
     made = series(seq, at, trip, timed, (found.first, found.last))
     _, finest, below = found.least
-    return replace(made, finest_s=finest, below=below, host=host, hosts=len(hosts))
+    return replace(
+        made, finest_s=finest, below=below, host=host, hosts=len(hosts), program=program.NAME
+    )
 
 
 def _finest_s(ms: str) -> float:
@@ -274,6 +278,6 @@ def estimate(pings: Pings, file: Path, direction: str | None = None) -> Found:
         cautions.append(
             "the log has no times (ping -D and fping -D print them): one ping a second is assumed"
         )
-    about = f"ping log of {total} pings in {quantity(pings.duration_s, 's', 3)}"
+    about = f"{pings.program} log of {total} pings in {quantity(pings.duration_s, 's', 3)}"
     found = Found(file, "ping", about, pings.duration_s, rtt=rtt, cautions=tuple(cautions))
     return replace(found, down=way) if name == "down" else replace(found, up=way)

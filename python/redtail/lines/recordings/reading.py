@@ -276,10 +276,10 @@ def _of_capture(file: str | Path, name: Path, local: Sequence[str], direction: s
 def _of_text(
     file: IO[bytes], begin: bytes, name: Path, direction: str | None, rtt_s: float | None
 ) -> Found:
-    from redtail.lines.recordings import mahimahi, mtr, pings
+    from redtail.lines.recordings import mahimahi, mtr, pings, unread
 
     # `ping -D` begins with the time in brackets.
-    if re.match(rb"(\xef\xbb\xbf)?\s*(\{|\[(?!\d+(\.\d+)?\] ))", begin):
+    if re.match(rb"(\xef\xbb\xbf)?\s*(\{|\[(?!\d+(\.\d+)?\] )\s*[][{\"0-9tfn-])", begin):
         return _of_document(documents.read(file), name, direction, rtt_s)
     code = texts.encoding(begin)
     head = [line for _, line in islice(lines(file, code), pings.LOOKED_AT)]
@@ -288,6 +288,8 @@ def _of_text(
     if mtr.looks_like(head):
         return mtr.estimate_text(lines(file, code, "replace"), name, direction)
     first = next((line for line in head if line), "")
+    if (hint := unread.hint(head)) is not None:
+        raise ValueError(f"is {hint}")
     if mahimahi.looks_like(head[0]):
         return mahimahi.estimate(mahimahi.read(lines(file)), name, direction)
     raise ValueError(f"line 1: {first[:60]!r} begins no recording that is known; accepted: {FORMS}")
@@ -302,7 +304,8 @@ def _of_document(data: object, name: Path, direction: str | None, rtt_s: float |
         return iperf3.estimate(data, name, direction, rtt_s)
     for form in (crusader, irtt, mtr, networkquality):
         if form.is_one(data):
-            return form.estimate(data, name, direction)
+            found: Found = form.estimate(data, name, direction)
+            return found
     if not flent.KEYS & data.keys():
         raise ValueError(f"it is JSON of no program that is known; accepted: {FORMS}")
     return flent.estimate(flent.read(data), name)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from redtail.lines.recordings.echoes import LONGEST_LINE, Echo
 
-NAME = "ping of Windows"
+NAME = "Windows ping"
 NUMBERS = None
 
 _IPV4 = re.compile(
