@@ -292,6 +292,20 @@ def test_a_report_of_mtr_is_of_its_last_host(tmp_path: Path) -> None:
         assert found.up.loss.value == pytest.approx(0.04), name
 
 
+def test_of_several_reports_the_last_counts(tmp_path: Path) -> None:
+    file = tmp_path / "mtr.csv"
+    file.write_text(MTR_CSV.replace("30.10", "25.00") + MTR_CSV)
+    found = lines.estimate(file)
+    assert found.rtt.text == "at most 30.1 ms"
+    assert any("has 2 reports, and the last is used" in text for text in found.cautions)
+
+
+def test_what_powershell_redirects_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "iperf3.json"
+    file.write_bytes(b"\xff\xfe" + json.dumps(iperf3(rtt_ms=loaded)).encode("utf-16-le"))
+    assert lines.estimate(file).up.rate.value == pytest.approx(UP, rel=0.01)
+
+
 def test_a_report_of_mtr_whose_last_host_is_silent_says_so(tmp_path: Path) -> None:
     silent = {**HUBS[1], "count": 4}
     found = told(tmp_path, {"report": {"mtr": {}, "hubs": [*HUBS, silent]}})

@@ -92,21 +92,27 @@ def estimate_text(lines: Iterable[tuple[int, str]], file: Path, direction: str |
     """
     rows: list[tuple[str, Mapping[str, Any]]] = []
     titles: list[str] = []
-    raw = _Raw()
+    raw, reports = _Raw(), 0
     for place, line in lines:
         if _is_csv(line):
             titles, rows = line.rstrip(",").split(","), []
+            reports += 1
         elif titles and titles[0] == _CSV[0] and line.strip():
             rows = _with(rows, place, titles, line.split(","))
         elif _HEAD.match(line):
             titles, rows = line.split()[2:], []
+            reports += 1
         elif titles and (match := _HOP.match(line)) is not None:
             rows = _with(rows, place, ["Host", *titles], [match["host"], *match["rest"].split()])
         elif not titles and _RAW.fullmatch(line):
             raw.add(place, line)
     if raw.trips:
         return _of_raw(raw, file, direction)
-    return _found(_last(rows), file, direction)
+    found = _found(_last(rows), file, direction)
+    if reports > 1:
+        told = f"the file has {reports} reports, and the last is used"
+        found = replace(found, cautions=(*found.cautions, told))
+    return found
 
 
 def _is_csv(line: str) -> bool:

@@ -121,5 +121,8 @@ def rate(
 
     half = float(t.ppf(0.975, count - 1) * each.std(ddof=1) / np.sqrt(count))
     half += 8 * intervals.grain_b / float(intervals.seconds.sum())
-    basis = f"mean and 95 % interval of {count} intervals in which a queue stood, {how}"
+    basis = (
+        f"mean and 95 % interval of {count} intervals in which a queue stood, {how}; it is that of "
+        "the line if nothing else was sent"
+    )
     return within(mean, "bit/s", basis, mean - half, mean + half)

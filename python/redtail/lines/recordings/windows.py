@@ -23,14 +23,12 @@ _IPV4 = re.compile(
     r"=\s?[0-9]+\s[^=<]{0,40}(?P<sign>[=<])\s?(?P<ms>[0-9]+)[^0-9=<]{0,16}\sTTL\s?=\s?[0-9]+"
 )
 # Without bytes and TTL.
-_IPV6 = re.compile(
-    r"(?:^|\s)[0-9a-fA-F:]*:[0-9a-fA-F:.]*:[0-9a-fA-F.]*(?:%[0-9]+)?[^=<]{0,40}"
-    r"(?P<sign>[=<])\s?(?P<ms>[0-9]+)\s?[^\W\d]{1,12}\.?\s*$"
-)
+_IPV6_END = re.compile(r"(?P<sign>[=<])\s?(?P<ms>[0-9]{1,10})\s?[^\W\d]{1,12}\.?\s{0,9}$")
+_IPV6 = re.compile(r"[0-9a-fA-F:.]+(?:%[0-9]+)?:?")
 
 # "    Packets: Sent = 4, Received = 3, Lost = 1 (25% loss),"
 _STATISTICS = re.compile(
-    r"\s+\D{1,40}=\s?(?P<sent>[0-9]{1,9})\D{1,40}=\s?(?P<received>[0-9]{1,9})"
+    r"\s+\S\D{0,40}=\s?(?P<sent>[0-9]{1,9})\D{1,40}=\s?(?P<received>[0-9]{1,9})"
     r"\D{1,40}=\s?(?P<lost>[0-9]{1,9})\b"
 )
 
@@ -79,4 +77,13 @@ def _untold(line: str, answered: int, lost: int) -> int | None:
 def _match(line: str) -> re.Match[str] | None:
     if len(line) > LONGEST_LINE:
         return None
-    return _IPV4.search(line) or _IPV6.search(line)
+    return _IPV4.search(line) or _ipv6(line)
+
+
+def _ipv6(line: str) -> re.Match[str] | None:
+    """Return the end of an answer of IPv6: a word before it is an address."""
+    found = _IPV6_END.search(line)
+    if found is None:
+        return None
+    words = (word for word in line[: found.start()].split() if word.count(":") >= 2)
+    return found if any(_IPV6.fullmatch(word) for word in words) else None
