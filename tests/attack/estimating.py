@@ -32,7 +32,18 @@ from attack.inputs import ROOT
 from redtail import lines
 from redtail.cli import estimate as command
 from redtail.errors import SpecError
-from redtail.lines.recordings import captures, flent, line, mahimahi, pings
+from redtail.lines.recordings import (
+    captures,
+    crusader,
+    flent,
+    iperf3,
+    irtt,
+    line,
+    mahimahi,
+    mtr,
+    networkquality,
+    pings,
+)  # fmt: skip
 from redtail.lines.recordings.found import Found
 from redtail.lines.recordings.reading import LEAST_UNPACKED_B, completed
 
@@ -42,7 +53,10 @@ _BESIDE, _TIMES = 100_000_000, 10
 _SECONDS = 20.0
 
 # What an estimate loads when it is needed is in the empty process already.
-LOADED = (pandas, ruptures, scipy.sparse.csgraph, scipy.stats, captures, flent, mahimahi, pings)
+LOADED = (
+    pandas, ruptures, scipy.sparse.csgraph, scipy.stats, captures, crusader, flent, iperf3, irtt,
+    mahimahi, mtr, networkquality, pings,
+)  # fmt: skip
 
 # One of so many recordings is shown, which takes as long as an estimate.
 _SHOWN = 4

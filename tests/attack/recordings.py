@@ -135,6 +135,75 @@ def _own() -> dict[str, bytes]:
         found[f"{name}.log"] = "\n".join(lines).encode() + b"\n"
     found["cellular.trace"] = (ROOT / "examples" / "cellular.trace").read_bytes()[:4000]
     found["x.flent"] = json.dumps(_flent(draw, sent, trips)).encode()
+    return found | _results(draw, sent, trips) | _logs(sent, trips)
+
+
+def _results(draw: random.Random, sent: list[int], trips: list[float]) -> dict[str, bytes]:
+    """What test programs write in JSON."""
+    made: dict[str, Any] = {}
+    for name, protocol, reverse in (("tcp", "TCP", 0), ("udp", "UDP", 1)):
+        streams = [
+            {"seconds": 1.0, "bytes": draw.randrange(500_000, 600_000), "sender": not reverse,
+             "omitted": n < 2, "retransmits": n % 4, "rtt": 30_000 + 900 * (n % 90),
+             "lost_packets": 100 + n, "packets": 500}
+            for n in range(30)
+        ]  # fmt: skip
+        made[f"iperf3-{name}.json"] = {
+            "start": {"connecting_to": {}, "tcp_mss_default": 1448, "test_start": {
+                "protocol": protocol, "reverse": reverse, "num_streams": 1, "blksize": 1448}},
+            "intervals": [{"streams": [stream], "sum": {}} for stream in streams],
+            "end": {"sum_received": {"bytes": 15_000_000, "seconds": 28.0}, "streams": [],
+                    "sum": {"packets": 9000, "lost_packets": 900}},
+        }  # fmt: skip
+    rows: list[dict[str, Any]] = [{"seqno": n, "lost": "true_up", "delay": {}} for n in range(200)]
+    for n in sent:
+        rows[n]["lost"] = "false"
+        rows[n]["delay"] = {"rtt": int(1e6 * trips[n]), "send": int(1e6 * trips[n]) - 15_000_000,
+                            "receive": 15_000_000}  # fmt: skip
+    made["irtt.json"] = {"config": {"params": {"interval": 20_000_000}}, "round_trips": rows}
+    hubs = [{"count": n, "host": f"h{n}", "Loss%": 2.0, "Snt": 50, "Best": 9.0 * n, "Wrst": 90.0}
+            for n in range(1, 5)]  # fmt: skip
+    made["mtr.json"] = {"report": {"mtr": {"src": "a", "dst": "b"}, "hubs": hubs}}
+    made["networkquality.json"] = {
+        "base_rtt": 31.5, "dl_throughput": 19_000_000, "ul_throughput": 4_700_000, "dl_flows": 12,
+        "il_tcp_handshake_443": [31, 33], "lud_foreign_tcp_handshake_443": [150, 160],
+        "responsiveness": 180.5, "start_date": "2026-11-14 10:00:00.000",
+    }  # fmt: skip
+    points = [{"time": {"secs": n // 50, "nanos": n % 50 * 20_000_000}, "bytes": 50_000 * n}
+              for n in range(200)]  # fmt: skip
+    pings = [{"index": n, "sent": {"secs": n // 50, "nanos": n % 50 * 20_000_000},
+              "latency": {"total": {"secs": 0, "nanos": int(1e6 * trip)}} if n in sent else None}
+             for n, trip in enumerate(trips)]  # fmt: skip
+    groups = [{"download": True, "both": False, "streams": [{"data": points}]}]
+    made["crusader.json"] = {"stream_groups": groups, "pings": pings, "duration": {"secs": 4}}
+    return {name: json.dumps(data).encode() for name, data in made.items()}
+
+
+def _logs(sent: list[int], trips: list[float]) -> dict[str, bytes]:
+    """What programs that ping print."""
+    windows = ["Ping wird ausgeführt für 192.0.2.1 mit 32 Bytes Daten:"]
+    fping, raw, hrping = [], ["h 0 192.0.2.1"], []
+    for n, trip in enumerate(trips):
+        answered = n in sent
+        windows.append(f"Antwort von 192.0.2.1: Bytes=32 Zeit={trip:.0f}ms TTL=57" if answered
+                       else "Zeitüberschreitung der Anforderung.")  # fmt: skip
+        told = f"64 bytes, {trip:.1f} ms" if answered else "timed out"
+        fping.append(f"[{1_700_000_000 + n / 5:.6f}] 192.0.2.1 : [{n}], {told} (9 avg, 3% loss)")
+        raw += [f"x 0 {n}", *([f"p 0 {1e3 * trip:.0f} {n}"] if answered else [])]
+        at = f"2026-11-14 10:{n // 60:02}:{n % 60:02}.500"
+        hrping.append(
+            f"{at}: From 192.0.2.1: bytes=60 seq={n:04x} TTL=57 ID=2dc4 time={trip:.3f}ms"
+            if answered else f"{at}: Timeout waiting for seq={n:04x}"
+        )  # fmt: skip
+    table = "192.0.2.1 : " + " ".join(f"{trip:.1f}" if n in sent else "-"
+                                      for n, trip in enumerate(trips))  # fmt: skip
+    report = ["HOST: home  Loss%   Snt   Last   Avg  Best  Wrst StDev",
+              "  1.|-- h1  0.0%    50    0.8   1.0   0.5   9.0   1.2"]  # fmt: skip
+    made = {"windows": windows, "fping": fping, "mtr-raw": raw, "hrping": hrping, "table": [table],
+            "mtr-report": report}  # fmt: skip
+    found = {f"{name}.log": "\r\n".join(rows).encode() + b"\n" for name, rows in made.items()}
+    found["windows-16.log"] = b"\xff\xfe" + "\r\n".join(windows).encode("utf-16-le")
+    found["windows-850.log"] = "\r\n".join(windows).encode("cp850")
     return found
 
 
@@ -202,7 +271,10 @@ def mutant(seed: int, number: int) -> tuple[str, bytes]:
     known = seeds()
     # Those of redtail are longer, so that more of the analysis sees them.
     own = draw.random() < 0.6
-    name = draw.choice(sorted(each for each in known if (" " in each) != own))
+    names = sorted(each for each in known if (" " in each) != own)
+    # Those that tell most of a line have most that can be wrong.
+    telling = [each for each in names if ".pcap" in each or each.endswith((".trace", ".flent"))]
+    name = draw.choice(telling if telling and draw.random() < 0.7 else names)
     data = known[name]
     for _ in range(draw.choice((1, 1, 1, 2, 3, 5, 10))):
         changed = _changed(draw, data)

@@ -53,7 +53,7 @@ def test_damaged_files_are_refused_with_a_message_or_run(attack: Attack) -> None
 
 
 def test_damaged_recordings_are_refused_or_tell_what_a_line_can_have(attack: Attack) -> None:
-    for _ in range(250):
+    for _ in range(400):
         attack.one("recordings")
     attack.close()
     assert attack.faults == []
@@ -76,7 +76,8 @@ def test_recordings_of_all_forms_are_damaged(tmp_path: Path) -> None:
             assert found.rtt.known and found.direction(found.main).rate.known, name
     assert forms == {
         *(("capture", "<False"), ("capture", ">False"), ("capture", "<True")),
-        *(("flent", ""), ("ping", ""), ("mahimahi", "")),
+        *((form, "") for form in ("flent", "iperf3", "crusader", "irtt", "networkquality")),
+        *((form, "") for form in ("ping", "mtr", "mahimahi")),
     }
     made = [recordings.mutant(3, number) for number in range(40)]
     assert made == [recordings.mutant(3, number) for number in range(40)]

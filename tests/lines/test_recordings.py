@@ -478,8 +478,8 @@ BAD: dict[str, tuple[bytes, str]] = {
     "gzip": (b"\x1f\x8b\x08\x00garbage", "cannot be unpacked"),
     "text": (b"hello\nworld\n", "line 1: 'hello' begins no recording that is known"),
     "json": (b'{"a": 1,\n "b"}', "line 2, column 5: begins as JSON, but is none"),
-    "other json": (b'{"a": 1}', 'no data file of Flent: there is no "version"'),
-    "list": (b"[1, 2]", "there is no object at the top"),
+    "other json": (b'{"a": 1}', "it is JSON of no program that is known; accepted: a capture"),
+    "list": (b"[1, 2]", "it is JSON without an object at the top; accepted: a capture"),
     "flent": (json.dumps(FLENT).encode(), "no series of TCP downloads, uploads or pings"),
     "series": (
         json.dumps({**FLENT, "results": {"TCP upload": [1]}}).encode(),

@@ -152,6 +152,22 @@ LARGE: dict[str, Callable[[], bytes]] = {
     "lists": lambda: json.dumps(flent(more=[[]] * 6_000_000)).encode(),
     "nested": lambda: b'{"a":' + b"[" * 200_000,
     "one line": lambda: b"1 bytes from  seq=1 " * 100_000,
+    "lines like answers": lambda: (
+        b"64 bytes from h: icmp_seq=1 ttl=1 time=1 ms\n"
+        + 3000 * (b"1 bytes from seq=1 " * 52 + b"\n")
+    ),
+    "lines like addresses": lambda: (
+        b"Reply from h: bytes=1 time=1ms TTL=1\n" + 3000 * (b"2001:" * 190 + b"\n")
+    ),
+    "fping": lambda: b"h : " + b"1.5 " * 24_000,
+    "hosts": lambda: b"".join(b"h%d : [0], 8 bytes, 1 ms\n" % n for n in range(100_000)),
+    "trips": lambda: b'{"round_trips": [' + b'{"delay":{"rtt":5}},' * 200_000 + b"{}]}",
+    "intervals": lambda: (
+        b'{"start":{},"intervals":['
+        + b'{"streams":[{"seconds":1,"bytes":9,"sender":true}]},' * 50_000
+        + b"{}]}"
+    ),
+    "UTF-16": lambda: b"\xff\xfe" + "\u00e9\n".encode("utf-16-le") * 2_000_000,
 }
 
 

@@ -103,7 +103,14 @@ impl PacketCapture {
             ("other", left.other),
             ("cut", left.cut),
             ("unknown_link", left.unknown_link),
+            ("encrypted", left.encrypted),
         ])
+    }
+
+    /// How many packets came from links of a type that is not known, by the number of the type.
+    #[getter]
+    fn unknown_links(&self) -> BTreeMap<i32, u64> {
+        self.0.unknown_links.clone()
     }
 
     /// Where and why reading ended before the end of the file.

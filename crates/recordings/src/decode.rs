@@ -4,11 +4,23 @@ use std::net::IpAddr;
 
 use etherparse::{LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpSlice, TransportSlice};
 
+use crate::link;
 use crate::packets::{Headers, Left};
 
 const ICMP: u8 = 1;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const GRE: u8 = 47;
+
+/// IPv4 and IPv6 within IP (RFC 2003, RFC 4213).
+const IP_IN_IP: [u8; 2] = [4, 41];
+
+/// GRE's types of what it carries, besides those of Ethernet: an Ethernet frame, and PPP.
+const ETHERNET: u16 = 0x6558;
+const PPP: u16 = 0x880b;
+
+/// So many tunnels may be within each other.
+const MOST_TUNNELS: u32 = 4;
 
 /// Types of echo requests and replies: RFC 792 and RFC 4443.
 const ECHO: [(u8, u8); 4] = [(8, 1), (0, 2), (128, 1), (129, 2)];
@@ -20,8 +32,13 @@ const SMALLEST: u32 = 20;
 const LARGEST: u32 = 8 * 65535;
 
 /// An IP packet of which `data` was kept, and that had `original` bytes; or one more in the counts
-/// of packets that are left out.
+/// of packets that are left out. Of a packet in a tunnel (IP in IP, GRE) the conversation is that of
+/// the inner packet, and the size and the ECN field are those of the outer one, which a queue sees.
 pub fn headers(data: &[u8], original: usize, left: &mut Left) -> Option<Headers> {
+    within(data, original, left, MOST_TUNNELS)
+}
+
+fn within(data: &[u8], original: usize, left: &mut Left, tunnels: u32) -> Option<Headers> {
     let Ok(sliced) = LaxSlicedPacket::from_ip(data) else {
         left.cut += 1;
         return None;
@@ -38,6 +55,14 @@ pub fn headers(data: &[u8], original: usize, left: &mut Left) -> Option<Headers>
     if !(SMALLEST..=LARGEST).contains(&network.size) {
         left.cut += 1;
         return None;
+    }
+    if let Some(begin) = sliced.net.as_ref().and_then(|net| tunnelled(data, net))
+        && tunnels > 0
+    {
+        let inner = original.saturating_sub(begin);
+        let mut found = within(&data[begin..], inner, left, tunnels - 1)?;
+        (found.size, found.ecn) = (network.size, network.ecn);
+        return Some(found);
     }
     let offset = |slice: &[u8]| (slice.as_ptr() as usize - data.as_ptr() as usize) as u32;
     let found = match &sliced.transport {
@@ -70,6 +95,44 @@ pub fn headers(data: &[u8], original: usize, left: &mut Left) -> Option<Headers>
         }) += 1;
     }
     found
+}
+
+/// Where the IP header within a tunnel begins, if the packet is of a tunnel that is read.
+fn tunnelled(data: &[u8], net: &LaxNetSlice<'_>) -> Option<usize> {
+    let payload = match net {
+        LaxNetSlice::Ipv4(ip) => ip.payload(),
+        LaxNetSlice::Ipv6(ip) => ip.payload(),
+        LaxNetSlice::Arp(_) => return None,
+    };
+    let inside = payload.payload;
+    let begin = inside.as_ptr() as usize - data.as_ptr() as usize;
+    let offset = match payload.ip_number.0 {
+        GRE => behind_gre(inside)?,
+        number if IP_IN_IP.contains(&number) => 0,
+        _ => return None,
+    };
+    (offset < inside.len()).then_some(begin + offset)
+}
+
+/// Behind the header of GRE: RFC 2784 and RFC 2890, and version 1 with PPP (RFC 2637).
+fn behind_gre(data: &[u8]) -> Option<usize> {
+    let &[flags, version, high, low, ..] = data else {
+        return None;
+    };
+    let bit = |mask: u8, bytes: usize| if flags & mask != 0 { bytes } else { 0 };
+    let (checksum, key, sequence) = (bit(0x80, 4), bit(0x20, 4), bit(0x10, 4));
+    let kind = u16::from_be_bytes([high, low]);
+    let has_routing = flags & 0x40 != 0;
+    match (version & 0x07, kind) {
+        _ if has_routing => None,
+        (0, ETHERNET) => link::behind_ethertype(data, 4 + checksum + key + sequence + 12),
+        (0, kind) => link::behind_kind(data, kind, 4 + checksum + key + sequence),
+        (1, PPP) => {
+            let acknowledgement = if version & 0x80 != 0 { 4 } else { 0 };
+            link::behind_ppp(data, 4 + key + sequence + acknowledgement)
+        }
+        _ => None,
+    }
 }
 
 /// What the IP header says.

@@ -82,6 +82,8 @@ pub struct Left {
     pub cut: u64,
     /// From links of a type that is not known.
     pub unknown_link: u64,
+    /// Encrypted by Wi-Fi.
+    pub encrypted: u64,
 }
 
 /// A capture.
@@ -95,6 +97,8 @@ pub struct Capture {
     pub packets: Packets,
     /// Packets that are not among them.
     pub left: Left,
+    /// How many packets came from links of a type that is not known, by the type.
+    pub unknown_links: BTreeMap<i32, u64>,
     /// Where and why reading ended before the end of the file.
     pub damage: Option<String>,
 }

@@ -10,7 +10,7 @@ use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, PcapHeader, create_reader};
 
 use crate::decode;
-use crate::link;
+use crate::link::{self, NoIp};
 use crate::packets::{Capture, Conversations, Interface};
 
 /// Bytes that are read at once.
@@ -215,11 +215,19 @@ impl Rows {
         let capture = &mut self.capture;
         if !link::is_known(clock.link) {
             capture.left.unknown_link += 1;
+            *capture.unknown_links.entry(clock.link.0).or_default() += 1;
             return Ok(());
         }
-        let Some(offset) = link::ip_offset(clock.link, data).filter(|&at| at < data.len()) else {
-            capture.left.not_ip += 1;
-            return Ok(());
+        let offset = match link::ip_offset(clock.link, data) {
+            Ok(offset) if offset < data.len() => offset,
+            Err(NoIp::Encrypted) => {
+                capture.left.encrypted += 1;
+                return Ok(());
+            }
+            _ => {
+                capture.left.not_ip += 1;
+                return Ok(());
+            }
         };
         let length = (original as usize).saturating_sub(offset);
         let Some(headers) = decode::headers(&data[offset..], length, &mut capture.left) else {

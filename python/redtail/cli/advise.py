@@ -49,13 +49,14 @@ Use = Annotated[
         autocompletion=completion.uses,
     ),
 ]
-Recording = Annotated[
-    str | None,
+Recordings = Annotated[
+    list[str] | None,
     typer.Option(
         "--from",
         metavar="FILE",
         help="Estimate what is not given from a recording of the line: a capture, a .flent.gz "
-        "file, a log of ping -D, or a trace of mahimahi.",
+        "file, JSON of iperf3, irtt, mtr, networkQuality or crusader, a log of ping, or a trace of "
+        "mahimahi; twice for two of one direction each.",
     ),
 ]
 People = Annotated[int, typer.Option("--people", metavar="N", help="How many people use the line.")]
@@ -112,7 +113,7 @@ def advise(
     rtt: Rtt = None,
     access: Access = None,
     use: Use = None,
-    recording: Recording = None,
+    recordings: Recordings = None,
     local: Local = None,
     direction: Direction = None,
     people: People = 1,
@@ -132,7 +133,7 @@ def advise(
     from redtail.lines import advise_on, require_writable
 
     line, recorded = _line(
-        down, up, rtt, access, use, people, recording, local, direction, quiet=as_json
+        down, up, rtt, access, use, people, recordings, local, direction, quiet=as_json
     )
     if save is not None:
         require_writable(save)  # before a minute of work
@@ -174,7 +175,7 @@ def _line(
     access: str | None,
     use: list[str] | None,
     people: int,
-    recording: str | None,
+    recordings: list[str] | None,
     local: list[str] | None,
     direction: str | None,
     *,
@@ -188,8 +189,8 @@ def _line(
     from redtail.cli import estimate
     from redtail.lines import given_line, recorded_line
 
-    if recording is not None:
-        estimates = estimate.read(recording, rtt, down, up, local, direction)
+    if recordings:
+        estimates = estimate.read(recordings, rtt, down, up, local, direction)
         if not quiet:
             estimate.show(estimates)
         return recorded_line(estimates, access or "unknown", use or (), people)

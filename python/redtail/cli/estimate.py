@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,18 +28,20 @@ Direction = Annotated[
     typer.Option(
         "--direction",
         metavar="down|up",
-        help="Which direction a trace or a ping log is of, or most bytes of a capture.",
+        help="Which direction a trace or a ping log is of, where the data of a test went, or most "
+        "bytes of a capture.",
     ),
 ]
 
 
 def estimate(
-    recording: Annotated[
-        str,
+    recordings: Annotated[
+        list[str],
         typer.Argument(
-            metavar="FILE",
-            help="A capture (pcap, pcapng), a .flent.gz file, a log of ping -D, or a trace of "
-            "mahimahi.",
+            metavar="FILE [FILE]",
+            help="A capture (pcap, pcapng), a .flent.gz file, JSON of iperf3, irtt, mtr, "
+            "networkQuality or crusader, a log of ping, fping, hrPING or mtr, or a trace of "
+            "mahimahi; or two of one direction each.",
         ),
     ],
     rtt: Annotated[
@@ -73,7 +76,7 @@ def estimate(
 
     if force and save is None:
         raise SpecError("--force: which file? accepted: with --save FILE")
-    found = read(recording, rtt, down, up, local, direction)
+    found = read(recordings, rtt, down, up, local, direction)
     written = write_experiment(found, save, force=force) if save is not None else []
     if as_json:
         say(found.to_json())
@@ -87,31 +90,35 @@ def estimate(
 
 
 def read(
-    recording: str,
+    recordings: Sequence[str],
     rtt: str | None,
     down: str | None,
     up: str | None,
     local: list[str] | None = None,
     direction: str | None = None,
 ) -> Found:
-    """Return the estimates from a recording and from options as they were written.
+    """Return the estimates from one recording or two, and from options as they were written.
 
     Raises:
-        SpecError: an option makes no sense, or the file is no recording.
+        SpecError: an option makes no sense, or a file is no recording.
     """
     from rich.console import Console
 
     from redtail import escape, facts, lines
 
+    if not 1 <= len(recordings) <= 2:
+        raise SpecError(
+            f"there are {len(recordings)} recordings; accepted: one, or two of one direction each"
+        )
     if direction not in (None, "down", "up"):
         raise SpecError(f"--direction {direction}: accepted: down or up")
     rtt_s = None if rtt is None else facts.time_s("rtt", rtt)
     down_bps = None if down is None else facts.rate_bps("down", down)
     up_bps = None if up is None else facts.rate_bps("up", up)
     # Only on a terminal; a capture of a gigabyte takes some ten seconds.
-    with Console(stderr=True).status(f"Reading {escape.plain(escape.name(recording))}"):
+    with Console(stderr=True).status(f"Reading {escape.plain(escape.name(recordings[0]))}"):
         return lines.estimate(
-            recording,
+            *recordings,
             rtt_s=rtt_s,
             down_bps=down_bps,
             up_bps=up_bps,

@@ -4,8 +4,13 @@ It must not know which queue is advised, or how experiments are run: it makes an
 or the line to advise on (docs/how-to/advise-from-a-recording.md). What it reads comes from others,
 so it is read within limits.
 
-    reading       finds out what a file is, and unpacks it within limits; `texts` reads text
-    packets       captures; `flent`, `pings`, `mahimahi`: the other forms
+    reading       finds out what a file is, and unpacks it within limits; `texts` reads text,
+                  `documents` JSON; `two`: two recordings of one direction each
+    packets       captures; `links`: links that are not read
+    flent, iperf3, crusader, irtt, mtr, networkquality
+                  what test programs wrote; `transfers`: whether they filled a link
+    pings         logs of pings; `unix`, `windows`, `fping`, `hrping`: who printed them (`echoes`)
+    mahimahi      traces; `unread`: texts that are known and not read
     sides         which way the packets of a capture go; `points`: which were captured twice;
                   `tcp`: what connections show
     delays, rates, buffers, mix

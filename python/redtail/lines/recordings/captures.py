@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings import buffers, delays, mix, points, rates, tcp
+from redtail.lines.recordings import buffers, delays, links, mix, points, rates, tcp
 from redtail.lines.recordings.found import Direction, Found
 from redtail.lines.recordings.packets import ICMP, REPLY, REQUEST, SYN, TCP, UDP, Capture
 from redtail.lines.recordings.rates import PACKET_B, Deliveries, Rate
@@ -524,8 +524,21 @@ _REASONS = {
     "fragments": "fragments",
     "other": "of protocols other than TCP, UDP and ping",
     "cut": "cut within their headers (a larger snapshot length, tcpdump -s, keeps them)",
-    "unknown_link": "from links of a type that is not known",
+    "encrypted": "encrypted by Wi-Fi (a capture on the interface itself, without monitor mode, "
+    "has them in the clear)",
 }
+
+
+def left_out(capture: Capture) -> list[str]:
+    """Return which packets are left out, and why."""
+    found = [
+        f"{count} packets are left out: {_REASONS[reason]}"
+        for reason, count in capture.left_out.items()
+        if count and reason in _REASONS
+    ]
+    if capture.unknown_links:
+        found.append(f"not read: {links.named(capture.unknown_links)}")
+    return found
 
 
 def _place(seen: _Seen, name: str) -> str:
@@ -545,9 +558,7 @@ def _cautions(seen: _Seen, told: Sides, capture: Capture) -> list[str]:
     found = [told.told_by]
     if capture.damage:
         found.append(f"the file is damaged {capture.damage}; what is before is used")
-    for reason, count in capture.left_out.items():
-        if count:
-            found.append(f"{count} packets are left out: {_REASONS[reason]}")
+    found += left_out(capture)
     for name in ("down", "up"):
         if name in seen.owners and name not in seen.pairs:
             found.append(f"{name}: {_place(seen, name)}")

@@ -30,20 +30,24 @@ QUEUES = (
 """What the file compares with the buffer that was found."""
 
 
-def experiment_text(found: Found, trace: str = "line.trace") -> str:
+def experiment_text(
+    found: Found, trace: str = "line.trace", back: str = "line.return.trace"
+) -> str:
     """Return an experiment of the line as a file.
 
     Args:
         found: what a recording tells of the line.
         trace: name of the file with the trace, where the rate varies all the time.
+        back: name of the file with that of the other direction.
 
     Raises:
         SpecError: the recording does not tell the rate or the round trip, or what it tells is no
             experiment; the text says what gives it.
     """
-    made = _text(found, trace)
+    made = _text(found, trace, back)
+    main, other = _directions(found)
     try:
-        plans.plan(made, given={trace: trace_text(found) or ""})
+        plans.plan(made, given={trace: trace_text(main) or "", back: trace_text(other) or ""})
     except SpecError as error:
         raise SpecError(
             f"{found.file}: what it tells makes no experiment; --down, --up and --rtt give other "
@@ -52,12 +56,17 @@ def experiment_text(found: Found, trace: str = "line.trace") -> str:
     return made
 
 
-def _text(found: Found, trace: str) -> str:
+def _directions(found: Found) -> tuple[Direction, Direction]:
+    """Return the direction that is the bottleneck of the experiment, and the other one."""
     main = found.main
-    way = found.direction(main)
+    return found.direction(main), found.direction("up" if main == "down" else "down")
+
+
+def _text(found: Found, trace: str, back: str) -> str:
+    main = found.main
+    way, other = _directions(found)
     _require(found, way, main)
     assert found.rtt.value is not None
-    other = found.direction("up" if main == "down" else "down")
     half = found.rtt.value / 2
     lines = [
         *_head(found, main),
@@ -69,16 +78,16 @@ def _text(found: Found, trace: str) -> str:
         f'delay = "{quantity(half, "s")}" # half of it',
         *_queue(way),
         "",
-        *_return(other, half, "up" if main == "down" else "down"),
+        *_return(other, half, "up" if main == "down" else "down", back),
         *_traffic(found, main),
         *_cases(way, other),
     ]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def trace_text(found: Found) -> str | None:
-    """Return the trace that the file names, as mahimahi writes it; None if it names none."""
-    times = iter(found.direction(found.main).trace_ms)
+def trace_text(way: Direction) -> str | None:
+    """Return the trace of a direction, as mahimahi writes it; None if it has none."""
+    times = iter(way.trace_ms)
     # In parts: the lines of a long trace take more than its text.
     parts = iter(lambda: "".join(f"{ms}\n" for ms in islice(times, 10_000)), "")
     return "".join(parts) or None
@@ -87,7 +96,7 @@ def trace_text(found: Found) -> str | None:
 def write_experiment(
     found: Found, out: str | os.PathLike[str], *, force: bool = False
 ) -> list[Path]:
-    """Write the experiment, and beside it the trace that it names.
+    """Write the experiment, and beside it the traces that it names.
 
     Args:
         found: what a recording tells of the line.
@@ -112,10 +121,13 @@ def write_experiment(
         raise SpecError(
             f"{file}: has characters that cannot be seen; accepted: a name such as line.toml"
         )
-    contents = {file: experiment_text(found, beside.name)}
-    trace = trace_text(found)
-    if trace is not None:
-        contents[beside] = trace
+    back = file.with_suffix(".return.trace")
+    contents = {file: experiment_text(found, beside.name, back.name)}
+    main, other = _directions(found)
+    traces = {beside: trace_text(main)}
+    if _is_link(other):
+        traces[back] = trace_text(other)
+    contents |= {path: trace for path, trace in traces.items() if trace is not None}
     for path in contents:
         if path.exists() and not force:
             raise SpecError(
@@ -222,8 +234,13 @@ def _queue(way: Direction) -> Iterator[str]:
     yield f'queue = {{ kind = "tail-drop", limit = "{_limit(way)}" }}'
 
 
-def _return(other: Direction, half: float, name: str) -> Iterator[str]:
-    if not other.rate.known or other.rate.bound == "at least":
+def _is_link(other: Direction) -> bool:
+    """Return whether the other direction is a link of the experiment."""
+    return other.rate.known and other.rate.bound != "at least"
+
+
+def _return(other: Direction, half: float, name: str, back: str) -> Iterator[str]:
+    if not _is_link(other):
         yield from _comment(
             f"{name.capitalize()}: {other.rate.text}; {other.rate.basis}. It is left out: that "
             f"direction takes its time and never fills. With --{name} RATE it is a link."
@@ -232,9 +249,7 @@ def _return(other: Direction, half: float, name: str) -> Iterator[str]:
         return
     yield from _comment(_side(name))
     yield "[bottleneck.return]"
-    yield from _explained("rate", other.rate)
-    assert other.rate.value is not None
-    yield f'rate = "{_whole(other.rate.value, "bit/s")}"'
+    yield from _rate(other, back)
     yield f'delay = "{quantity(half, "s")}"'
     yield from _queue(other)
     yield ""
@@ -243,7 +258,7 @@ def _return(other: Direction, half: float, name: str) -> Iterator[str]:
 def _traffic(found: Found, main: str) -> Iterator[str]:
     assert found.rtt.value is not None
     other = found.direction("up" if main == "down" else "down")
-    linked = other.rate.known and other.rate.bound != "at least"
+    linked = _is_link(other)
     base = 0.0 if linked else found.rtt.value / 2
     names: set[str] = set()
     count = 0

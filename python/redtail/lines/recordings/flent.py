@@ -6,9 +6,7 @@ download", "TCP upload BE", "Ping (ms) ICMP"), their unit stands in the metadata
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from redtail.lines.recordings import pings, rates
+from redtail.lines.recordings.documents import numbers, of_kind, short, shown
 from redtail.lines.recordings.found import Direction, Flows, Found
 from redtail.lines.recordings.pings import Pings
 from redtail.lines.recordings.rates import Deliveries
@@ -29,6 +28,9 @@ SEGMENT_B, HEADERS_B = 1448, 52
 
 ACK_B = 52.0 / 2
 """Bytes of acknowledgements for each segment: one for every second (RFC 9293, section 3.8.6.3)."""
+
+KEYS = {"version", "metadata", "x_values", "results"}
+"""What a data file has."""
 
 _SUMS = ("avg", "sum", "totals")
 
@@ -58,9 +60,6 @@ MOST_MBPS, MOST_MS, LATEST_S = 1e6, 1e3 * pings.LONGEST_TRIP_S, pings.LATEST_S
 MOST_APART = 65536
 """How much larger the number of a ping may be than that before it: ICMP has so many numbers."""
 
-LONGEST_NAME = 100
-"""Letters of a name that are shown."""
-
 
 def read(data: object) -> Mapping[str, Any]:
     """Return the content of a data file.
@@ -74,68 +73,28 @@ def read(data: object) -> Mapping[str, Any]:
     for key, kind in kinds.items():
         if key not in data:
             raise ValueError(f'it is JSON, but no data file of Flent: there is no "{key}"')
-        _of_kind(data[key], kind, f'"{key}"')
-    _of_kind(data.get("raw_values", {}), dict, '"raw_values"')
-    _of_kind(data["metadata"].get("SERIES_META", {}), dict, '"metadata": "SERIES_META"')
-    _of_kind(data["metadata"].get("NAME", ""), str, '"metadata": "NAME"')
+        of_kind(data[key], kind, f'"{key}"')
+    of_kind(data.get("raw_values", {}), dict, '"raw_values"')
+    of_kind(data["metadata"].get("SERIES_META", {}), dict, '"metadata": "SERIES_META"')
+    of_kind(data["metadata"].get("NAME", ""), str, '"metadata": "NAME"')
     length = len(data["x_values"])
     for name, values in data["results"].items():
-        _of_kind(values, list, f'the series "{_short(name)}"')
+        of_kind(values, list, f'the series "{short(name)}"')
         if len(values) != length:
             raise ValueError(
-                f'the series "{_short(name)}" has {len(values)} values, and there are {length} '
+                f'the series "{short(name)}" has {len(values)} values, and there are {length} '
                 "x_values"
             )
     return data
 
 
-_KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "a text"}
-
-
-def _of_kind(value: object, kind: type, where: str) -> None:
-    if not isinstance(value, kind):
-        raise ValueError(f"{where} is {_shown(value)}; accepted: {_KINDS[kind]}")
-
-
-def _shown(value: object) -> str:
-    return _KINDS.get(type(value)) or _short(json.dumps(value))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_NAME else f"{text[:LONGEST_NAME]}..."
-
-
-def _numbers(values: Sequence[Any], where: str, most: float, least: float = 0.0) -> Array:
-    """Return values as numbers; NaN stands for null, which means that there is none.
-
-    Raises:
-        ValueError: one is no number, or outside of the range; the text says which.
-    """
-    found = np.empty(len(values))
-    for number, value in enumerate(values):
-        if value is None:
-            found[number] = math.nan
-        elif (
-            isinstance(value, int | float)
-            and not isinstance(value, bool)
-            and (least <= value <= most)
-        ):
-            found[number] = value
-        else:
-            raise ValueError(
-                f"{where}: value {number + 1} is {_shown(value)}; accepted: {least:.10g} to "
-                f"{most:.10g}, or null"
-            )
-    return found
-
-
 def _times(data: Mapping[str, Any]) -> Array:
-    at = _numbers(data["x_values"], '"x_values"', LATEST_S, -LATEST_S)
+    at = numbers(data["x_values"], '"x_values"', LATEST_S, -LATEST_S)
     steps = np.diff(at)
     wrong = np.flatnonzero(~(steps >= 0))
     if len(wrong):
         raise ValueError(
-            f'"x_values": value {wrong[0] + 2} is {_shown(data["x_values"][wrong[0] + 1])}; '
+            f'"x_values": value {wrong[0] + 2} is {shown(data["x_values"][wrong[0] + 1])}; '
             "accepted: numbers, none before the one in front of it"
         )
     if not steps.any():
@@ -158,7 +117,7 @@ def estimate(data: Mapping[str, Any], file: Path) -> Found:
     series = _pings(data, at)
     echoes = max(series, key=lambda each: len(each.pings.trip_s), default=None)
     if not any(counts.values()) and echoes is None:
-        names = ", ".join(_short(name) for name in list(data["results"])[:5])
+        names = ", ".join(short(name) for name in list(data["results"])[:5])
         raise ValueError(
             f"it has no series of TCP downloads, uploads or pings; its series are: {names}"
         )
@@ -183,7 +142,7 @@ def estimate(data: Mapping[str, Any], file: Path) -> Found:
         rtt = pings.base(np.concatenate([each.pings.trip_s for each in series]))
         ways, told = _with_wait(ways, counts, pings.full_wait(echoes.pings))
         cautions.append(told)
-    about = _short(data["metadata"].get("NAME", "?"))
+    about = short(data["metadata"].get("NAME", "?"))
     total = sum(counts.values())
     return Found(
         file,
@@ -226,9 +185,9 @@ def _transfers(data: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
             continue
         direction = "down" if "download" in lower else "up" if "upload" in lower else None
         told = about.get(name, {})
-        _of_kind(told, dict, f'"metadata": "SERIES_META": "{_short(name)}"')
+        of_kind(told, dict, f'"metadata": "SERIES_META": "{short(name)}"')
         if direction is not None and told.get("UNITS", "Mbits/s") == "Mbits/s":
-            yield direction, 1e6 * _numbers(values, f'the series "{_short(name)}"', MOST_MBPS)
+            yield direction, 1e6 * numbers(values, f'the series "{short(name)}"', MOST_MBPS)
 
 
 @dataclass(frozen=True)
@@ -251,10 +210,10 @@ def _pings(data: Mapping[str, Any], at: Array) -> list[_Echoes]:
     for name, values in data["results"].items():
         if not name.startswith("Ping (ms)") or name.split()[-1] in _SUMS:
             continue
-        where = f'the series "{_short(name)}"'
-        trip = _numbers(values, where, MOST_MS) / 1e3
+        where = f'the series "{short(name)}"'
+        trip = numbers(values, where, MOST_MS) / 1e3
         some = np.isfinite(trip)
-        rows = _of_rows(raw.get(name, []), f'"raw_values": "{_short(name)}"')
+        rows = _of_rows(raw.get(name, []), f'"raw_values": "{short(name)}"')
         if rows is not None:
             found.append(_Echoes(rows, float(at[some][0]) if some.any() else 0.0))
         elif some.sum() >= pings.FEWEST:
@@ -267,15 +226,15 @@ def _pings(data: Mapping[str, Any], at: Array) -> list[_Echoes]:
 def _of_rows(rows: object, where: str) -> Pings | None:
     """Return the pings of a raw series; None without numbers, or if there are few."""
     if not isinstance(rows, list):
-        raise ValueError(f"{where} is {_shown(rows)}; accepted: a list")
+        raise ValueError(f"{where} is {shown(rows)}; accepted: a list")
     for number, row in enumerate(rows, start=1):
-        _of_kind(row, dict, f"{where}: value {number}")
+        of_kind(row, dict, f"{where}: value {number}")
     rows = [row for row in rows if row.get("val") is not None and row.get("t") is not None]
     if len(rows) < pings.FEWEST or any(row.get("seq") is None for row in rows):
         return None
-    seq = _numbers([row["seq"] for row in rows], f'{where}: "seq"', 2.0**52)
-    trip = _numbers([row["val"] for row in rows], f'{where}: "val"', MOST_MS) / 1e3
-    sent = _numbers([row["t"] for row in rows], f'{where}: "t"', LATEST_S, -LATEST_S)
+    seq = numbers([row["seq"] for row in rows], f'{where}: "seq"', 2.0**52)
+    trip = numbers([row["val"] for row in rows], f'{where}: "val"', MOST_MS) / 1e3
+    sent = numbers([row["t"] for row in rows], f'{where}: "t"', LATEST_S, -LATEST_S)
     order = np.argsort(seq, kind="stable")
     seq = seq[order].astype(np.int64)
     far = np.flatnonzero(np.diff(seq) > MOST_APART)

@@ -118,6 +118,7 @@ class Capture:
         conversations: who talks to whom.
         interfaces: names of where packets were captured, by the numbers in the columns.
         left_out: how many packets are no rows, by the reason.
+        unknown_links: how many came from links of a type that is not read, by its number.
         damage: where and why reading ended before the end of the file; None if it did not.
     """
 
@@ -128,6 +129,7 @@ class Capture:
     interfaces: list[str]
     left_out: dict[str, int] = field(default_factory=dict)
     damage: str | None = None
+    unknown_links: dict[int, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.columns["at_s"])
@@ -177,6 +179,7 @@ def read(path: str | Path, name: Path | None = None) -> Capture:
         found.interface(number)[:LONGEST_NAME] or f"interface {number}" for number in used.tolist()
     ]
     left_out, damage = dict(found.left_out), found.damage
+    unknown_links = dict(found.unknown_links)
     del found  # the same columns once more
     at_ns = columns.pop("at_ns")
     rows = np.argsort(at_ns, kind="stable")
@@ -189,7 +192,9 @@ def read(path: str | Path, name: Path | None = None) -> Capture:
     begin = int(at_ns[rows[0]]) if len(rows) else 0
     columns["at_s"] = (at_ns[rows] - begin) / 1e9
     columns["size"] = _on_the_line(columns, talks.segments)
-    return Capture(Path(name or path), columns, begin, talks, interfaces, left_out, damage)
+    return Capture(
+        Path(name or path), columns, begin, talks, interfaces, left_out, damage, unknown_links
+    )
 
 
 def _arrays(columns: dict[str, tuple[str, bytes]]) -> dict[str, Array]:

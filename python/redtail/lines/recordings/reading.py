@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
-import json
 import os
 import re
 import stat
 import tempfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -19,13 +19,15 @@ from typing import IO, Any
 from redtail.errors import SpecError
 from redtail.extras import extra
 from redtail.files import path_of
+from redtail.lines.recordings import documents, texts, two
 from redtail.lines.recordings.found import Direction, Found
 from redtail.lines.recordings.texts import NoTextError, lines
 from redtail.lines.recordings.values import Estimated, given
 
 FORMS = (
-    "a capture (pcap or pcapng), a data file of Flent (.flent.gz), a log of ping, or a trace of "
-    "mahimahi; each also packed by gzip"
+    "a capture (pcap or pcapng), a data file of Flent (.flent.gz), JSON of iperf3, irtt, mtr, "
+    "networkQuality or crusader, a log of ping, fping, hrPING or mtr, or a trace of mahimahi; each "
+    "also packed by gzip"
 )
 
 TIMES_UNPACKED, LEAST_UNPACKED_B, MOST_UNPACKED_B = 100, 64_000_000, 4_000_000_000
@@ -34,10 +36,6 @@ more, and never more than the most."""
 
 MOST_PIPED_B = 1_000_000_000
 """Bytes that are read of a pipe, which cannot be read twice."""
-
-MOST_DOCUMENT_B, MOST_VALUES_B = 500_000_000, 80_000_000
-"""Size of a data file of Flent, which is read as a whole, and memory for its values besides 8 times
-its size."""
 
 MOST_GIVEN = 1e15
 """Largest rate in bit/s, and round trip in s, that a user gives: more is on no line."""
@@ -57,6 +55,7 @@ _CAPTURES = (
 
 def estimate(
     recording: str | os.PathLike[str],
+    other: str | os.PathLike[str] | None = None,
     *,
     rtt_s: float | None = None,
     down_bps: float | None = None,
@@ -67,23 +66,64 @@ def estimate(
     """Estimate the rate, round trip and buffer of a line, and who sent, from a recording of it.
 
     Args:
-        recording: a capture, a data file of Flent, a log of ping or a trace of mahimahi.
+        recording: a capture, the result of a test (Flent, iperf3, crusader, irtt, networkQuality),
+            a log of ping, fping, hrPING or mtr, or a trace of mahimahi.
+        other: a second recording, where each is of one direction.
         rtt_s: the base round trip in s, in place of what the recording tells.
         down_bps: the rate to the people at the line in bit/s, in place of the same.
         up_bps: the rate from them.
         local: of a capture: addresses and networks of the people.
-        direction: "down" or "up": which direction a trace or a log of pings is of, or most bytes of
-            a capture whose addresses do not tell.
+        direction: "down" or "up": which direction a trace or a log of pings is of, where the data
+            of a test went, or most bytes of a capture whose addresses do not tell.
 
     Raises:
-        SpecError: the file cannot be read, or is no recording that is known.
+        SpecError: a file cannot be read, or is no recording that is known; or two recordings are
+            not of one direction each.
         RedtailError: libraries of the extra `recordings` are not installed.
     """
     path = path_of(recording)
     _refuse_impossible(rtt_s=rtt_s, down_bps=down_bps, up_bps=up_bps)
+    if other is None:
+        found = _told(path, local, direction, rtt_s)
+    else:
+        found = _of_two((path, path_of(other)), local, direction, rtt_s)
+    return completed(found, rtt_s, down_bps, up_bps)
+
+
+def _of_two(
+    files: tuple[Path, Path], local: Sequence[str], direction: str | None, rtt_s: float | None
+) -> Found:
+    """Return what two recordings tell; traces do not say which direction they are of."""
+    if direction is not None:
+        raise SpecError(
+            f"--direction {direction}: two recordings are of both directions; accepted: with one"
+        )
+    first, second = (_told(file, local, None, rtt_s) for file in files)
+    try:
+        for found in (first, second):
+            two.require_one_way(found)
+        if first.form in two.UNTOLD or second.form in two.UNTOLD:
+            names = two.directions(first, second)
+            if first.form in two.UNTOLD:
+                first = _told(files[0], local, names[0], rtt_s)
+            if second.form in two.UNTOLD:
+                second = _told(files[1], local, names[1], rtt_s)
+        return two.joined(first, second)
+    except ValueError as error:
+        if isinstance(error, SpecError):
+            raise
+        raise SpecError(f"{files[0]}, {files[1]}: {error}", file=str(files[0])) from None
+
+
+def _told(path: Path, local: Sequence[str], direction: str | None, rtt_s: float | None) -> Found:
+    """Return what a recording tells.
+
+    Raises:
+        SpecError: it cannot be read, or is none that is known.
+    """
     try:
         with extra("recordings", f"{path}: an estimate from a recording"):
-            found = _estimate(path, local, direction)
+            return _estimate(path, local, direction, rtt_s)
     except ValueError as error:
         if isinstance(error, SpecError):
             raise
@@ -91,7 +131,6 @@ def estimate(
     except OSError as error:
         why = error.strerror or str(error)
         raise SpecError(f"{path}: cannot be read: {why}", file=str(path)) from None
-    return completed(found, rtt_s, down_bps, up_bps)
 
 
 def _refuse_impossible(**given_values: float | None) -> None:
@@ -101,7 +140,9 @@ def _refuse_impossible(**given_values: float | None) -> None:
             raise SpecError(f"{name} = {value}: accepted: {accepted}", key=name)
 
 
-def _estimate(path: Path, local: Sequence[str], direction: str | None) -> Found:
+def _estimate(
+    path: Path, local: Sequence[str], direction: str | None, rtt_s: float | None
+) -> Found:
     if path.is_dir():
         raise ValueError(f"is a folder; accepted: {FORMS}")
     with ExitStack() as stack:
@@ -114,7 +155,10 @@ def _estimate(path: Path, local: Sequence[str], direction: str | None) -> Found:
         if file.read(2) == _GZIP:
             file = stack.enter_context(_unpacked(file))
             place = _reopened(file)
-        return _of_form(file, place, path, local, direction)
+        file.seek(0)
+        if (code := texts.UTF_16.get(file.read(2))) is not None:
+            file = stack.enter_context(_in_utf_8(file, code))
+        return _of_form(file, place, path, local, direction, rtt_s)
 
 
 def _reopened(file: IO[bytes]) -> str:
@@ -142,6 +186,28 @@ def _unpacked(file: IO[bytes]) -> IO[bytes]:
         raise ValueError(f"cannot be unpacked: {text}") from None
 
 
+def _in_utf_8(file: IO[bytes], code: str) -> IO[bytes]:
+    """Return a text in UTF-8 that is in UTF-16 and begins with its mark."""
+    decoder = codecs.getincrementaldecoder(code)("replace")
+    # What is left of a letter at the end of the file is no letter.
+    recoded = _Recoded(file, lambda data: decoder.decode(data).encode("utf-8", "replace"))
+    return _copied(recoded, 2 * os.fstat(file.fileno()).st_size + _CHUNK_B, "a text in UTF-8")
+
+
+@dataclass(frozen=True)
+class _Recoded:
+    """A file of which each part that is read is translated."""
+
+    file: IO[bytes]
+    translated: Callable[[bytes], bytes]
+
+    def read(self, size: int) -> bytes:
+        while data := self.file.read(size):
+            if made := self.translated(data):
+                return made
+        return b""
+
+
 def _copied(source: Any, most: int, accepted: str) -> IO[bytes]:
     """Return the bytes of a source in a file without a name.
 
@@ -167,19 +233,28 @@ def _copied(source: Any, most: int, accepted: str) -> IO[bytes]:
 
 
 def _of_form(
-    file: IO[bytes], place: str | Path, name: Path, local: Sequence[str], direction: str | None
+    file: IO[bytes],
+    place: str | Path,
+    name: Path,
+    local: Sequence[str],
+    direction: str | None,
+    rtt_s: float | None,
 ) -> Found:
+    from redtail.lines.recordings import crusader
+
     file.seek(0)
     begin = file.read(_BEGIN_B)
     file.seek(0)
     if not begin:
         raise ValueError(f"the file is empty; accepted: {FORMS}")
+    if begin.startswith(crusader.MAGIC):
+        raise ValueError(crusader.BINARY)
     if begin[:4] in _CAPTURES:
         return _of_capture(place, name, local, direction)
     if local:
         raise ValueError("--local is for captures, and this is none")
     try:
-        return _of_text(file, begin, name, direction)
+        return _of_text(file, begin, name, direction, rtt_s)
     except NoTextError as error:
         raise ValueError(
             f"begins with the bytes {begin[:4].hex(' ')}, and {error}; accepted: {FORMS}"
@@ -191,74 +266,49 @@ def _of_capture(file: str | Path, name: Path, local: Sequence[str], direction: s
 
     capture = packets.read(file, name)
     if not len(capture):
-        counts = ", ".join(f"{count} {why}" for why, count in capture.left_out.items() if count)
-        damage = f"; it is damaged {capture.damage}" if capture.damage else ""
-        raise ValueError(
-            f"has no packets of TCP, UDP or ping{f' ({counts})' if counts else ''}{damage}"
-        )
+        why = [*captures.left_out(capture)]
+        if capture.damage:
+            why.append(f"it is damaged {capture.damage}")
+        raise ValueError("; ".join(["has no packets of TCP, UDP or ping", *why]))
     return captures.estimate(capture, local=local, direction=direction)
 
 
-def _of_text(file: IO[bytes], begin: bytes, name: Path, direction: str | None) -> Found:
-    from redtail.lines.recordings import flent, mahimahi, pings
+def _of_text(
+    file: IO[bytes], begin: bytes, name: Path, direction: str | None, rtt_s: float | None
+) -> Found:
+    from redtail.lines.recordings import mahimahi, mtr, pings, unread
 
     # `ping -D` begins with the time in brackets.
-    if re.match(rb"\s*(\{|\[(?!\d+(\.\d+)?\] ))", begin):
-        return flent.estimate(flent.read(_json(file)), name)
-    head = [line for _, line in islice(lines(file), pings.LOOKED_AT)]
-    if pings.looks_like(head):
-        return pings.estimate(pings.read(lines(file)), name, direction)
+    if re.match(rb"(\xef\xbb\xbf)?\s*(\{|\[(?!\d+(\.\d+)?\] )\s*[][{\"0-9tfn-])", begin):
+        return _of_document(documents.read(file), name, direction, rtt_s)
+    code = texts.encoding(begin)
+    head = [line for _, line in islice(lines(file, code), pings.LOOKED_AT)]
+    if (program := pings.form(head)) is not None:
+        return pings.estimate(pings.read(lines(file, code, "replace"), program), name, direction)
+    if mtr.looks_like(head):
+        return mtr.estimate_text(lines(file, code, "replace"), name, direction)
     first = next((line for line in head if line), "")
+    if (hint := unread.hint(head)) is not None:
+        raise ValueError(f"is {hint}")
     if mahimahi.looks_like(head[0]):
         return mahimahi.estimate(mahimahi.read(lines(file)), name, direction)
     raise ValueError(f"line 1: {first[:60]!r} begins no recording that is known; accepted: {FORMS}")
 
 
-def _json(file: IO[bytes]) -> object:
-    if os.fstat(file.fileno()).st_size > MOST_DOCUMENT_B:
-        raise ValueError(
-            f"begins as JSON of more than {MOST_DOCUMENT_B // 10**6} MB; accepted: smaller data "
-            "files of Flent"
-        )
-    data = file.read()
-    _refuse_large(data)
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise NoTextError(error.start) from None
-    del data
-    try:
-        return json.loads(text, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        raise ValueError(
-            f"line {error.lineno}, column {error.colno}: begins as JSON, but is none: {error.msg}"
-        ) from None
-    except RecursionError:
-        raise ValueError(
-            "it is JSON with lists within lists, deeper than a data file has"
-        ) from None
+def _of_document(data: object, name: Path, direction: str | None, rtt_s: float | None) -> Found:
+    from redtail.lines.recordings import crusader, flent, iperf3, irtt, mtr, networkquality
 
-
-def _refuse_constant(name: str) -> object:
-    raise ValueError(f"it is JSON with the value {name}; accepted: numbers, and null for none")
-
-
-def _refuse_large(data: bytes) -> None:
-    """Refuse JSON whose values take far more memory than its text.
-
-    Raises:
-        ValueError: they do.
-    """
-    # What Python takes: a list, an object of few keys, a text, a number, and the place of each.
-    known = sum(data.count(key) for key in (b'"val"', b'"t"', b'"seq"'))
-    texts = max(data.count(b'"') // 2 - known, 0)
-    room = 64 * data.count(b"[") + 192 * data.count(b"{") + 100 * texts + 32 * data.count(b",")
-    if room > 8 * len(data) + MOST_VALUES_B:
-        raise ValueError(
-            f"its values would take {room // 10**6} MB of memory; accepted: 8 times its size of "
-            f"{len(data) // 10**6} MB, and {MOST_VALUES_B // 10**6} MB, which a data file of Flent "
-            "needs at most"
-        )
+    if not isinstance(data, dict):
+        raise ValueError(f"it is JSON without an object at the top; accepted: {FORMS}")
+    if iperf3.is_one(data):
+        return iperf3.estimate(data, name, direction, rtt_s)
+    for form in (crusader, irtt, mtr, networkquality):
+        if form.is_one(data):
+            found: Found = form.estimate(data, name, direction)
+            return found
+    if not flent.KEYS & data.keys():
+        raise ValueError(f"it is JSON of no program that is known; accepted: {FORMS}")
+    return flent.estimate(flent.read(data), name)
 
 
 def completed(
