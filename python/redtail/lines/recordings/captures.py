@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings import buffers, delays, mix, points, rates, tcp
+from redtail.lines.recordings import buffers, delays, loads, mix, points, rates, tcp
 from redtail.lines.recordings.found import Direction, Found
 from redtail.lines.recordings.packets import ICMP, REPLY, REQUEST, SYN, TCP, UDP, Capture
 from redtail.lines.recordings.rates import PACKET_B, Deliveries, Rate
@@ -19,8 +19,12 @@ from redtail.lines.recordings.values import Estimated, quantity
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
 
-SLOT_S, SLOT_PACKETS = 0.02, 4
-"""Time within which waiting is taken to change little, and in which so many packets are sent."""
+SLOT_S, SLOT_PACKETS, MOST_SLOT_S = 0.02, 4, 0.5
+"""Time within which waiting is taken to change little, and in which so many packets are sent, up to
+the longest."""
+
+SURE = 0.5
+"""Share of a wait that the host may have taken at most where a backlog follows from the wait."""
 
 NEAR_PACKETS = 10
 """So many packets before or behind a loss tell how full the queue was."""
@@ -30,6 +34,9 @@ CLOCK_S = 0.001
 
 MOSTLY = 0.5
 """Share of bytes in packets with data below which a direction carries acknowledgements mostly."""
+
+FULL = 0.8
+"""Share of the largest segment that a full one has at least: options take the rest."""
 
 RARE = 0.1
 """Share of the losses of the other direction below which a direction loses nothing itself: what is
@@ -58,7 +65,7 @@ class _Seen:
         trips: round trips by the side that turned them around: "local" or "remote".
         position: by direction, where the point of capture is: "before" the queue, "behind" it,
             "both", or "" if nothing tells.
-        owners: directions whose queue packets are taken to wait in.
+        loads: which direction loads the line, over time.
     """
 
     capture: Capture
@@ -68,7 +75,13 @@ class _Seen:
     sender: dict[str, Array]
     trips: dict[str, Array]
     position: dict[str, str]
-    owners: tuple[str, ...] = ()
+    loads: loads.Loads = field(default_factory=lambda: loads.NONE)
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """Directions whose queue packets are taken to wait in."""
+        loading = (*self.loads.owners, *self.pairs)
+        return tuple(name for name in ("down", "up") if name in loading)
 
     def way(self, name: str) -> Array:
         return self.is_up if name == "up" else ~self.is_up
@@ -116,29 +129,29 @@ def _prepared(capture: Capture, told: Sides) -> _Seen:
     by_side = {"local": trips[turned_local], "remote": trips[~np.asarray(turned_local, bool)]}
     seen = _Seen(single, is_up, pairs, segments, sender, by_side, {})
     seen = replace(seen, position={name: _position(seen, name) for name in ("down", "up")})
-    return replace(seen, owners=_owners(seen))
+    return replace(seen, loads=_loads(seen))
 
 
-def _owners(seen: _Seen) -> tuple[str, ...]:
-    """Return the directions whose queue packets are taken to wait in.
+def _loads(seen: _Seen) -> loads.Loads:
+    """Return which direction loads the line, over time.
 
-    Where data is lost there is a queue; if none is lost, it is taken to be where most bytes go.
+    Where both send, queues are taken to be where data is lost, or in full segments.
     """
     counts = {
         name: len(seen.of(seen.segments.beyond, name)) + len(_missing(seen, name))
         for name in ("down", "up")
     }
     most = max(counts.values())
-    losing = [
-        name
-        for name, count in counts.items()
-        if name in seen.pairs or (count and count >= RARE * most)
-    ]
-    if losing:
-        return tuple(losing)
-    sizes = seen.capture["size"]
-    up, down = float(sizes[seen.is_up].sum()), float(sizes[~seen.is_up].sum())
-    return ("up",) if up > down else ("down",)
+    at, size = seen.capture["at_s"], seen.capture["size"].astype(float)
+    payload = seen.capture["payload"]
+    mss = seen.capture.conversations.segments[seen.capture["conversation"]]
+    full = _tcp_data(seen.capture) & (payload >= FULL * mss)
+    carried = {}
+    for name, count in counts.items():
+        way = seen.way(name)
+        loses = count > 0 and count >= RARE * most
+        carried[name] = loads.Carried(at[way], size[way], (payload > 0)[way], full[way], loses)
+    return loads.find(seen.capture.duration_s, carried)
 
 
 def _echoes(capture: Capture) -> Array:
@@ -153,8 +166,8 @@ def _echoes(capture: Capture) -> Array:
             asked[talk, seq] = (float(at), int(size))
         elif capture["flags"][row] == REPLY and (talk, seq) in asked:
             since, size = asked.pop((talk, seq))
-            found.append((since, float(at), talk, int(end), size, 0))
-    return np.array(found, float).reshape(-1, 6)
+            found.append((since, float(at), talk, int(end), size, tcp.ACKED, 0.0))
+    return np.array(found, float).reshape(-1, 7)
 
 
 def _position(seen: _Seen, name: str) -> str:
@@ -183,14 +196,14 @@ def _missing(seen: _Seen, name: str) -> Array:
 
 def _spread(trips: Array) -> float:
     """Return how much round trips of a conversation vary: the 90 % quantile above the least."""
+    spans = delays.spans(trips)
     if len(trips) < delays.FEWEST:
         return 0.0
-    spans = trips[:, 1] - trips[:, 0]
     talks, place = np.unique(trips[:, 2], return_inverse=True)
     base = np.full(len(talks), np.inf)
     np.minimum.at(base, place, spans)
-    above = spans - base[place]
-    return float(np.quantile(above, 0.9))
+    above = (spans - base[place])[delays.prompt(trips)]
+    return float(np.quantile(above, 0.9)) if len(above) >= delays.FEWEST else 0.0
 
 
 def _turn(seen: _Seen, name: str) -> str:
@@ -206,9 +219,8 @@ def _direction(seen: _Seen, name: str) -> tuple[Direction, Rate]:
         return Direction(), Rate(Direction().rate)
     loss, lost_s = _losses(seen, name)
     deliveries = _deliveries(seen, name, loss)
-    trips = _trips(seen, name, deliveries)
-    rate = _rate(seen, name, deliveries, trips)
-    buffer, wait = _buffer(seen, name, rate, trips, lost_s, deliveries)
+    rate, shared = _rate(seen, name, deliveries)
+    buffer, wait = _buffer(seen, name, rate, lost_s, deliveries, shared)
     share = float(rate.busy.mean()) if len(rate.busy) and rate.form else None
     found = Direction(
         rate.mean, rate.steps, rate.trace_ms, buffer, wait, loss, share, int(sizes.sum())
@@ -216,34 +228,66 @@ def _direction(seen: _Seen, name: str) -> tuple[Direction, Rate]:
     return found, rate
 
 
-def _rate(seen: _Seen, name: str, deliveries: Deliveries, trips: delays.Trips) -> Rate:
+def _rate(seen: _Seen, name: str, deliveries: Deliveries) -> tuple[Rate, bool]:
+    """Return the rate of a direction, and whether packets waited in the other one at that time."""
     sizes, payload = seen.capture["size"], seen.capture["payload"]
     way = seen.way(name)
     own = float(sizes[way & (payload > 0)].sum()) / float(sizes[way].sum())
-    if name not in seen.owners and own < MOSTLY:
-        found = rates.estimate(deliveries, (np.zeros(0), np.zeros(0)))
-        if not found.mean.known:
-            return found
-        basis = (
-            "mostly acknowledgements go this way, and they are as fast as the data of the other "
-            "direction; this is the most that was delivered"
-        )
-        return replace(found, mean=replace(found.mean, basis=basis))
-    shortest = SHARED_S if _shared(seen, name) else deliveries.even_s
-    if name not in seen.owners or len(trips) < delays.FEWEST or not _timed(seen, name):
-        return rates.estimate(deliveries, None, shortest_s=shortest)
-    slack = 2 * 8 * PACKET_B / max(rates.rough(deliveries), 1.0) + CLOCK_S
-    busy = rates.busy_time(trips.back_s, trips.wait_s, slack)
-    return rates.estimate(deliveries, busy, shortest_s=shortest, both=_shared(seen, name))
+    if name not in seen.owners:
+        why = "nothing tells how long packets waited"
+        if own < MOSTLY:
+            why = (
+                "mostly acknowledgements go this way, and they are as fast as the data of the "
+                "other direction"
+            )
+        return rates.estimate(deliveries, None, why=why), False
+    trips = _trips(seen, name)
+    if len(trips) < delays.FEWEST:
+        why = f"{len(trips)} round trips tell how long packets waited"
+        return rates.estimate(deliveries, None, why=why), False
+    slack = rates.standing_s(rates.rough(deliveries), CLOCK_S)
+    if not _timed(seen, name):
+        if (trips.sure_s > slack).sum() >= buffers.FEWEST_EVENTS:
+            return rates.near_largest(deliveries, shortest_s=deliveries.even_s), False
+        why = "without timestamps only retransmissions tell waits, and they tell none"
+        return rates.estimate(deliveries, None, why=why), False
+    alone = trips.only(_within(seen, name, trips))
+    found = rates.estimate(deliveries, _standing(alone, slack), shortest_s=deliveries.even_s)
+    if found.form or not _shared(seen, name):
+        return found, False
+    both = trips.only(seen.loads.throughout(name, trips.sent_s, trips.back_s))
+    shared = rates.estimate(deliveries, _standing(both, slack), shortest_s=SHARED_S, near=True)
+    return (shared, True) if shared.form else (found, True)
+
+
+def _standing(trips: delays.Trips, slack: float) -> rates.Standing:
+    return rates.Standing(
+        *rates.busy_time(trips.back_s, trips.sure_s, slack), trips.back_s[trips.wait_s <= slack]
+    )
+
+
+def _within(seen: _Seen, name: str, trips: delays.Trips) -> Array:
+    """Return which round trips have the queue of this direction in them, and not the other one."""
+    if name in seen.pairs:
+        return np.ones(len(trips), bool)
+    if not _shared(seen, name):
+        return seen.loads.throughout(name, trips.sent_s, trips.back_s)
+    return seen.loads.alone(name, trips.sent_s, trips.back_s)
 
 
 def _timed(seen: _Seen, name: str) -> bool:
     """Return whether there are waiting times of more than retransmissions."""
     if name in seen.pairs:
         return True
-    rows = seen.trips[_turn(seen, name)]
-    counts = Counter(rows[rows[:, 5] != tcp.AGAIN, 2].tolist())
-    return max(counts.values(), default=0) >= delays.MANY
+    return len(_often(seen.trips[_turn(seen, name)])) > 0
+
+
+def _often(rows: Array) -> Array:
+    """Return the conversations with many round trips that tell of waiting."""
+    rows = rows[(rows[:, 5] != tcp.AGAIN) & (rows[:, 6] < delays.spans(rows))]
+    talks, counts = np.unique(rows[:, 2], return_counts=True)
+    found: Array = talks[counts >= delays.MANY]
+    return found
 
 
 def _shared(seen: _Seen, name: str) -> bool:
@@ -301,67 +345,103 @@ def _deliveries(seen: _Seen, name: str, loss: Estimated) -> Deliveries:
     )
 
 
-def _trips(seen: _Seen, name: str, deliveries: Deliveries) -> delays.Trips:
-    """Return the round trips that have the queue of a direction in them, with the waits."""
-    rate = max(rates.rough(deliveries), 1.0) if len(deliveries.at_s) > 1 else 1e12
+def _trips(seen: _Seen, name: str, bps: float | None = None) -> delays.Trips:
+    """Return the round trips that have the queue of a direction in them, with the waits.
+
+    Args:
+        seen: the capture.
+        name: the direction.
+        bps: its rate, if it is known: the time that the packet itself takes is left out then.
+    """
     if name in seen.pairs:
         pair = seen.pairs[name]
-        trip = pair.out_s - pair.in_s - 8 * pair.size_b / rate
+        trip = pair.out_s - pair.in_s - (8 * pair.size_b / bps if bps else 0.0)
         wait = np.maximum(trip - trip.min(), 0.0)
-        return delays.Trips(pair.in_s, pair.out_s, trip, np.zeros(len(trip)), wait)
+        return delays.Trips(pair.in_s, pair.out_s, trip, np.zeros(len(trip)), wait, wait)
     rows = seen.trips[_turn(seen, name)]
     if not len(rows) or name not in seen.owners:
         none = np.zeros(0)
-        return delays.Trips(none, none, none, none, none)
-    trip = rows[:, 1] - rows[:, 0] - 8 * rows[:, 4] / rate
+        return delays.Trips(none, none, none, none, none, none)
+    trip = _spans(seen, rows, {name: bps} if bps else {})
     clean = rows[:, 5] != tcp.AGAIN
-    bases = _bases(seen, _turn(seen, name), rows[clean], trip[clean], rate)
-    talk = rows[:, 2].astype(int)
-    counts = Counter(talk[clean].tolist())
-    enough = np.array([counts[number] >= delays.MANY for number in talk])
-    keep = enough & clean if enough.any() else ~clean
-    keep &= np.isin(talk, list(bases))
+    bases = _bases(seen, _turn(seen, name), rows[clean], trip[clean], bps)
+    keep = clean & np.isin(rows[:, 2], _often(rows)) if _timed(seen, name) else ~clean
+    keep &= np.isin(rows[:, 2], list(bases))
     rows, trip = rows[keep], trip[keep]
-    wait = trip - np.array([bases[number] for number in talk[keep].tolist()])
-    return delays.Trips(rows[:, 0], rows[:, 1], trip, rows[:, 2], np.maximum(wait, 0.0))
+    wait = trip - np.array([bases[talk] for talk in rows[:, 2].astype(int).tolist()])
+    wait, sure = np.maximum(wait, 0.0), np.maximum(wait - rows[:, 6], 0.0)
+    return delays.Trips(rows[:, 0], rows[:, 1], trip, rows[:, 2], wait, sure)
 
 
-def _bases(seen: _Seen, side: str, rows: Array, trip: Array, bps: float) -> dict[int, float]:
+def _spans(seen: _Seen, rows: Array, bps: Mapping[str, float]) -> Array:
+    """Return round trips without the time that their packets take on the line.
+
+    Args:
+        seen: the capture.
+        rows: round trips on the side of the point where the line is.
+        bps: the rates that are known, by direction.
+    """
+    talk = rows[:, 2].astype(int)
+    # The packet with data comes to the end that acknowledges it, and from the one that echoes.
+    turned_up = rows[:, 3] != seen.sender["up"][talk]
+    echoed = rows[:, 5] != tcp.ACKED
+    goes_up = turned_up ^ echoed
+    found = delays.spans(rows)
+    for name, rate in bps.items():
+        found = found - np.where(goes_up == (name == "up"), 8 * rows[:, 4] / rate, 0.0)
+    return np.maximum(found, 0.0)
+
+
+def _bases(
+    seen: _Seen, side: str, rows: Array, trip: Array, bps: float | None, *, strict: bool = False
+) -> dict[int, float]:
     """Return the base of each conversation on one side of the point, from its round trips there."""
     # Packets meet in a queue: behind it they are seen together, before it they go there together.
     owners = [name for name in seen.owners if _turn(seen, name) == side]
     behind = any(seen.position[name] == "behind" for name in owners)
     at = rows[:, 1] if behind else rows[:, 0]
-    width = max(SLOT_S, SLOT_PACKETS * 8 * PACKET_B / bps)
-    return delays.bases(at, trip, rows[:, 2].astype(int), width)
+    width = min(max(SLOT_S, SLOT_PACKETS * 8 * PACKET_B / (bps or 1e12)), MOST_SLOT_S)
+    meets = delays.prompt(rows)
+    if strict:
+        # Where both directions load the line, packets that meet in one queue wait in another too.
+        meets &= ~seen.loads.both(rows[:, 0], rows[:, 1])
+    return delays.bases(at, trip, rows[:, 2].astype(int), meets, width)
 
 
 def _buffer(
     seen: _Seen,
     name: str,
     rate: Rate,
-    trips: delays.Trips,
     lost_s: Array,
     deliveries: Deliveries,
+    shared: bool,
 ) -> tuple[Estimated, Estimated]:
     if name not in seen.owners:
         reason = "nothing was lost in this direction, and waiting is taken to be in the other one"
         return Estimated(None, "B", reason), Estimated(None, "s", reason)
-    if not rate.mean.known:
-        reason = "without a rate there is no size of a buffer"
+    if not rate.form:
+        reason = "the link is not known to have been full"
         return Estimated(None, "B", reason), Estimated(None, "s", reason)
+    trips = _trips(seen, name, rate.mean.value)
+    trips = trips.only(trips.wait_s - trips.sure_s <= np.maximum(CLOCK_S, SURE * trips.wait_s))
+    if not _shared(seen, name):
+        trips = trips.only(_within(seen, name, trips))
+    elif shared:
+        trips = trips.only(seen.loads.throughout(name, trips.sent_s, trips.back_s))
+    else:
+        trips = trips.only(_within(seen, name, trips))
+        lost_s = lost_s[seen.loads.alone(name, lost_s, lost_s)]
     size = _drained(rate, trips, deliveries)
     at = trips.back_s if seen.position[name] == "behind" else trips.sent_s
-    if not _timed(seen, name):
+    few = not _timed(seen, name)
+    if few:
         lost_s = at  # retransmissions: each tells of the loss before it
     order = np.argsort(at)
     backlogs = buffers.Backlogs(at[order], size[order], trips.wait_s[order])
     assert rate.mean.value is not None
     near = max(NEAR_PACKETS * 8 * PACKET_B / rate.mean.value, 2 * CLOCK_S)
     apart = max(0.05, float(np.median(trips.trip_s)) if len(trips) else 0.0)
-    return buffers.estimate(
-        backlogs, lost_s, near, apart, other=_shared(seen, name), few=not _timed(seen, name)
-    )
+    return buffers.estimate(backlogs, lost_s, near, apart, other=shared, few=few)
 
 
 def _drained(rate: Rate, trips: delays.Trips, deliveries: Deliveries) -> Array:
@@ -387,16 +467,21 @@ def _round_trip(
     """Return the base round trip of the line, and that of each conversation."""
     least: list[dict[int, float]] = []
     fitted: list[dict[int, float]] = []
+    strict: list[dict[int, float]] = []
     for side in ("local", "remote"):
         rows = seen.trips[side]
         rows = rows[rows[:, 5] != tcp.AGAIN]
-        queues = [name for name in seen.owners if _turn(seen, name) == side]
-        known = [ways[name][1].mean.value for name in queues if ways[name][1].form]
-        bps = min((rate for rate in known if rate), default=1e12)
-        spans = rows[:, 1] - rows[:, 0] - 8 * rows[:, 4] / bps
-        talks = rows[:, 2].astype(int)
-        least.append(delays.least(spans, talks))
-        fitted.append(_bases(seen, side, rows, spans, bps) if queues else least[-1])
+        known = {
+            name: ways[name][1].mean.value or 1e12
+            for name in seen.owners
+            if _turn(seen, name) == side and ways[name][1].form
+        }
+        spans = _spans(seen, rows, known)
+        least.append(delays.least(spans, rows[:, 2]))
+        slow = min(known.values(), default=None)
+        for each, sure in ((fitted, False), (strict, True)):
+            fit = _bases(seen, side, rows, spans, slow, strict=sure) if known else least[-1]
+            each.append(fit)
     if not any(least):
         reason = (
             "no packet can be told to be the answer to another one: the capture has one direction "
@@ -413,7 +498,7 @@ def _round_trip(
         reason = "packets pass and are answered at the same time, as the capture tells it"
         return Estimated(None, "s", reason), by_talk
     best = min(table, key=lambda talk: table[talk])
-    spans = np.concatenate([_spans(seen, side, best) for side in ("local", "remote")])
+    spans = np.concatenate([_of_talk(seen, side, best) for side in ("local", "remote")])
     value = table[best]
     count = len(spans)
     basis = f"the least of {count} round trips of one conversation, of {len(table)}"
@@ -423,7 +508,7 @@ def _round_trip(
             "the other side"
         )
         return Estimated(value, "s", basis, bound="at least"), by_talk
-    nearest = min(by_talk.values(), default=value)
+    nearest = min(_summed(strict).values(), default=value) if timed else value
     if nearest < MUCH_LESS * value:
         basis = (
             "what remains of round trips without what packets of several conversations waited at "
@@ -448,11 +533,9 @@ def _summed(halves: list[dict[int, float]]) -> dict[int, float]:
     return {talk: first[talk] + second[talk] for talk in first if talk in second}
 
 
-def _spans(seen: _Seen, side: str, talk: int) -> Array:
+def _of_talk(seen: _Seen, side: str, talk: int) -> Array:
     rows = seen.trips[side]
-    rows = rows[rows[:, 2] == talk]
-    found: Array = rows[:, 1] - rows[:, 0]
-    return found
+    return delays.spans(rows[rows[:, 2] == talk])
 
 
 def _endpoint(spans: Array, value: float) -> float:
