@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from altered import Packet, altered, clock_set
 from test_recordings import BUFFER, RATE, RECEIVER, RTT, SENDER, folder, known
 
 import redtail
@@ -62,7 +63,38 @@ users = 4
 tcp = "linux"
 """
 
-LINES = {"slow servers": (60, RPC + PAGES), "answers": (30, RPC)}
+TEST = """
+[[traffic]]
+name = "download"
+kind = "bulk"
+flows = 2
+tcp = "linux"
+start = "1 s"
+stop = "14 s"
+[[traffic]]
+name = "upload"
+kind = "bulk"
+flows = 1
+tcp = "linux"
+direction = "reverse"
+start = "17 s"
+stop = "30 s"
+"""
+
+WINDOW = """
+[[traffic]]
+name = "download"
+kind = "bulk"
+flows = 1
+tcp = { preset = "linux", receive_window = "48 kB" }
+"""
+
+LINES = {
+    "slow servers": (60, RPC + PAGES),
+    "answers": (30, RPC),
+    "speed test": (32, TEST),
+    "window": (20, WINDOW),
+}
 
 POINTS = pytest.mark.parametrize("points", [SENDER, RECEIVER], ids=["sender", "receiver"])
 
@@ -115,13 +147,79 @@ def test_advice_is_for_the_rate_of_the_line(points: tuple[str, ...]) -> None:
 
 
 @POINTS
-def test_a_line_that_servers_leave_idle_has_bounds(points: tuple[str, ...]) -> None:
-    told = found("answers", points)
+@pytest.mark.parametrize("name", ["answers", "window"])
+def test_a_line_that_hosts_leave_idle_has_bounds(name: str, points: tuple[str, ...]) -> None:
+    told = found(name, points)
     for way, rate in ((told.down, DOWN), (told.up, UP)):
         assert way.rate.bound == "at least" and 0 < (way.rate.value or 0) <= rate
         assert "not known to have been full" in way.rate.basis
         assert not way.buffer.known and not way.wait.known
     assert known(told.rtt) == pytest.approx(BASE_S, rel=RTT)
+
+
+def tells_both(told: Found) -> None:
+    """What a speed test tells: both rates, the round trip, and what the upload's buffer holds."""
+    assert known(told.down.rate) == pytest.approx(DOWN, rel=RATE)
+    assert known(told.up.rate) == pytest.approx(UP, rel=RATE)
+    assert len(told.down.steps) == len(told.up.steps) == 1
+    assert BASE_S <= known(told.rtt) <= (1 + RTT) * BASE_S
+    for way, rate in ((told.down, DOWN), (told.up, UP)):
+        size, full = PACKETS * 1500, 8 * PACKETS * 1500 / rate
+        assert way.buffer.bound != "at most" and way.wait.bound != "at most"
+        assert way.buffer.value == pytest.approx(size, rel=BUFFER), way.buffer.text
+        assert way.wait.value == pytest.approx(full, rel=BUFFER), way.wait.text
+
+
+@POINTS
+def test_a_speed_test_tells_both_directions(points: tuple[str, ...]) -> None:
+    told = found("speed test", points)
+    tells_both(told)
+    made, recorded = line.recorded_line(told, "docsis")
+    assert (made.down_bps, made.up_bps) == pytest.approx((DOWN, UP), rel=RATE)
+    assert recorded.down_flows == 2 and recorded.up_flows == 1
+
+
+SET = {
+    "half an hour of idle time": (15.5, 1800.0),
+    "forwards": (7.0, 3600.0),
+    "forwards in the upload": (22.0, 2.0),
+    "backwards": (7.0, -2.0),
+    "backwards in the upload": (22.0, -2.0),
+    "backwards a day": (7.0, -86400.0),
+}
+
+
+@POINTS
+@pytest.mark.parametrize("name", SET)
+def test_pauses_and_clocks_that_are_set_make_no_difference(
+    name: str, points: tuple[str, ...], tmp_path: Path
+) -> None:
+    at_s, by_s = SET[name]
+    late = captured("speed test", points)
+    if by_s < -10.0:  # no time is before 1970
+        late = altered(late, tmp_path / "late.pcapng", clock_set(0.0, 1e6))
+    file = altered(late, tmp_path / "set.pcapng", clock_set(at_s, by_s))
+    told = lines.estimate(file)
+    tells_both(told)
+    said = [text for text in told.cautions if "the clock was set back" in text]
+    assert len(said) == (by_s < 0)
+
+
+def test_a_file_that_is_not_in_the_order_of_time_is_sorted(tmp_path: Path) -> None:
+    def in_turns(found: list[Packet]) -> list[Packet]:
+        blocks = [found[n : n + 400] for n in range(0, len(found), 400)]
+        return [
+            each
+            for pair in zip(blocks[1::2], blocks[::2], strict=False)
+            for block in pair
+            for each in block
+        ]
+
+    points = RECEIVER
+    file = altered(captured("speed test", points), tmp_path / "turns.pcapng", in_turns)
+    told = lines.estimate(file)
+    assert not any("the clock was set back" in text for text in told.cautions)
+    tells_both(told)
 
 
 class Observed:

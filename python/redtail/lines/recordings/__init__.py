@@ -8,6 +8,7 @@ so it is read within limits.
     packets       captures; `flent`, `pings`, `mahimahi`: the other forms
     sides         which way the packets of a capture go; `points`: which were captured twice;
                   `tcp`: what connections show
+    clocks        clocks that were set, and pauses
     loads         which direction loads the line, over time
     delays, rates, buffers, mix
                   estimates; `captures` puts those of a capture together

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings import buffers, delays, loads, mix, points, rates, tcp
+from redtail.lines.recordings import buffers, clocks, delays, loads, mix, points, rates, tcp
 from redtail.lines.recordings.found import Direction, Found
 from redtail.lines.recordings.packets import ICMP, REPLY, REQUEST, SYN, TCP, UDP, Capture
 from redtail.lines.recordings.rates import PACKET_B, Deliveries, Rate
@@ -125,6 +125,11 @@ def _prepared(capture: Capture, told: Sides) -> _Seen:
     segments = tcp.follow(single)
     sender = {"up": told.local, "down": 1 - told.local}
     trips = np.concatenate([segments.trips, _echoes(single)])
+    for at, _ in single.set_back:  # how long it stood still is not known
+        trips = trips[(trips[:, 0] > at) | (trips[:, 1] < at)]
+    # What seems to take longer than a pause takes may have been sent before a clock was set.
+    long = clocks.across_pauses(single["at_s"], trips[:, 0], trips[:, 1])
+    trips[long, 6] = delays.spans(trips[long])
     turned_local = trips[:, 3] == told.local[trips[:, 2].astype(int)] if len(trips) else []
     by_side = {"local": trips[turned_local], "remote": trips[~np.asarray(turned_local, bool)]}
     seen = _Seen(single, is_up, pairs, segments, sender, by_side, {})
@@ -628,6 +633,11 @@ def _cautions(seen: _Seen, told: Sides, capture: Capture) -> list[str]:
     found = [told.told_by]
     if capture.damage:
         found.append(f"the file is damaged {capture.damage}; what is before is used")
+    for at, size in capture.set_back:
+        found.append(
+            f"the clock was set back by {quantity(size, 's', 3)}, {quantity(at, 's', 3)} after the "
+            "begin; times are as if it had not been"
+        )
     for reason, count in capture.left_out.items():
         if count:
             found.append(f"{count} packets are left out: {_REASONS[reason]}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 import numpy as np
 
 from redtail import native
+from redtail.lines.recordings import clocks
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
@@ -119,6 +120,7 @@ class Capture:
         interfaces: names of where packets were captured, by the numbers in the columns.
         left_out: how many packets are no rows, by the reason.
         damage: where and why reading ended before the end of the file; None if it did not.
+        set_back: when the clock was set back, and how far (s); the times are as if it had not been.
     """
 
     path: Path
@@ -128,6 +130,7 @@ class Capture:
     interfaces: list[str]
     left_out: dict[str, int] = field(default_factory=dict)
     damage: str | None = None
+    set_back: tuple[tuple[float, float], ...] = ()
 
     def __len__(self) -> int:
         return len(self.columns["at_s"])
@@ -179,6 +182,7 @@ def read(path: str | Path, name: Path | None = None) -> Capture:
     left_out, damage = dict(found.left_out), found.damage
     del found  # the same columns once more
     at_ns = columns.pop("at_ns")
+    at_ns, steps = clocks.without_steps(at_ns, columns["interface"])
     rows = np.argsort(at_ns, kind="stable")
     place = np.empty(len(rows), np.int64)
     place[rows] = np.arange(len(rows))
@@ -189,7 +193,10 @@ def read(path: str | Path, name: Path | None = None) -> Capture:
     begin = int(at_ns[rows[0]]) if len(rows) else 0
     columns["at_s"] = (at_ns[rows] - begin) / 1e9
     columns["size"] = _on_the_line(columns, talks.segments)
-    return Capture(Path(name or path), columns, begin, talks, interfaces, left_out, damage)
+    set_back = tuple(((int(at_ns[row]) - begin) / 1e9, size / 1e9) for row, size in steps)
+    return Capture(
+        Path(name or path), columns, begin, talks, interfaces, left_out, damage, set_back
+    )
 
 
 def _arrays(columns: dict[str, tuple[str, bytes]]) -> dict[str, Array]:

@@ -66,9 +66,9 @@ LEAST_S = 1.0
 """Time in which a queue has to stand for a rate: ten times the longest round trip within a
 continent, as CoDel takes for its interval (RFC 8289, section 4.2)."""
 
-MOST_S = 0.25
+MOST_S, LUMPS = 0.25, 4
 """Time in which the most that was delivered is looked for: time stamps come in lumps, as a network
-card hands packets over."""
+card hands packets over. It is so many times that over which deliveries are even, at least."""
 
 LASTING = 0.9
 """Share of the bytes of a direction that are sent at the largest lasting rate at most."""
@@ -302,10 +302,11 @@ def _wide(deliveries: Deliveries, shortest_s: float) -> Array:
 
 def most(deliveries: Deliveries, why: str) -> Rate:
     """Return the most that was delivered as a lower bound; `why` it is no more than that."""
-    width = max(MOST_S, deliveries.even_s)
+    width = max(MOST_S, LUMPS * deliveries.even_s)
     at, total = cumulative(deliveries.at_s, deliveries.size_b)
-    # Without the first packet: it may have been sent before.
-    value = 8 * float((total[np.searchsorted(at, at + width) - 1] - total).max()) / width
+    inside = total[np.searchsorted(at, at + width) - 1] - total
+    # Without the first packet and another one: they may have been sent before.
+    value = 8 * float(inside.max() - deliveries.size_b.max()) / width
     if value <= 0:
         return Rate(Estimated(None, "bit/s", f"{why}; packets came one by one"))
     basis = (
@@ -368,7 +369,9 @@ def _of_windows(
         spread = np.quantile(rates, [0.1, 0.9])
         low, high = float(spread[0]), float(spread[1])
         basis += "; the interval has 80 % of the windows"
-        trace = _trace(deliveries)
+        first, last = np.flatnonzero(chosen)[[0, -1]]
+        if chosen[first : last + 1].mean() >= MOSTLY_BUSY:
+            trace = _trace(deliveries)
         if not trace:  # its lines would be too many
             steps = [(steps[0][0], steps[-1][1], level)]
     found = within(level, "bit/s", basis, low, high)
