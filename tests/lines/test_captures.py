@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from altered import Packet, altered, clock_set
+from altered import Packet, altered, clock_set, cut, one_interface, twice
 from test_recordings import BUFFER, RATE, RECEIVER, RTT, SENDER, folder, known
 
 import redtail
@@ -220,6 +220,35 @@ def test_a_file_that_is_not_in_the_order_of_time_is_sorted(tmp_path: Path) -> No
     told = lines.estimate(file)
     assert not any("the clock was set back" in text for text in told.cautions)
     tells_both(told)
+
+
+LOCAL = ("10.128.0.0/16", "10.1.0.0/16")
+"""Of hosts that download, and of those that upload."""
+
+
+@pytest.mark.parametrize("translated", [False, True], ids=["bridge", "nat"])
+def test_packets_that_a_router_captures_twice_count_once(translated: bool, tmp_path: Path) -> None:
+    file = altered(
+        captured("speed test", RECEIVER), tmp_path / "any.pcapng", twice(50e-6, translated)
+    )
+    told = lines.estimate(file, local=LOCAL)
+    tells_both(told)
+    assert {flows.direction: flows.count for flows in told.flows} == {"down": 2, "up": 1}
+
+
+def test_copies_on_both_sides_of_a_queue_tell_its_waits(tmp_path: Path) -> None:
+    points = ("bottleneck:in", "bottleneck:out", "return:in", "return:out")
+    file = altered(captured("speed test", points), tmp_path / "any.pcapng", one_interface)
+    told = lines.estimate(file, local=LOCAL)
+    tells_both(told)
+    assert any("the queue is between" in text for text in told.cautions)
+
+
+@POINTS
+def test_a_snap_length_that_cuts_options_is_enough(points: tuple[str, ...], tmp_path: Path) -> None:
+    told = lines.estimate(altered(captured("speed test", points), tmp_path / "cut.pcapng", cut(68)))
+    tells_both(told)
+    assert not any("left out" in text for text in told.cautions)
 
 
 class Observed:

@@ -103,6 +103,7 @@ def estimate(capture: Capture, *, local: Sequence[str] = (), direction: str | No
     Raises:
         SpecError: `local` is not in the capture.
     """
+    capture = points.joined(capture)
     told = sides(capture, local, direction)
     seen = _prepared(capture, told)
     ways = {name: _direction(seen, name) for name in ("down", "up")}

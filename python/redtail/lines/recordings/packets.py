@@ -28,6 +28,10 @@ LONGEST_NAME = 60
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 REQUEST, REPLY = 1, 2
 
+TIMESTAMPS, CUT = 1, 2
+"""Bits of `options`: the segment has timestamps; the capture has cut its options, and selective
+acknowledgements may be missing."""
+
 
 @dataclass(frozen=True)
 class Conversation:
@@ -217,7 +221,7 @@ def _on_the_line(columns: dict[str, Array], mss: Array) -> Array:
     large = size > 1514
     if not large.any():
         return size
-    segment = np.maximum(mss[columns["conversation"]] - 12 * (columns["options"] & 1), 1)
+    segment = np.maximum(mss[columns["conversation"]] - 12 * (columns["options"] & TIMESTAMPS), 1)
     pieces = np.where(large & (payload > segment), -(-payload // segment), 1)
     total: Array = size + (pieces - 1) * (size - payload)
     return total

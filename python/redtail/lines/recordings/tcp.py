@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings.packets import ACK, FIN, SYN, TCP, Capture
+from redtail.lines.recordings.packets import ACK, CUT, FIN, SYN, TCP, TIMESTAMPS, Capture
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
@@ -209,9 +209,15 @@ class _Connection:
             segment[3] = True
 
     def acknowledge(
-        self, end: int, at: float, number: int, blocks: list[tuple[int, int]], pure: bool
+        self,
+        end: int,
+        at: float,
+        number: int,
+        blocks: list[tuple[int, int]],
+        pure: bool,
+        cut: bool = False,
     ) -> None:
-        """Take an acknowledgement of the data of `end`."""
+        """Take an acknowledgement of the data of `end`; with `cut`, blocks may be missing."""
         stream = self.streams[end]
         if stream.highest is None:
             stream.highest = stream.una = stream.recover = number
@@ -226,7 +232,7 @@ class _Connection:
                 segment = stream.take()
                 bytes_now += 0 if segment[4] else segment[2]
                 # With SACK blocks, what made the receiver answer is another segment.
-                clean = not blocks and not segment[3] and not segment[4]
+                clean = not blocks and not cut and not segment[3] and not segment[4]
                 if stop == ack and clean and segment[0] >= stream.recover:
                     self._trip(segment, at, end, _late(stream, segment, at, since_una))
             used = min(stream.credit, bytes_now)
@@ -374,8 +380,8 @@ def follow(capture: Capture) -> Segments:
                     which = order[begin:stop]
                     left, right = capture["sack_left"][which], capture["sack_right"][which]
                     sacks = list(zip(left.tolist(), right.tolist(), strict=True))
-                connection.acknowledge(1 - end, at, ack, sacks, length == 0)
-            if options & 1:
+                connection.acknowledge(1 - end, at, ack, sacks, length == 0, bool(options & CUT))
+            if options & TIMESTAMPS:
                 connection.stamp(end, at, value, echo, size, payload > 0, quiet)
     widths = (7, 4, 5, 5)
     return Segments(
