@@ -307,6 +307,19 @@ def test_an_old_echo_may_be_a_hosts_time() -> None:
     assert seen.stamped(0, 3.5, 9, 300) == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("blocks", [((1000, 2000),), ((3000, 4000), (3000, 5000))])
+def test_what_was_received_twice_was_not_lost(blocks: tuple[tuple[int, int], ...]) -> None:
+    seen = Observed()
+    for number in range(5):
+        seen.data(0, float(number), 1000 * number, 1000)
+    for again in (1000, 3000):
+        seen.data(0, 6.0, again, 1000)
+    lost = seen.out[2]
+    assert (lost[2], lost[7]) == (0.0, 0.0)
+    seen.connection.acknowledge(0, 7.0, 2000, list(blocks), True)
+    assert (lost[2], lost[7]) == ((-1.0, 0.0) if blocks[0][0] == 1000 else (0.0, -1.0))
+
+
 def full(seconds: float, bps: float = 10e6) -> Deliveries:
     """What a link delivers that is full for so long, and then idle for a minute."""
     gap = 8 * 1500 / bps

@@ -64,9 +64,9 @@ class Segments:
             much of it that end may have taken (s).
         delivered: acknowledged data. Columns: time (s), conversation, the end that sent the data,
             bytes on the line, headers included.
-        beyond: data that passed the point and was sent again: lost behind it. Columns: time at
-            which the lost copy passed (s), time of the next copy (s), conversation, end, and
-            whether it was data (1) or a SYN or FIN alone (0).
+        beyond: data that passed the point and was sent again: lost behind it, unless the receiver
+            says that it was not. Columns: time at which the lost copy passed (s), time of the next
+            copy (s), conversation, end, and whether it was data (1) or a SYN or FIN alone (0).
         missing: data that did not pass when it should have, and came later: lost before the point.
             Columns: time at which the data behind it passed (s), time at which it came (s),
             conversation, end, and the same.
@@ -82,6 +82,7 @@ class _Stream:
     """The data of one end of a connection."""
 
     __slots__ = (
+        "again",
         "asked",
         "by_end",
         "credit",
@@ -112,6 +113,8 @@ class _Stream:
         self.asked: float | None = None
         #: What was sent before this may have arrived long before it is acknowledged.
         self.recover = 0
+        #: By their begins, the rows of segments that were sent twice.
+        self.again: dict[int, int] = {}
         #: The payload of the largest segment.
         self.largest = 0
         #: Where a SYN begins.
@@ -205,6 +208,7 @@ class _Connection:
             ]
         for segment in segments:
             if not segment[3] and not segment[4]:
+                stream.again[segment[0]] = len(self.beyond)
                 self.beyond.extend((segment[1], at, self.number, end, segment[5]))
             segment[3] = True
 
@@ -253,10 +257,25 @@ class _Connection:
             stream.recover = stream.highest
         if stream.duplicates == DUP_THRESH and stream.holes and stream.asked is None:
             stream.asked = at
+        if blocks and stream.again:
+            self._received_twice(stream, ack, blocks)
         for left, right in blocks:
             bytes_now += self._select(stream, end, at, left, right)
         if bytes_now:
             self.delivered.extend((at, self.number, end, bytes_now))
+
+    def _received_twice(self, stream: _Stream, ack: int, blocks: list[tuple[int, int]]) -> None:
+        """Take back the losses of what the first block says was received twice (RFC 2883)."""
+        assert stream.highest is not None
+        near = stream.highest
+        edges = [(_unwrapped(left, near), _unwrapped(right, near)) for left, right in blocks[:2]]
+        left, right = edges[0]
+        around = edges[1] if len(edges) > 1 else (0, 0)
+        if right <= ack or around[0] <= left < right <= around[1]:
+            for begin in [begin for begin in stream.again if left <= begin < right]:
+                self.beyond[stream.again.pop(begin) + 2] = -1.0
+        for begin in list(stream.again)[:-MOST_HOLES]:
+            del stream.again[begin]
 
     def _select(self, stream: _Stream, end: int, at: float, left: int, right: int) -> int:
         assert stream.highest is not None
@@ -384,6 +403,7 @@ def follow(capture: Capture) -> Segments:
             if options & TIMESTAMPS:
                 connection.stamp(end, at, value, echo, size, payload > 0, quiet)
     widths = (7, 4, 5, 5)
-    return Segments(
-        *(np.asarray(rows).reshape(-1, width) for rows, width in zip(out, widths, strict=True))
+    trips, delivered, beyond, missing = (
+        np.asarray(rows).reshape(-1, width) for rows, width in zip(out, widths, strict=True)
     )
+    return Segments(trips, delivered, beyond[beyond[:, 2] >= 0], missing)
