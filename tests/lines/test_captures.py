@@ -222,6 +222,20 @@ def test_a_file_that_is_not_in_the_order_of_time_is_sorted(tmp_path: Path) -> No
     tells_both(told)
 
 
+@POINTS
+def test_a_line_that_is_faster_at_first_has_no_shorter_round_trip(
+    points: tuple[str, ...], tmp_path: Path
+) -> None:
+    bulk = '[[traffic]]\nname = "a"\nkind = "bulk"\ntcp = "linux"\nstart = "0 s"\n'
+    slow = 'rate = "20 Mbit/s"\nrate_changes = [{ at = "0.1 s", rate = "400 kbit/s" }]'
+    text = LINE.format(duration=40, traffic=bulk).replace('rate = "20 Mbit/s"', slow, 1)
+    file = tmp_path / "boost.pcapng"
+    redtail.capture(redtail.Toml(text), dict.fromkeys(points, file))
+    told = lines.estimate(file)
+    assert known(told.down.rate) == pytest.approx(400e3, rel=RATE)
+    assert known(told.rtt) == pytest.approx(BASE_S, rel=RTT)
+
+
 LOCAL = ("10.128.0.0/16", "10.1.0.0/16")
 """Of hosts that download, and of those that upload."""
 

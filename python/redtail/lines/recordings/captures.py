@@ -23,6 +23,10 @@ SLOT_S, SLOT_PACKETS, MOST_SLOT_S = 0.02, 4, 0.5
 """Time within which waiting is taken to change little, and in which so many packets are sent, up to
 the longest."""
 
+TAKES = 0.2
+"""Share of a round trip that its packet takes on the line at most where a base follows: many a line
+is faster for the first packets. Those of a handshake take little on any line."""
+
 SURE = 0.5
 """Share of a wait that the host may have taken at most where a backlog follows from the wait."""
 
@@ -370,7 +374,8 @@ def _trips(seen: _Seen, name: str, bps: float | None = None) -> delays.Trips:
         return delays.Trips(none, none, none, none, none, none)
     trip = _spans(seen, rows, {name: bps} if bps else {})
     clean = rows[:, 5] != tcp.AGAIN
-    bases = _bases(seen, _turn(seen, name), rows[clean], trip[clean], bps)
+    shortest = np.maximum(trip, (1 - TAKES) * delays.spans(rows))
+    bases = _bases(seen, _turn(seen, name), rows[clean], shortest[clean], bps)
     keep = clean & np.isin(rows[:, 2], _often(rows)) if _timed(seen, name) else ~clean
     keep &= np.isin(rows[:, 2], list(bases))
     rows, trip = rows[keep], trip[keep]
@@ -482,7 +487,7 @@ def _round_trip(
             for name in seen.owners
             if _turn(seen, name) == side and ways[name][1].form
         }
-        spans = _spans(seen, rows, known)
+        spans = np.maximum(_spans(seen, rows, known), (1 - TAKES) * delays.spans(rows))
         least.append(delays.least(spans, rows[:, 2]))
         slow = min(known.values(), default=None)
         for each, sure in ((fitted, False), (strict, True)):
