@@ -53,6 +53,9 @@ round trip."""
 ACKS_S, SHARED_S = 0.25, 1.0
 """Acknowledgements come in lumps, more so where they wait themselves: windows are so long."""
 
+MOST_LATE = 0.99
+"""The quantile of round trips above the least that stands for the largest."""
+
 IDLE = 0.75
 """Share of the rate below which a window shows that the queue was empty in it."""
 
@@ -204,8 +207,8 @@ def _missing(seen: _Seen, name: str) -> Array:
     return found
 
 
-def _spread(trips: Array) -> float:
-    """Return how much round trips of a conversation vary: the 90 % quantile above the least."""
+def _spread(trips: Array, quantile: float = 0.9) -> float:
+    """Return how much round trips of a conversation vary: a quantile above the least."""
     spans = delays.spans(trips)
     if len(trips) < delays.FEWEST:
         return 0.0
@@ -213,7 +216,7 @@ def _spread(trips: Array) -> float:
     base = np.full(len(talks), np.inf)
     np.minimum.at(base, place, spans)
     above = (spans - base[place])[delays.prompt(trips)]
-    return float(np.quantile(above, 0.9)) if len(above) >= delays.FEWEST else 0.0
+    return float(np.quantile(above, quantile)) if len(above) >= delays.FEWEST else 0.0
 
 
 def _turn(seen: _Seen, name: str) -> str:
@@ -252,14 +255,15 @@ def _rate(seen: _Seen, name: str, deliveries: Deliveries) -> tuple[Rate, bool]:
             )
         return rates.estimate(deliveries, None, why=why), False
     trips = _trips(seen, name)
-    if len(trips) < delays.FEWEST:
-        why = f"{len(trips)} round trips tell how long packets waited"
-        return rates.estimate(deliveries, None, why=why), False
     slack = rates.standing_s(rates.rough(deliveries), CLOCK_S)
     if not _timed(seen, name):
-        if (trips.sure_s > slack).sum() >= buffers.FEWEST_EVENTS:
+        waited = int((trips.sure_s > slack).sum())
+        if waited >= max(buffers.FEWEST_EVENTS, MOSTLY * len(trips)):
             return rates.near_largest(deliveries, shortest_s=deliveries.even_s), False
-        why = "without timestamps only retransmissions tell waits, and they tell none"
+        why = f"{waited} of {len(trips)} packets that tell of waiting have waited"
+        return rates.estimate(deliveries, None, why=why), False
+    if len(trips) < delays.FEWEST:
+        why = f"{len(trips)} round trips tell how long packets waited"
         return rates.estimate(deliveries, None, why=why), False
     alone = trips.only(_within(seen, name, trips))
     found = rates.estimate(deliveries, _standing(alone, slack), shortest_s=deliveries.even_s)
@@ -272,7 +276,10 @@ def _rate(seen: _Seen, name: str, deliveries: Deliveries) -> tuple[Rate, bool]:
 
 def _standing(trips: delays.Trips, slack: float) -> rates.Standing:
     return rates.Standing(
-        *rates.busy_time(trips.back_s, trips.sure_s, slack), trips.back_s[trips.wait_s <= slack]
+        *rates.busy_time(trips.back_s, trips.sure_s, slack),
+        trips.back_s,
+        trips.talk,
+        trips.wait_s <= slack,
     )
 
 
@@ -352,16 +359,21 @@ def _deliveries(seen: _Seen, name: str, loss: Estimated) -> Deliveries:
         lost * float(others.sum()) / max(total, 1.0),
         "as acknowledgements tell",
         ACKS_S,
+        _spread(seen.trips[_turn(seen, name)], MOST_LATE),
     )
 
 
-def _trips(seen: _Seen, name: str, bps: float | None = None) -> delays.Trips:
+def _trips(
+    seen: _Seen, name: str, bps: float | None = None, *, longest: bool = False
+) -> delays.Trips:
     """Return the round trips that have the queue of a direction in them, with the waits.
 
     Args:
         seen: the capture.
         name: the direction.
         bps: its rate, if it is known: the time that the packet itself takes is left out then.
+        longest: whether the waits are the longest that there can have been: from the least base of
+            all conversations, for some may never have met an empty queue.
     """
     if name in seen.pairs:
         pair = seen.pairs[name]
@@ -377,6 +389,8 @@ def _trips(seen: _Seen, name: str, bps: float | None = None) -> delays.Trips:
     shortest = np.maximum(trip, (1 - TAKES) * delays.spans(rows))
     bases = _bases(seen, _turn(seen, name), rows[clean], shortest[clean], bps)
     keep = clean & np.isin(rows[:, 2], _often(rows)) if _timed(seen, name) else ~clean
+    if longest and bases:
+        bases = dict.fromkeys(bases, min(bases.values()))
     keep &= np.isin(rows[:, 2], list(bases))
     rows, trip = rows[keep], trip[keep]
     wait = trip - np.array([bases[talk] for talk in rows[:, 2].astype(int).tolist()])
@@ -433,7 +447,7 @@ def _buffer(
     if not rate.form:
         reason = "the link is not known to have been full"
         return Estimated(None, "B", reason), Estimated(None, "s", reason)
-    trips = _trips(seen, name, rate.mean.value)
+    trips = _trips(seen, name, rate.mean.value, longest=shared)
     trips = trips.only(trips.wait_s - trips.sure_s <= np.maximum(CLOCK_S, SURE * trips.wait_s))
     if not _shared(seen, name):
         trips = trips.only(_within(seen, name, trips))

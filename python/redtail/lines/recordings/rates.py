@@ -126,6 +126,7 @@ class Deliveries:
         uncertain: share of the bytes of which it is not known whether they were delivered.
         how: how they were found, in a few words.
         even_s: the time over which they are even.
+        late_s: how much later than others some may be seen.
     """
 
     at_s: Array
@@ -133,6 +134,7 @@ class Deliveries:
     uncertain: float
     how: str
     even_s: float = 0.05
+    late_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -142,18 +144,37 @@ class Standing:
     Attributes:
         begins_s: begins of when a packet was in it, in order and disjoint.
         ends_s: their ends.
-        empty_s: when packets passed that found it empty.
+        at_s: when packets passed that tell how long they waited.
+        talk: the conversation of each.
+        short: whether each waited for less than a queue that stands makes it wait.
     """
 
     begins_s: Array
     ends_s: Array
-    empty_s: Array
+    at_s: Array
+    talk: Array
+    short: Array
 
     def windows(self, edges: Array) -> Array:
-        """Return of each window whether the queue stood throughout."""
-        passed, _ = np.histogram(self.empty_s, edges)
-        found: Array = (covered(self.begins_s, self.ends_s, edges) >= COVERED) & (passed == 0)
-        return found
+        """Return of each window whether the queue stood throughout.
+
+        A conversation has to have waited whenever it tells of it. Others may wait less: a queue may
+        serve flows in turns.
+        """
+        found: Array = covered(self.begins_s, self.ends_s, edges) >= COVERED
+        slot = np.searchsorted(edges, self.at_s, side="right") - 1
+        inside = (slot >= 0) & (slot < len(found))
+        cells, place = np.unique(
+            np.stack([slot[inside], self.talk[inside].astype(np.int64)]),
+            axis=1,
+            return_inverse=True,
+        )
+        ran_empty = np.zeros(cells.shape[1], bool)
+        ran_empty[place.reshape(-1)[self.short[inside]]] = True
+        told, stood = np.zeros(len(found), bool), np.zeros(len(found), bool)
+        told[cells[0]] = True
+        stood[cells[0][~ran_empty]] = True
+        return found & (stood | ~told)
 
 
 def standing_s(bps: float, noise_s: float) -> float:
@@ -302,11 +323,12 @@ def _wide(deliveries: Deliveries, shortest_s: float) -> Array:
 
 def most(deliveries: Deliveries, why: str) -> Rate:
     """Return the most that was delivered as a lower bound; `why` it is no more than that."""
-    width = max(MOST_S, LUMPS * deliveries.even_s)
+    width = max(MOST_S, LUMPS * deliveries.even_s, LUMPS * deliveries.late_s)
     at, total = cumulative(deliveries.at_s, deliveries.size_b)
     inside = total[np.searchsorted(at, at + width) - 1] - total
-    # Without the first packet and another one: they may have been sent before.
-    value = 8 * float(inside.max() - deliveries.size_b.max()) / width
+    # Without the first packet and another one: they may have been sent before, as all may that are
+    # seen late.
+    value = 8 * float(inside.max() - deliveries.size_b.max()) / (width + deliveries.late_s)
     if value <= 0:
         return Rate(Estimated(None, "bit/s", f"{why}; packets came one by one"))
     basis = (
