@@ -11,7 +11,8 @@ so it is read within limits.
     clocks        clocks that were set, and pauses
     loads         which direction loads the line, over time
     delays, rates, buffers, mix
-                  estimates; `captures` puts those of a capture together
+                  estimates
+    seen          a capture, prepared; `bases`: its round trip; `captures`: its estimates together
     values        estimates with intervals, bounds and reasons, which hold by construction;
                   `found`: all of a line
     experiment    the file that a recording becomes; `line`: the line to advise on
