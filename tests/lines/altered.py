@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -57,6 +57,26 @@ def altered(file: Path, out: Path, change: Callable[[list[Packet]], Iterable[Pac
         parts += [padded, struct.pack("<I", length)]
     out.write_bytes(b"".join(parts))
     return out
+
+
+def near_proxy(found: list[Packet]) -> Iterator[Packet]:
+    """Something near the sender acknowledges each segment of a download, but not its SYN."""
+    for each in found:
+        header = 14 + 20
+        seq, answered = struct.unpack_from(">II", each.data, header + 4)
+        syn = each.data[header + 13] & 2
+        if each.data[26:28] in LOCAL and not syn:
+            continue
+        yield each
+        length = each.size - header - (each.data[header + 12] >> 4) * 4
+        if syn or not length:
+            continue
+        ends = each.data[30:34] + each.data[26:30]
+        ports = each.data[header + 2 : header + 4] + each.data[header : header + 2]
+        acknowledged = (seq + length) % 2**32
+        tcp = ports + struct.pack(">IIBBHHH", answered, acknowledged, 0x50, 16, 9999, 0, 0)
+        ip = struct.pack(">BBHHHBBH", 0x45, 0, 40, 0, 0, 64, 6, 0) + ends
+        yield Packet(each.at_ns + 4000, each.interface, each.data[:14] + ip + tcp, 54)
 
 
 def clock_set(at_s: float, by_s: float) -> Callable[[list[Packet]], list[Packet]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from altered import Packet, altered, clock_set, cut, one_interface, twice
+from altered import Packet, altered, clock_set, cut, near_proxy, one_interface, twice
 from test_recordings import BUFFER, RATE, RECEIVER, RTT, SENDER, folder, known
 
 import redtail
@@ -241,6 +241,14 @@ def test_a_line_that_is_faster_at_first_has_no_shorter_round_trip(
     told = lines.estimate(file)
     assert known(told.down.rate) == pytest.approx(400e3, rel=RATE)
     assert known(told.rtt) == pytest.approx(BASE_S, rel=RTT)
+
+
+def test_round_trips_are_those_of_handshakes_where_something_near_answers(tmp_path: Path) -> None:
+    file = altered(captured("window", SENDER), tmp_path / "near.pcapng", near_proxy)
+    told = lines.estimate(file, local=LOCAL)
+    assert told.rtt.value == pytest.approx(BASE_S, rel=RTT), told.rtt.text
+    assert told.down.rate.bound == "at least"
+    assert any("something near acknowledges" in text for text in told.cautions)
 
 
 LOCAL = ("10.128.0.0/16", "10.1.0.0/16")

@@ -268,6 +268,11 @@ def _cautions(seen: Seen, told: Sides, capture: Capture) -> list[str]:
     found = [told.told_by]
     if capture.damage:
         found.append(f"the file is damaged {capture.damage}; what is before is used")
+    for side in seen.near:
+        found.append(
+            f"something near acknowledges data in place of the {side} hosts: only handshakes tell "
+            "round trips"
+        )
     for at, size in capture.set_back:
         found.append(
             f"the clock was set back by {quantity(size, 's', 3)}, {quantity(at, 's', 3)} after the "

@@ -30,6 +30,10 @@ CLOCK_S = 0.001
 MOSTLY = 0.5
 """Share of bytes in packets with data below which a direction carries acknowledgements mostly."""
 
+NEAR = 0.1
+"""Share of a handshake's round trip that data takes at most where something near answers it: the host
+of a virtual machine that translates addresses, or a proxy in front of a satellite."""
+
 FULL = 0.8
 """Share of the largest segment that a full one has at least: options take the rest."""
 
@@ -50,6 +54,8 @@ class Seen:
         trips: round trips by the side that turned them around: "local" or "remote".
         position: by direction, where the point of capture is: "before" the queue, "behind" it,
             "both", or "" if nothing tells.
+        near: sides of which something near acknowledges data in place of the hosts, so that only
+            handshakes are round trips.
         loads: which direction loads the line, over time.
     """
 
@@ -60,6 +66,7 @@ class Seen:
     sender: dict[str, Array]
     trips: dict[str, Array]
     position: dict[str, str]
+    near: tuple[str, ...] = ()
     loads: loads.Loads = field(default_factory=lambda: loads.NONE)
 
     @property
@@ -91,9 +98,30 @@ def prepared(capture: Capture, told: Sides) -> Seen:
     trips[long, 6] = delays.spans(trips[long])
     turned_local = trips[:, 3] == told.local[trips[:, 2].astype(int)] if len(trips) else []
     by_side = {"local": trips[turned_local], "remote": trips[~np.asarray(turned_local, bool)]}
-    seen = Seen(single, is_up, pairs, segments, sender, by_side, {})
+    near = tuple(side for side, rows in by_side.items() if _answered_near(rows))
+    for side in near:
+        by_side[side] = by_side[side][by_side[side][:, 5] == tcp.SHAKEN]
+    seen = Seen(single, is_up, pairs, segments, sender, by_side, {}, near)
     seen = replace(seen, position={name: _position(seen, name) for name in ("down", "up")})
     return replace(seen, loads=_loads(seen))
+
+
+def _answered_near(rows: Array) -> bool:
+    """Return whether something near acknowledges data in place of the hosts on a side.
+
+    It lets handshakes through: the first data takes a small part of the handshake's time. Data that
+    meets an emptier queue than the handshake comes later than the first.
+    """
+    rows = rows[np.argsort(rows[:, 0], kind="stable")]
+    shaken, data = rows[rows[:, 5] == tcp.SHAKEN], rows[rows[:, 5] == tcp.ACKED]
+    _, first = np.unique(shaken[:, 2], return_index=True)
+    talks, begin = np.unique(data[:, 2], return_index=True)
+    shaken, data = shaken[first], data[begin]
+    kept = np.isin(talks, shaken[:, 2])
+    shaken, data = shaken[np.isin(shaken[:, 2], talks)], data[kept]
+    long, short = delays.spans(shaken), delays.spans(data)
+    told = long > 2 * CLOCK_S
+    return bool(told.any() and (short < NEAR * long)[told].mean() > MOSTLY)
 
 
 def _loads(seen: Seen) -> loads.Loads:
@@ -258,7 +286,7 @@ def spans_of(seen: Seen, rows: Array, bps: Mapping[str, float]) -> Array:
     talk = rows[:, 2].astype(int)
     # The packet with data comes to the end that acknowledges it, and from the one that echoes.
     turned_up = rows[:, 3] != seen.sender["up"][talk]
-    echoed = rows[:, 5] != tcp.ACKED
+    echoed = (rows[:, 5] == tcp.STAMPED) | (rows[:, 5] == tcp.AGAIN)
     goes_up = turned_up ^ echoed
     found = delays.spans(rows)
     for name, rate in bps.items():

@@ -33,8 +33,9 @@ from redtail.lines.recordings.packets import ACK, CUT, FIN, SYN, TCP, TIMESTAMPS
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
 
-ACKED, STAMPED, AGAIN = 0, 1, 2
-"""How a round trip was taken: by an acknowledgement, by timestamps, or of a retransmission."""
+ACKED, STAMPED, AGAIN, SHAKEN = 0, 1, 2, 3
+"""How a round trip was taken: by an acknowledgement, by timestamps, of a retransmission, or by the
+acknowledgement of a SYN."""
 
 DUP_THRESH = 3
 """Duplicates that make a sender send again (RFC 5681, section 3.2)."""
@@ -296,7 +297,8 @@ class _Connection:
         return bytes_now
 
     def _trip(self, segment: list[Any], at: float, end: int, late: float) -> None:
-        self.trips.extend((segment[1], at, self.number, 1 - end, segment[2], ACKED, late))
+        how = SHAKEN if segment[0] == self.streams[end].syn else ACKED
+        self.trips.extend((segment[1], at, self.number, 1 - end, segment[2], how, late))
 
     def stamp(
         self, end: int, at: float, value: int, echo: int, size: int, data: bool, quiet: bool
