@@ -31,8 +31,8 @@ MOSTLY = 0.5
 """Share of bytes in packets with data below which a direction carries acknowledgements mostly."""
 
 NEAR = 0.1
-"""Share of a handshake's round trip that data takes at most where something near answers it: the host
-of a virtual machine that translates addresses, or a proxy in front of a satellite."""
+"""Share of a handshake's round trip that data takes at most where something near answers it: the
+host of a virtual machine that translates addresses, or a proxy in front of a satellite."""
 
 FULL = 0.8
 """Share of the largest segment that a full one has at least: options take the rest."""
