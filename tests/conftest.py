@@ -37,6 +37,7 @@ SLOW = (
     "tests/reference/test_redtail_table3.py",
     "tests/running/test_capture.py",
     "tests/lines/test_recordings.py",
+    "tests/lines/test_captures.py",
     "tests/store/test_kills.py",
     "tests/reference/test_delivery_times.py",
     "tests/running/test_offered_load.py",

@@ -274,14 +274,18 @@ def test_a_link_that_follows_a_trace_varies(points: tuple[str, ...], tmp_path: P
 
 
 @pytest.mark.parametrize("points", [SENDER, RECEIVER], ids=["sender", "receiver"])
-def test_where_both_directions_are_full_the_buffers_are_bounds(points: tuple[str, ...]) -> None:
+def test_where_both_directions_are_always_full_the_buffer_is_a_bound(
+    points: tuple[str, ...],
+) -> None:
     both = found("reverse", points)
     assert known(both.down.rate) == pytest.approx(10e6, rel=RATE)
     assert known(both.up.rate) == pytest.approx(5e6, rel=RATE)
     assert known(both.rtt) == pytest.approx(BASE_S, rel=RTT)
-    for way, buffer in ((both.down, 150e3), (both.up, 90e3)):
-        assert way.buffer.bound == "at most" and "cannot be told apart" in way.buffer.basis
-        assert way.buffer.value is not None and way.buffer.value >= 0.85 * buffer
+    # The download is alone for 5 s, the upload never is.
+    assert known(both.down.buffer) == pytest.approx(150e3, rel=BUFFER)
+    up = both.up.buffer
+    assert up.bound == "at most" and "cannot be told apart" in up.basis
+    assert up.value is not None and up.value >= 0.85 * 90e3
     assert [(flows.kind, flows.direction, flows.count) for flows in both.flows] == [
         ("bulk", "down", 2),
         ("bulk", "up", 1),
@@ -307,7 +311,7 @@ def test_losses_of_a_queue_management_are_not_taken_for_a_full_buffer(
 @pytest.mark.parametrize("points", [SENDER, RECEIVER], ids=["sender", "receiver"])
 def test_a_link_that_is_idle_has_a_bound_as_rate(points: tuple[str, ...]) -> None:
     rate = found("idle", points).down.rate
-    assert rate.bound == "at least" and "not seen busy for long" in rate.basis
+    assert rate.bound == "at least" and "not known to have been full" in rate.basis
     assert rate.value is not None and rate.value <= 1.05 * 10e6
 
 
@@ -331,9 +335,10 @@ def test_round_trips_of_flows_that_never_met_an_empty_queue_are_told(
     assert told == pytest.approx([0.030, 0.040, 0.060, 0.090], rel=RTT)
 
 
-def test_a_capture_of_one_direction_tells_the_rate_and_no_round_trip() -> None:
+def test_a_capture_of_one_direction_has_a_bound_and_no_round_trip() -> None:
     alone = found("one linux", ("bottleneck:out",))
-    assert known(alone.down.rate) == pytest.approx(10e6, rel=RATE)
+    assert alone.down.rate.bound == "at least"
+    assert 0.95 * 10e6 < (alone.down.rate.value or 0.0) <= 10e6
     assert not alone.rtt.known and "one direction" in alone.rtt.basis
     assert not alone.down.buffer.known
 

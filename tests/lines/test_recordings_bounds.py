@@ -362,7 +362,8 @@ def test_packets_of_one_time_have_no_rate() -> None:
         not rate.known and "200 packets of this direction have times within 0 ns only" in rate.basis
     )
     nothing = Deliveries(np.linspace(0, 10, 200), np.zeros(200), 0.0, "")
-    busy = np.array([0.0]), np.array([10.0])
+    none = np.zeros(0)
+    busy = rates.Standing(np.array([0.0]), np.array([10.0]), none, none, none.astype(bool))
     assert not rates.estimate(nothing, busy).mean.known
 
 

@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use etherparse::{LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpSlice, TransportSlice};
+use etherparse::{
+    LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpOptionsIterator, TransportSlice,
+};
 
 use crate::link;
 use crate::packets::{Headers, Left};
@@ -22,8 +24,18 @@ const PPP: u16 = 0x880b;
 /// So many tunnels may be within each other.
 const MOST_TUNNELS: u32 = 4;
 
+/// Bit of TCP's flags.
+const SYN: u8 = 2;
+
 /// Types of echo requests and replies: RFC 792 and RFC 4443.
 const ECHO: [(u8, u8); 4] = [(8, 1), (0, 2), (128, 1), (129, 2)];
+
+/// Bytes of TCP's header up to its flags, and without options (RFC 9293, section 3.1).
+const TCP_FLAGS: usize = 14;
+const TCP_HEADER: usize = 20;
+
+/// Bytes of TCP's header with timestamps alone (RFC 7323, appendix A).
+const WITH_TIMESTAMPS: usize = 32;
 
 /// The smallest packet: the header of IPv4 without options.
 const SMALLEST: u32 = 20;
@@ -66,7 +78,6 @@ fn within(data: &[u8], original: usize, left: &mut Left, tunnels: u32) -> Option
     }
     let offset = |slice: &[u8]| (slice.as_ptr() as usize - data.as_ptr() as usize) as u32;
     let found = match &sliced.transport {
-        Some(TransportSlice::Tcp(tcp)) => Some(of_tcp(network, tcp, offset(tcp.slice()))),
         Some(TransportSlice::Udp(udp)) => {
             let header = offset(udp.slice()) + 8;
             let ports = (udp.source_port(), udp.destination_port());
@@ -84,7 +95,10 @@ fn within(data: &[u8], original: usize, left: &mut Left, tunnels: u32) -> Option
             icmp.bytes5to8(),
             offset(icmp.slice()),
         ),
-        _ => None,
+        _ => sliced
+            .ip_payload()
+            .filter(|ip| ip.ip_number.0 == TCP)
+            .and_then(|ip| of_tcp(network, ip.payload, offset(ip.payload))),
     };
     if found.is_none() {
         let whole = sliced.stop_err.is_none();
@@ -195,6 +209,7 @@ impl Network {
             flags: 0,
             seq: 0,
             ack: 0,
+            cut: false,
             timestamps: None,
             mss: None,
             sack_permitted: false,
@@ -203,21 +218,29 @@ impl Network {
     }
 }
 
-fn of_tcp(network: Network, tcp: &TcpSlice<'_>, offset: u32) -> Headers {
-    let header = offset + 4 * u32::from(tcp.data_offset());
-    let ports = (tcp.source_port(), tcp.destination_port());
-    let mut found = network.with(TCP, ports, header);
-    let flags = [tcp.fin(), tcp.syn(), tcp.rst(), tcp.psh(), tcp.ack()];
-    found.flags = (0..)
-        .zip(flags)
-        .map(|(bit, set)| u8::from(set) << bit)
-        .sum();
-    found.seq = tcp.sequence_number();
-    found.ack = tcp.acknowledgment_number();
-    for option in tcp.options_iterator().map_while(Result::ok) {
+/// A segment that begins at `offset`; the capture may have cut its header behind the flags.
+fn of_tcp(network: Network, tcp: &[u8], offset: u32) -> Option<Headers> {
+    let fixed = tcp.get(..TCP_FLAGS)?;
+    let half = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
+    let word = |at: usize| u32::from(half(at)) << 16 | u32::from(half(at + 2));
+    let header = 4 * usize::from(fixed[12] >> 4);
+    if header < TCP_HEADER {
+        return None;
+    }
+    let mut found = network.with(TCP, (half(0), half(2)), offset + header as u32);
+    found.flags = fixed[13] & 0x1f;
+    found.seq = word(4);
+    found.ack = word(8);
+    found.cut = tcp.len() < header && header > WITH_TIMESTAMPS;
+    let options = tcp
+        .get(TCP_HEADER..header.min(tcp.len()))
+        .unwrap_or_default();
+    for option in TcpOptionsIterator::from_slice(options).map_while(Result::ok) {
         match option {
             TcpOptionElement::Timestamp(value, echo) => found.timestamps = Some((value, echo)),
-            TcpOptionElement::MaximumSegmentSize(mss) if tcp.syn() => found.mss = Some(mss),
+            TcpOptionElement::MaximumSegmentSize(mss) if found.flags & SYN != 0 => {
+                found.mss = Some(mss);
+            }
             TcpOptionElement::SelectiveAcknowledgementPermitted => found.sack_permitted = true,
             TcpOptionElement::SelectiveAcknowledgement(first, rest) => {
                 found.sack.push(first);
@@ -226,7 +249,7 @@ fn of_tcp(network: Network, tcp: &TcpSlice<'_>, offset: u32) -> Headers {
             _ => {}
         }
     }
-    found
+    Some(found)
 }
 
 /// An echo: its identifier takes the place of ports.

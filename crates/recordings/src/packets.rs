@@ -6,6 +6,9 @@ use std::net::IpAddr;
 /// Bit of `options`: the segment has a timestamps option.
 pub const TIMESTAMPS: u8 = 1;
 
+/// Bit of `options`: the capture has cut the options, and selective acknowledgements may be missing.
+pub const CUT: u8 = 2;
+
 /// Where packets were captured.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Interface {
@@ -55,7 +58,7 @@ pub struct Packets {
     pub seq: Vec<u32>,
     /// TCP's acknowledgement number.
     pub ack: Vec<u32>,
-    /// Which options a segment has, as bits: 1 is a timestamp.
+    /// Which options a segment has, as bits: 1 is a timestamp; 2 says that they were cut.
     pub options: Vec<u8>,
     /// TSval of RFC 7323.
     pub ts_val: Vec<u32>,
@@ -116,6 +119,7 @@ pub struct Headers {
     pub flags: u8,
     pub seq: u32,
     pub ack: u32,
+    pub cut: bool,
     pub timestamps: Option<(u32, u32)>,
     pub mss: Option<u16>,
     pub sack_permitted: bool,
@@ -171,8 +175,9 @@ impl Packets {
         self.flags.push(headers.flags);
         self.seq.push(headers.seq);
         self.ack.push(headers.ack);
+        let cut = if headers.cut { CUT } else { 0 };
         self.options
-            .push(headers.timestamps.map_or(0, |_| TIMESTAMPS));
+            .push(cut | headers.timestamps.map_or(0, |_| TIMESTAMPS));
         let (ts_val, ts_ecr) = headers.timestamps.unwrap_or_default();
         self.ts_val.push(ts_val);
         self.ts_ecr.push(ts_ecr);

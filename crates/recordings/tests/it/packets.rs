@@ -99,6 +99,18 @@ fn echoes_of_both_versions_are_conversations_with_their_identifier() {
 }
 
 #[test]
+fn a_header_that_was_cut_behind_its_flags_is_a_row() {
+    let whole = segment(A, B, (4000, 80), 100);
+    for (kept, options, blocks) in [(34, 2, 0), (52, 2 | 1, 0), (66, 2 | 1, 0), (74, 1, 2)] {
+        let found = captured(RAW, &[whole[..kept].to_vec()]);
+        let rows = &found.packets;
+        assert_eq!((rows.seq[0], rows.ack[0], rows.flags[0]), (1000, 77, 16));
+        assert_eq!((rows.payload[0], rows.options[0]), (100, options));
+        assert_eq!(rows.sack_row.len(), blocks, "{kept} bytes were kept");
+    }
+}
+
+#[test]
 fn what_is_no_row_is_counted() {
     let mut fragment = segment(A, B, (4000, 80), 100);
     fragment[6] = 0x20; // more fragments

@@ -13,8 +13,11 @@ so it is read within limits.
     mahimahi      traces; `unread`: texts that are known and not read
     sides         which way the packets of a capture go; `points`: which were captured twice;
                   `tcp`: what connections show
+    clocks        clocks that were set, and pauses
+    loads         which direction loads the line, over time
     delays, rates, buffers, mix
-                  estimates; `captures` puts those of a capture together
+                  estimates
+    seen          a capture, prepared; `bases`: its round trip; `captures`: its estimates together
     values        estimates with intervals, bounds and reasons, which hold by construction;
                   `found`: all of a line
     experiment    the file that a recording becomes; `line`: the line to advise on

@@ -4,79 +4,46 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings import buffers, delays, links, mix, points, rates, tcp
+from redtail.lines.recordings import buffers, delays, links, mix, points, rates
+from redtail.lines.recordings.bases import round_trip
 from redtail.lines.recordings.found import Direction, Found
-from redtail.lines.recordings.packets import ICMP, REPLY, REQUEST, SYN, TCP, UDP, Capture
+from redtail.lines.recordings.packets import ICMP, TCP, UDP, Capture
 from redtail.lines.recordings.rates import PACKET_B, Deliveries, Rate
+from redtail.lines.recordings.seen import (
+    CLOCK_S,
+    MOSTLY,
+    Seen,
+    came_late,
+    own_trips,
+    prepared,
+    shares_trips,
+    spread,
+    tcp_data,
+    tells_waits,
+    trips_of,
+    turn,
+)
 from redtail.lines.recordings.sides import Sides, sides
 from redtail.lines.recordings.values import Estimated, quantity
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
 
-SLOT_S, SLOT_PACKETS = 0.02, 4
-"""Time within which waiting is taken to change little, and in which so many packets are sent."""
+SURE = 0.5
+"""Share of a wait that the host may have taken at most where a backlog follows from the wait."""
 
 NEAR_PACKETS = 10
 """So many packets before or behind a loss tell how full the queue was."""
 
-CLOCK_S = 0.001
-"""The tick of most hosts' timestamps (RFC 7323, section 5.4, recommends 1 ms to 1 s)."""
-
-MOSTLY = 0.5
-"""Share of bytes in packets with data below which a direction carries acknowledgements mostly."""
-
-RARE = 0.1
-"""Share of the losses of the other direction below which a direction loses nothing itself: what is
-sent again there is because answers were lost."""
-
-MUCH_LESS = 0.9
-"""A base that follows from other conversations counts if it is less than this share of the least
-round trip."""
-
 ACKS_S, SHARED_S = 0.25, 1.0
 """Acknowledgements come in lumps, more so where they wait themselves: windows are so long."""
 
-IDLE = 0.75
-"""Share of the rate below which a window shows that the queue was empty in it."""
-
-REORDERED_S = 0.003
-"""Data that comes late by less was reordered, not sent again, where nothing else tells."""
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """A capture, prepared: what all estimates look at.
-
-    Attributes:
-        sender: by direction, the end of each conversation that sends in it.
-        trips: round trips by the side that turned them around: "local" or "remote".
-        position: by direction, where the point of capture is: "before" the queue, "behind" it,
-            "both", or "" if nothing tells.
-        owners: directions whose queue packets are taken to wait in.
-    """
-
-    capture: Capture
-    is_up: Array
-    pairs: dict[str, points.Pair]
-    segments: tcp.Segments
-    sender: dict[str, Array]
-    trips: dict[str, Array]
-    position: dict[str, str]
-    owners: tuple[str, ...] = ()
-
-    def way(self, name: str) -> Array:
-        return self.is_up if name == "up" else ~self.is_up
-
-    def of(self, rows: Array, name: str, talk: int = 2, end: int = 3) -> Array:
-        """Return the rows whose data goes in a direction."""
-        found: Array = rows[rows[:, end] == self.sender[name][rows[:, talk].astype(int)]]
-        return found
+MOST_LATE = 0.99
+"""The quantile of round trips above the least that stands for the largest."""
 
 
 def estimate(capture: Capture, *, local: Sequence[str] = (), direction: str | None = None) -> Found:
@@ -90,10 +57,11 @@ def estimate(capture: Capture, *, local: Sequence[str] = (), direction: str | No
     Raises:
         SpecError: `local` is not in the capture.
     """
+    capture = points.joined(capture)
     told = sides(capture, local, direction)
-    seen = _prepared(capture, told)
+    seen = prepared(capture, told)
     ways = {name: _direction(seen, name) for name in ("down", "up")}
-    rtt, by_talk = _round_trip(seen, ways)
+    rtt, by_talk = round_trip(seen, ways)
     return Found(
         file=capture.path,
         form="capture",
@@ -107,108 +75,15 @@ def estimate(capture: Capture, *, local: Sequence[str] = (), direction: str | No
     )
 
 
-def _prepared(capture: Capture, told: Sides) -> _Seen:
-    single, is_up, pairs = points.once(capture, told.is_up(capture))
-    segments = tcp.follow(single)
-    sender = {"up": told.local, "down": 1 - told.local}
-    trips = np.concatenate([segments.trips, _echoes(single)])
-    turned_local = trips[:, 3] == told.local[trips[:, 2].astype(int)] if len(trips) else []
-    by_side = {"local": trips[turned_local], "remote": trips[~np.asarray(turned_local, bool)]}
-    seen = _Seen(single, is_up, pairs, segments, sender, by_side, {})
-    seen = replace(seen, position={name: _position(seen, name) for name in ("down", "up")})
-    return replace(seen, owners=_owners(seen))
-
-
-def _owners(seen: _Seen) -> tuple[str, ...]:
-    """Return the directions whose queue packets are taken to wait in.
-
-    Where data is lost there is a queue; if none is lost, it is taken to be where most bytes go.
-    """
-    counts = {
-        name: len(seen.of(seen.segments.beyond, name)) + len(_missing(seen, name))
-        for name in ("down", "up")
-    }
-    most = max(counts.values())
-    losing = [
-        name
-        for name, count in counts.items()
-        if name in seen.pairs or (count and count >= RARE * most)
-    ]
-    if losing:
-        return tuple(losing)
-    sizes = seen.capture["size"]
-    up, down = float(sizes[seen.is_up].sum()), float(sizes[~seen.is_up].sum())
-    return ("up",) if up > down else ("down",)
-
-
-def _echoes(capture: Capture) -> Array:
-    """Return the round trips of pings, in the form of `tcp.Segments.trips`."""
-    rows = np.flatnonzero(capture.protocol == ICMP)
-    asked: dict[tuple[int, int], tuple[float, int]] = {}
-    found = []
-    for row in rows.tolist():
-        talk, seq = int(capture["conversation"][row]), int(capture["seq"][row])
-        at, size, end = (capture[name][row] for name in ("at_s", "size", "end"))
-        if capture["flags"][row] == REQUEST:
-            asked[talk, seq] = (float(at), int(size))
-        elif capture["flags"][row] == REPLY and (talk, seq) in asked:
-            since, size = asked.pop((talk, seq))
-            found.append((since, float(at), talk, int(end), size, 0))
-    return np.array(found, float).reshape(-1, 6)
-
-
-def _position(seen: _Seen, name: str) -> str:
-    if name in seen.pairs:
-        return "both"
-    beyond, missing = seen.of(seen.segments.beyond, name), _missing(seen, name)
-    if len(beyond) != len(missing):
-        return "before" if len(beyond) > len(missing) else "behind"
-    ahead = _spread(seen.trips["local" if name == "down" else "remote"])
-    back = _spread(seen.trips["remote" if name == "down" else "local"])
-    if max(ahead, back) < 2 * CLOCK_S:
-        return ""
-    return "before" if ahead >= back else "behind"
-
-
-def _missing(seen: _Seen, name: str) -> Array:
-    """Return the data that was lost before the point, without what was reordered only."""
-    rows = seen.of(seen.segments.missing, name)
-    turned = seen.trips["remote" if name == "down" else "local"]
-    least = REORDERED_S
-    if len(turned):
-        least = max(least, 0.5 * float((turned[:, 1] - turned[:, 0]).min()))
-    found: Array = rows[rows[:, 1] - rows[:, 0] >= least]
-    return found
-
-
-def _spread(trips: Array) -> float:
-    """Return how much round trips of a conversation vary: the 90 % quantile above the least."""
-    if len(trips) < delays.FEWEST:
-        return 0.0
-    spans = trips[:, 1] - trips[:, 0]
-    talks, place = np.unique(trips[:, 2], return_inverse=True)
-    base = np.full(len(talks), np.inf)
-    np.minimum.at(base, place, spans)
-    above = spans - base[place]
-    return float(np.quantile(above, 0.9))
-
-
-def _turn(seen: _Seen, name: str) -> str:
-    """Return the side whose round trips have the queue of a direction in them."""
-    ahead, back = ("local", "remote") if name == "down" else ("remote", "local")
-    return back if seen.position[name] == "behind" else ahead
-
-
-def _direction(seen: _Seen, name: str) -> tuple[Direction, Rate]:
+def _direction(seen: Seen, name: str) -> tuple[Direction, Rate]:
     way = seen.way(name)
     sizes = seen.capture["size"][way]
     if not len(sizes):
         return Direction(), Rate(Direction().rate)
     loss, lost_s = _losses(seen, name)
     deliveries = _deliveries(seen, name, loss)
-    trips = _trips(seen, name, deliveries)
-    rate = _rate(seen, name, deliveries, trips)
-    buffer, wait = _buffer(seen, name, rate, trips, lost_s, deliveries)
+    rate, shared = _rate(seen, name, deliveries)
+    buffer, wait = _buffer(seen, name, rate, lost_s, deliveries, shared)
     share = float(rate.busy.mean()) if len(rate.busy) and rate.form else None
     found = Direction(
         rate.mean, rate.steps, rate.trace_ms, buffer, wait, loss, share, int(sizes.sum())
@@ -216,43 +91,49 @@ def _direction(seen: _Seen, name: str) -> tuple[Direction, Rate]:
     return found, rate
 
 
-def _rate(seen: _Seen, name: str, deliveries: Deliveries, trips: delays.Trips) -> Rate:
+def _rate(seen: Seen, name: str, deliveries: Deliveries) -> tuple[Rate, bool]:
+    """Return the rate of a direction, and whether packets waited in the other one at that time."""
     sizes, payload = seen.capture["size"], seen.capture["payload"]
     way = seen.way(name)
     own = float(sizes[way & (payload > 0)].sum()) / float(sizes[way].sum())
-    if name not in seen.owners and own < MOSTLY:
-        found = rates.estimate(deliveries, (np.zeros(0), np.zeros(0)))
-        if not found.mean.known:
-            return found
-        basis = (
-            "mostly acknowledgements go this way, and they are as fast as the data of the other "
-            "direction; this is the most that was delivered"
-        )
-        return replace(found, mean=replace(found.mean, basis=basis))
-    shortest = SHARED_S if _shared(seen, name) else deliveries.even_s
-    if name not in seen.owners or len(trips) < delays.FEWEST or not _timed(seen, name):
-        return rates.estimate(deliveries, None, shortest_s=shortest)
-    slack = 2 * 8 * PACKET_B / max(rates.rough(deliveries), 1.0) + CLOCK_S
-    busy = rates.busy_time(trips.back_s, trips.wait_s, slack)
-    return rates.estimate(deliveries, busy, shortest_s=shortest, both=_shared(seen, name))
+    if name not in seen.owners:
+        why = "nothing tells how long packets waited"
+        if own < MOSTLY:
+            why = (
+                "mostly acknowledgements go this way, and they are as fast as the data of the "
+                "other direction"
+            )
+        return rates.estimate(deliveries, None, why=why), False
+    trips = trips_of(seen, name)
+    slack = rates.standing_s(rates.rough(deliveries), CLOCK_S)
+    if not tells_waits(seen, name):
+        waited = int((trips.sure_s > slack).sum())
+        if waited >= max(buffers.FEWEST_EVENTS, MOSTLY * len(trips)):
+            return rates.near_largest(deliveries, shortest_s=deliveries.even_s), False
+        why = f"{waited} of {len(trips)} packets that tell of waiting have waited"
+        return rates.estimate(deliveries, None, why=why), False
+    if len(trips) < delays.FEWEST:
+        why = f"{len(trips)} round trips tell how long packets waited"
+        return rates.estimate(deliveries, None, why=why), False
+    alone = trips.only(own_trips(seen, name, trips))
+    found = rates.estimate(deliveries, _standing(alone, slack), shortest_s=deliveries.even_s)
+    if found.form or not shares_trips(seen, name):
+        return found, False
+    both = trips.only(seen.loads.throughout(name, trips.sent_s, trips.back_s))
+    shared = rates.estimate(deliveries, _standing(both, slack), shortest_s=SHARED_S, near=True)
+    return (shared, True) if shared.form else (found, True)
 
 
-def _timed(seen: _Seen, name: str) -> bool:
-    """Return whether there are waiting times of more than retransmissions."""
-    if name in seen.pairs:
-        return True
-    rows = seen.trips[_turn(seen, name)]
-    counts = Counter(rows[rows[:, 5] != tcp.AGAIN, 2].tolist())
-    return max(counts.values(), default=0) >= delays.MANY
+def _standing(trips: delays.Trips, slack: float) -> rates.Standing:
+    return rates.Standing(
+        *rates.busy_time(trips.back_s, trips.sure_s, slack),
+        trips.back_s,
+        trips.talk,
+        trips.wait_s <= slack,
+    )
 
 
-def _shared(seen: _Seen, name: str) -> bool:
-    """Return whether a direction's round trips have the queue of the other one in them too."""
-    both = len(seen.owners) == 2 and _turn(seen, "down") == _turn(seen, "up")
-    return both and name not in seen.pairs
-
-
-def _losses(seen: _Seen, name: str) -> tuple[Estimated, Array]:
+def _losses(seen: Seen, name: str) -> tuple[Estimated, Array]:
     """Return the share of lost packets, and when the lost packets, or those behind them, passed."""
     if name in seen.pairs:
         pair = seen.pairs[name]
@@ -260,8 +141,8 @@ def _losses(seen: _Seen, name: str) -> tuple[Estimated, Array]:
         share = len(pair.lost_s) / max(total, 1)
         basis = f"{len(pair.lost_s)} of {total} packets passed {pair.names[0]} only"
         return Estimated(share, "", basis), pair.lost_s
-    beyond, missing = seen.of(seen.segments.beyond, name), _missing(seen, name)
-    data = int((seen.way(name) & _tcp_data(seen.capture)).sum())
+    beyond, missing = seen.of(seen.segments.beyond, name), came_late(seen, name)
+    data = int((seen.way(name) & tcp_data(seen.capture)).sum())
     if not data:
         none = Estimated(None, "", "no TCP sends data in this direction")
         return none, np.zeros(0)
@@ -273,13 +154,7 @@ def _losses(seen: _Seen, name: str) -> tuple[Estimated, Array]:
     return Estimated(lost / data, "", basis), np.sort(rows[:, 0])
 
 
-def _tcp_data(capture: Capture) -> Array:
-    """Return of each packet whether it is a TCP segment with data."""
-    found: Array = (capture.protocol == TCP) & (capture["payload"] > 0)
-    return found
-
-
-def _deliveries(seen: _Seen, name: str, loss: Estimated) -> Deliveries:
+def _deliveries(seen: Seen, name: str, loss: Estimated) -> Deliveries:
     if name in seen.pairs:
         pair = seen.pairs[name]
         return Deliveries(pair.passed_s, pair.passed_b, 0.0, f"as they passed {pair.names[1]}")
@@ -288,7 +163,7 @@ def _deliveries(seen: _Seen, name: str, loss: Estimated) -> Deliveries:
     acked = seen.of(seen.segments.delivered, name, talk=1, end=2)
     if seen.position[name] != "before" or not len(acked):
         return Deliveries(at[way], size[way], 0.0, "as they passed the point of capture")
-    rest = way & ~_tcp_data(seen.capture)
+    rest = way & ~tcp_data(seen.capture)
     lost = loss.value or 0.0
     others = size[rest] * (1 - lost)
     total = float(acked[:, 3].sum() + others.sum())
@@ -298,70 +173,44 @@ def _deliveries(seen: _Seen, name: str, loss: Estimated) -> Deliveries:
         lost * float(others.sum()) / max(total, 1.0),
         "as acknowledgements tell",
         ACKS_S,
+        spread(seen.trips[turn(seen, name)], MOST_LATE),
     )
 
 
-def _trips(seen: _Seen, name: str, deliveries: Deliveries) -> delays.Trips:
-    """Return the round trips that have the queue of a direction in them, with the waits."""
-    rate = max(rates.rough(deliveries), 1.0) if len(deliveries.at_s) > 1 else 1e12
-    if name in seen.pairs:
-        pair = seen.pairs[name]
-        trip = pair.out_s - pair.in_s - 8 * pair.size_b / rate
-        wait = np.maximum(trip - trip.min(), 0.0)
-        return delays.Trips(pair.in_s, pair.out_s, trip, np.zeros(len(trip)), wait)
-    rows = seen.trips[_turn(seen, name)]
-    if not len(rows) or name not in seen.owners:
-        none = np.zeros(0)
-        return delays.Trips(none, none, none, none, none)
-    trip = rows[:, 1] - rows[:, 0] - 8 * rows[:, 4] / rate
-    clean = rows[:, 5] != tcp.AGAIN
-    bases = _bases(seen, _turn(seen, name), rows[clean], trip[clean], rate)
-    talk = rows[:, 2].astype(int)
-    counts = Counter(talk[clean].tolist())
-    enough = np.array([counts[number] >= delays.MANY for number in talk])
-    keep = enough & clean if enough.any() else ~clean
-    keep &= np.isin(talk, list(bases))
-    rows, trip = rows[keep], trip[keep]
-    wait = trip - np.array([bases[number] for number in talk[keep].tolist()])
-    return delays.Trips(rows[:, 0], rows[:, 1], trip, rows[:, 2], np.maximum(wait, 0.0))
-
-
-def _bases(seen: _Seen, side: str, rows: Array, trip: Array, bps: float) -> dict[int, float]:
-    """Return the base of each conversation on one side of the point, from its round trips there."""
-    # Packets meet in a queue: behind it they are seen together, before it they go there together.
-    owners = [name for name in seen.owners if _turn(seen, name) == side]
-    behind = any(seen.position[name] == "behind" for name in owners)
-    at = rows[:, 1] if behind else rows[:, 0]
-    width = max(SLOT_S, SLOT_PACKETS * 8 * PACKET_B / bps)
-    return delays.bases(at, trip, rows[:, 2].astype(int), width)
-
-
 def _buffer(
-    seen: _Seen,
+    seen: Seen,
     name: str,
     rate: Rate,
-    trips: delays.Trips,
     lost_s: Array,
     deliveries: Deliveries,
+    shared: bool,
 ) -> tuple[Estimated, Estimated]:
     if name not in seen.owners:
         reason = "nothing was lost in this direction, and waiting is taken to be in the other one"
         return Estimated(None, "B", reason), Estimated(None, "s", reason)
-    if not rate.mean.known:
-        reason = "without a rate there is no size of a buffer"
+    if not rate.form:
+        reason = "the link is not known to have been full"
         return Estimated(None, "B", reason), Estimated(None, "s", reason)
+    trips = trips_of(seen, name, rate.mean.value, longest=shared)
+    trips = trips.only(trips.wait_s - trips.sure_s <= np.maximum(CLOCK_S, SURE * trips.wait_s))
+    if not shares_trips(seen, name):
+        trips = trips.only(own_trips(seen, name, trips))
+    elif shared:
+        trips = trips.only(seen.loads.throughout(name, trips.sent_s, trips.back_s))
+    else:
+        trips = trips.only(own_trips(seen, name, trips))
+        lost_s = lost_s[seen.loads.alone(name, lost_s, lost_s)]
     size = _drained(rate, trips, deliveries)
     at = trips.back_s if seen.position[name] == "behind" else trips.sent_s
-    if not _timed(seen, name):
+    few = not tells_waits(seen, name)
+    if few:
         lost_s = at  # retransmissions: each tells of the loss before it
     order = np.argsort(at)
     backlogs = buffers.Backlogs(at[order], size[order], trips.wait_s[order])
     assert rate.mean.value is not None
     near = max(NEAR_PACKETS * 8 * PACKET_B / rate.mean.value, 2 * CLOCK_S)
     apart = max(0.05, float(np.median(trips.trip_s)) if len(trips) else 0.0)
-    return buffers.estimate(
-        backlogs, lost_s, near, apart, other=_shared(seen, name), few=not _timed(seen, name)
-    )
+    return buffers.estimate(backlogs, lost_s, near, apart, other=shared, few=few)
 
 
 def _drained(rate: Rate, trips: delays.Trips, deliveries: Deliveries) -> Array:
@@ -381,133 +230,7 @@ def _drained(rate: Rate, trips: delays.Trips, deliveries: Deliveries) -> Array:
     return drained
 
 
-def _round_trip(
-    seen: _Seen, ways: dict[str, tuple[Direction, Rate]]
-) -> tuple[Estimated, dict[int, float]]:
-    """Return the base round trip of the line, and that of each conversation."""
-    least: list[dict[int, float]] = []
-    fitted: list[dict[int, float]] = []
-    for side in ("local", "remote"):
-        rows = seen.trips[side]
-        rows = rows[rows[:, 5] != tcp.AGAIN]
-        queues = [name for name in seen.owners if _turn(seen, name) == side]
-        known = [ways[name][1].mean.value for name in queues if ways[name][1].form]
-        bps = min((rate for rate in known if rate), default=1e12)
-        spans = rows[:, 1] - rows[:, 0] - 8 * rows[:, 4] / bps
-        talks = rows[:, 2].astype(int)
-        least.append(delays.least(spans, talks))
-        fitted.append(_bases(seen, side, rows, spans, bps) if queues else least[-1])
-    if not any(least):
-        reason = (
-            "no packet can be told to be the answer to another one: the capture has one direction "
-            "only, or no TCP and no pings"
-        )
-        return Estimated(None, "s", reason), {}
-    timed = all(_timed(seen, name) for name in seen.owners)
-    whole = _summed(least)
-    by_talk = _summed(fitted) or {**fitted[0], **fitted[1]} if timed else {}
-    # Less than nothing is what clocks tell that were set, and rates that were taken for too small.
-    by_talk = {talk: base for talk, base in by_talk.items() if base > 0}
-    table = {talk: base for talk, base in (whole or {**least[0], **least[1]}).items() if base > 0}
-    if not table:
-        reason = "packets pass and are answered at the same time, as the capture tells it"
-        return Estimated(None, "s", reason), by_talk
-    best = min(table, key=lambda talk: table[talk])
-    spans = np.concatenate([_spans(seen, side, best) for side in ("local", "remote")])
-    value = table[best]
-    count = len(spans)
-    basis = f"the least of {count} round trips of one conversation, of {len(table)}"
-    if not whole:
-        basis = (
-            f"the least of {count} round trips on one side of the point of capture; nothing tells "
-            "the other side"
-        )
-        return Estimated(value, "s", basis, bound="at least"), by_talk
-    nearest = min(by_talk.values(), default=value)
-    if nearest < MUCH_LESS * value:
-        basis = (
-            "what remains of round trips without what packets of several conversations waited at "
-            f"the same times; {basis} is the upper end"
-        )
-        return Estimated(nearest, "s", basis, nearest, value), by_talk
-    if not timed and not _all_met_an_empty_queue(seen, ways):
-        basis += (
-            "; without timestamps there are few, and some conversations began while the link was "
-            "busy"
-        )
-        return Estimated(value, "s", basis, bound="at most"), by_talk
-    if not _was_empty(seen, ways):
-        basis += "; the link was busy throughout, so that the queue may never have been empty"
-        return Estimated(value, "s", basis, bound="at most"), by_talk
-    basis += "; the interval is that of Robson and Whitlock (Biometrika 51, 1964) for an endpoint"
-    return Estimated(value, "s", basis, _endpoint(spans, value), value), by_talk
-
-
-def _summed(halves: list[dict[int, float]]) -> dict[int, float]:
-    first, second = halves
-    return {talk: first[talk] + second[talk] for talk in first if talk in second}
-
-
-def _spans(seen: _Seen, side: str, talk: int) -> Array:
-    rows = seen.trips[side]
-    rows = rows[rows[:, 2] == talk]
-    found: Array = rows[:, 1] - rows[:, 0]
-    return found
-
-
-def _endpoint(spans: Array, value: float) -> float:
-    """Return the lower end of the 95 % interval of a minimum."""
-    two = np.sort(spans)[:2]
-    gap = float(two[1] - two[0]) if len(two) == 2 else value
-    return max(value - 19 * gap, 0.5 * value)
-
-
-def _was_empty(seen: _Seen, ways: dict[str, tuple[Direction, Rate]]) -> bool:
-    """Return whether there are round trips from when no queue of the line can have been full."""
-    first = (
-        int(seen.capture["flags"][0]),
-        seen.capture.conversations[int(seen.capture["conversation"][0])],
-    )
-    if first[1].protocol == ICMP or first[0] & SYN:
-        return True  # the recording begins before the traffic
-    empty = True
-    for name, (_, rate) in ways.items():
-        if not rate.form:
-            continue
-        back = seen.trips[_turn(seen, name)][:, 1]
-        slow = rate.windows_bps < IDLE * _rate_at(rate)
-        slots = np.searchsorted(rate.edges_s, back) - 1
-        inside = (slots >= 0) & (slots < len(slow))
-        early = back <= rate.edges_s[0]
-        empty &= bool(slow[slots[inside]].any() or early.any())
-    return empty
-
-
-def _all_met_an_empty_queue(seen: _Seen, ways: dict[str, tuple[Direction, Rate]]) -> bool:
-    """Return whether each conversation has a round trip from when the link was not busy."""
-    for name in seen.owners:
-        rate = ways[name][1]
-        if not rate.form:
-            continue
-        rows = seen.trips[_turn(seen, name)]
-        rows = rows[rows[:, 5] != tcp.AGAIN]
-        slow = np.append(rate.windows_bps < IDLE * _rate_at(rate), False)
-        slots = np.clip(np.searchsorted(rate.edges_s, rows[:, 1]) - 1, -1, len(slow) - 1)
-        idle = (slots < 0) | slow[slots]
-        if set(rows[:, 2]) - set(rows[idle, 2]):
-            return False
-    return True
-
-
-def _rate_at(rate: Rate) -> Array:
-    middle = (rate.edges_s[:-1] + rate.edges_s[1:]) / 2
-    begins = np.array([begin for begin, _, _ in rate.steps])
-    values = np.array([bps for _, _, bps in rate.steps])
-    found: Array = values[np.maximum(np.searchsorted(begins, middle) - 1, 0)]
-    return found
-
-
-def _about(capture: Capture, seen: _Seen) -> str:
+def _about(capture: Capture, seen: Seen) -> str:
     names = {TCP: "TCP", UDP: "UDP", ICMP: "ping"}
     protocols = Counter(
         names.get(protocol, "other") for protocol in capture.conversations.protocols.tolist()
@@ -541,11 +264,11 @@ def left_out(capture: Capture) -> list[str]:
     return found
 
 
-def _place(seen: _Seen, name: str) -> str:
+def _place(seen: Seen, name: str) -> str:
     place = seen.position[name]
     if not place:
         return "nothing tells whether the point of capture is before the queue or behind it"
-    if len(seen.of(seen.segments.beyond, name)) == len(_missing(seen, name)):
+    if len(seen.of(seen.segments.beyond, name)) == len(came_late(seen, name)):
         why = "round trips vary on that side"
     elif place == "before":
         why = "data that passed was sent again"
@@ -554,10 +277,20 @@ def _place(seen: _Seen, name: str) -> str:
     return f"the point of capture is {place} the queue, for {why}"
 
 
-def _cautions(seen: _Seen, told: Sides, capture: Capture) -> list[str]:
+def _cautions(seen: Seen, told: Sides, capture: Capture) -> list[str]:
     found = [told.told_by]
     if capture.damage:
         found.append(f"the file is damaged {capture.damage}; what is before is used")
+    for side in seen.near:
+        found.append(
+            f"something near acknowledges data in place of the {side} hosts: only handshakes tell "
+            "round trips"
+        )
+    for at, size in capture.set_back:
+        found.append(
+            f"the clock was set back by {quantity(size, 's', 3)}, {quantity(at, 's', 3)} after the "
+            "begin; times are as if it had not been"
+        )
     found += left_out(capture)
     for name in ("down", "up"):
         if name in seen.owners and name not in seen.pairs:

@@ -8,7 +8,7 @@ queue, if another one did.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -23,6 +23,10 @@ CONVERGED_S = 1e-6
 FEWEST = 20
 """Slots in which a connection meets others, from which its base is compared with theirs."""
 
+PROMPT_S, PROMPT = 0.002, 0.1
+"""A host answers promptly if it takes so long at most, or that share of the round trip: segments of
+several connections come in between each other."""
+
 MANY = 100
 """Round trips of a connection from which the same is done."""
 
@@ -36,7 +40,8 @@ class Trips:
         back_s: when its answer did.
         trip_s: the round trip, without the transmission of the packet.
         talk: the conversation of each.
-        wait_s: what of it is waiting.
+        wait_s: what of it is waiting, in a queue or for the host at the far end.
+        sure_s: what of that the host cannot have taken.
     """
 
     sent_s: Array
@@ -44,9 +49,26 @@ class Trips:
     trip_s: Array
     talk: Array
     wait_s: Array
+    sure_s: Array
 
     def __len__(self) -> int:
         return len(self.sent_s)
+
+    def only(self, keep: Array) -> Trips:
+        """Return some of the round trips; `keep` has a truth value for each."""
+        return Trips(*(getattr(self, column.name)[keep] for column in fields(self)))
+
+
+def spans(rows: Array) -> Array:
+    """Return the round trips of rows as `tcp.Segments.trips` has them."""
+    found: Array = rows[:, 1] - rows[:, 0]
+    return found
+
+
+def prompt(rows: Array, limit_s: float = PROMPT_S) -> Array:
+    """Return of rows of round trips whether the host can have taken so much only."""
+    found: Array = rows[:, 6] <= np.maximum(limit_s, PROMPT * spans(rows))
+    return found
 
 
 def least(trip_s: Array, talk: Array) -> dict[int, float]:
@@ -62,16 +84,20 @@ def _plain(table: pd.Series[float]) -> dict[int, float]:
     return {int(name): float(value) for name, value in zip(names, values, strict=True)}
 
 
-def bases(at_s: Array, trip_s: Array, talk: Array, width_s: float) -> dict[int, float]:
+def bases(
+    at_s: Array, trip_s: Array, talk: Array, meets: Array, width_s: float
+) -> dict[int, float]:
     """Return the base round trip of each conversation.
 
     Args:
         at_s: times at which packets were at the queue.
         trip_s: their round trips.
         talk: their conversations.
+        meets: of which packets those that meet have waited equally long.
         width_s: time within which waiting changes little.
     """
     found = least(trip_s, talk)
+    at_s, trip_s, talk = at_s[meets], trip_s[meets], talk[meets]
     _, counts = np.unique(talk, return_counts=True)
     if (counts >= MANY).sum() < 2:
         return found
@@ -98,5 +124,5 @@ def bases(at_s: Array, trip_s: Array, talk: Array, width_s: float) -> dict[int, 
             break
     # No wait is negative, and the shortest is taken to be none.
     base += float((low - base).min())
-    found.update(_plain(base))
+    found.update(_plain(base[base > 0]))
     return found

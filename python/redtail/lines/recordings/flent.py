@@ -47,8 +47,8 @@ MIDDLE = 0.1
 looked for: transfers begin and end, and what a sender has written into its socket is not delivered
 yet."""
 
-STANDING, STANDING_PACKETS = 0.1, 2
-"""A queue stands if all but this share of the pings wait longer than so many full packets take."""
+STANDING = 0.1
+"""A queue stands if all but this share of the pings wait longer than `rates.standing_s`."""
 
 FEWEST_IDLE, APART_S = 5, 2.0
 """Pings without load that tell how much round trips vary then, and how long before the first report
@@ -274,9 +274,7 @@ def _direction(
         share,
         "as the goodput of transfers with their headers and acknowledgements",
     )
-    found = rates.estimate(
-        deliveries, None, shortest_s=max(SHORTEST_S, 5 * step, duration / WINDOWS)
-    )
+    found = rates.near_largest(deliveries, shortest_s=max(SHORTEST_S, 5 * step, duration / WINDOWS))
     mean, why = found.mean, unknown
     if waits is not None:
         why = _why_not_full(waits, float(at[first]), float(at[last]), mean.value or 0.0)
@@ -316,14 +314,12 @@ def _why_not_full(waits: _Echoes, begin: float, end: float, bps: float) -> str:
     apart = min(MIDDLE * (end - begin), APART_S)
     idle = wait[(sent < begin - apart) | (sent > end + apart)]
     noise = float(np.quantile(idle, 0.95)) if len(idle) >= FEWEST_IDLE else 0.0
-    packet = 8 * rates.PACKET_B / bps if bps > 0 else 0.0
     standing = float(np.quantile(loaded, STANDING))
-    least = noise + STANDING_PACKETS * packet
-    if standing > least:
+    if standing > rates.standing_s(bps, noise):
         return ""
     return (
         f"a tenth of the pings waited {quantity(standing, 's', 3)} or less beside the transfers, "
-        f"so that no queue of {STANDING_PACKETS} packets was seen to stand"
+        f"so that no queue of {rates.STANDING_PACKETS} packets was seen to stand"
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from redtail.lines.recordings.found import Flows
-from redtail.lines.recordings.packets import TCP, UDP, Capture, Conversation
+from redtail.lines.recordings.packets import TCP, TIMESTAMPS, UDP, Capture, Conversation
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
@@ -121,7 +121,7 @@ def _flows(
             steady = _steady(capture["at_s"][rows], capture["size"][rows])
             yield flow("steady" if steady else "udp", rows)
         return
-    stamps = bool((capture["options"][rows] & 1).any())
+    stamps = bool((capture["options"][rows] & TIMESTAMPS).any())
     tcp = "linux" if stamps else "sack" if any(talk.sack) else "newreno"
     if _sends_throughout(capture, rows, THROUGHOUT * capture.duration_s):
         yield flow("bulk", rows, tcp)

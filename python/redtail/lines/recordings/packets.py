@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, overload
 import numpy as np
 
 from redtail import native
+from redtail.lines.recordings import clocks
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
@@ -26,6 +27,10 @@ LONGEST_NAME = 60
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 REQUEST, REPLY = 1, 2
+
+TIMESTAMPS, CUT = 1, 2
+"""Bits of `options`: the segment has timestamps; the capture has cut its options, and selective
+acknowledgements may be missing."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +125,7 @@ class Capture:
         left_out: how many packets are no rows, by the reason.
         unknown_links: how many came from links of a type that is not read, by its number.
         damage: where and why reading ended before the end of the file; None if it did not.
+        set_back: when the clock was set back, and how far (s); the times are as if it had not been.
     """
 
     path: Path
@@ -130,6 +136,7 @@ class Capture:
     left_out: dict[str, int] = field(default_factory=dict)
     damage: str | None = None
     unknown_links: dict[int, int] = field(default_factory=dict)
+    set_back: tuple[tuple[float, float], ...] = ()
 
     def __len__(self) -> int:
         return len(self.columns["at_s"])
@@ -182,6 +189,7 @@ def read(path: str | Path, name: Path | None = None) -> Capture:
     unknown_links = dict(found.unknown_links)
     del found  # the same columns once more
     at_ns = columns.pop("at_ns")
+    at_ns, steps = clocks.without_steps(at_ns, columns["interface"])
     rows = np.argsort(at_ns, kind="stable")
     place = np.empty(len(rows), np.int64)
     place[rows] = np.arange(len(rows))
@@ -192,8 +200,17 @@ def read(path: str | Path, name: Path | None = None) -> Capture:
     begin = int(at_ns[rows[0]]) if len(rows) else 0
     columns["at_s"] = (at_ns[rows] - begin) / 1e9
     columns["size"] = _on_the_line(columns, talks.segments)
+    set_back = tuple(((int(at_ns[row]) - begin) / 1e9, size / 1e9) for row, size in steps)
     return Capture(
-        Path(name or path), columns, begin, talks, interfaces, left_out, damage, unknown_links
+        Path(name or path),
+        columns,
+        begin,
+        talks,
+        interfaces,
+        left_out,
+        damage,
+        unknown_links,
+        set_back,
     )
 
 
@@ -215,7 +232,7 @@ def _on_the_line(columns: dict[str, Array], mss: Array) -> Array:
     large = size > 1514
     if not large.any():
         return size
-    segment = np.maximum(mss[columns["conversation"]] - 12 * (columns["options"] & 1), 1)
+    segment = np.maximum(mss[columns["conversation"]] - 12 * (columns["options"] & TIMESTAMPS), 1)
     pieces = np.where(large & (payload > segment), -(-payload // segment), 1)
     total: Array = size + (pieces - 1) * (size - payload)
     return total

@@ -39,6 +39,8 @@ FEWEST = 8
 NEAR = 0.9
 """Share of the largest lasting rate from which a window without waiting times counts as busy."""
 
+_NEAR = f"within {100 * (1 - NEAR):.0f} % of the largest rate that lasts"
+
 MOSTLY_BUSY = 0.5
 """Share of the windows that have to be near it."""
 
@@ -56,6 +58,20 @@ TRIMMED = 0.1
 is not what comes before or after it."""
 
 MOST_STEPS = 12
+
+STANDING_PACKETS = 2
+"""A queue stands while packets wait longer than so many full packets take."""
+
+LEAST_S = 1.0
+"""Time in which a queue has to stand for a rate: ten times the longest round trip within a
+continent, as CoDel takes for its interval (RFC 8289, section 4.2)."""
+
+MOST_S, LUMPS = 0.25, 4
+"""Time in which the most that was delivered is looked for: time stamps come in lumps, as a network
+card hands packets over. It is so many times that over which deliveries are even, at least."""
+
+LASTING = 0.9
+"""Share of the bytes of a direction that are sent at the largest lasting rate at most."""
 
 OPPORTUNITY_B = 1500
 
@@ -110,6 +126,7 @@ class Deliveries:
         uncertain: share of the bytes of which it is not known whether they were delivered.
         how: how they were found, in a few words.
         even_s: the time over which they are even.
+        late_s: how much later than others some may be seen.
     """
 
     at_s: Array
@@ -117,6 +134,57 @@ class Deliveries:
     uncertain: float
     how: str
     even_s: float = 0.05
+    late_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Standing:
+    """When a queue is known to have stood, and when not.
+
+    Attributes:
+        begins_s: begins of when a packet was in it, in order and disjoint.
+        ends_s: their ends.
+        at_s: when packets passed that tell how long they waited.
+        talk: the conversation of each.
+        short: whether each waited for less than a queue that stands makes it wait.
+    """
+
+    begins_s: Array
+    ends_s: Array
+    at_s: Array
+    talk: Array
+    short: Array
+
+    def windows(self, edges: Array) -> Array:
+        """Return of each window whether the queue stood throughout.
+
+        A conversation has to have waited whenever it tells of it. Others may wait less: a queue may
+        serve flows in turns.
+        """
+        found: Array = covered(self.begins_s, self.ends_s, edges) >= COVERED
+        slot = np.searchsorted(edges, self.at_s, side="right") - 1
+        inside = (slot >= 0) & (slot < len(found))
+        cells, place = np.unique(
+            np.stack([slot[inside], self.talk[inside].astype(np.int64)]),
+            axis=1,
+            return_inverse=True,
+        )
+        ran_empty = np.zeros(cells.shape[1], bool)
+        ran_empty[place.reshape(-1)[self.short[inside]]] = True
+        told, stood = np.zeros(len(found), bool), np.zeros(len(found), bool)
+        told[cells[0]] = True
+        stood[cells[0][~ran_empty]] = True
+        return found & (stood | ~told)
+
+
+def standing_s(bps: float, noise_s: float) -> float:
+    """Return what a packet waits at least in a queue that stands.
+
+    Args:
+        bps: about the rate of the link.
+        noise_s: what round trips vary without a queue.
+    """
+    return noise_s + STANDING_PACKETS * 8 * PACKET_B / bps if bps > 0 else noise_s
 
 
 def busy_time(at_s: Array, wait_s: Array, slack_s: float) -> tuple[Array, Array]:
@@ -161,63 +229,113 @@ def cumulative(at_s: Array, size_b: Array) -> tuple[Array, Array]:
 def rough(deliveries: Deliveries) -> float:
     """Return about the largest rate that lasts half a second, in bit/s."""
     edges = _edges(deliveries, 0.5)
-    return float(np.quantile(_windows(deliveries, edges), 0.95))
+    return lasting(_windows(deliveries, edges))
+
+
+def lasting(windows: Array) -> float:
+    """Return the largest that lasts of what windows of time have.
+
+    It is a quantile of bytes, not of time: time in which little was sent makes no difference.
+
+    >>> lasting(np.array([5.0] * 20 + [0.0] * 1000))
+    5.0
+    """
+    order = np.sort(windows)
+    total = np.cumsum(order)
+    if not len(order) or total[-1] <= 0:
+        return 0.0
+    return float(order[np.searchsorted(total, LASTING * total[-1])])
 
 
 def estimate(
     deliveries: Deliveries,
-    busy: tuple[Array, Array] | None,
+    standing: Standing | None,
     *,
     shortest_s: float = SHORTEST_S,
-    both: bool = False,
+    near: bool = False,
+    why: str = "nothing tells how long packets waited",
 ) -> Rate:
     """Estimate the rate of a link.
 
     Args:
         deliveries: what came out of it.
-        busy: when it is known to have been busy; None if nothing tells waiting times.
+        standing: when a queue is known to have stood; None if nothing tells waiting times.
         shortest_s: the shortest window.
-        both: whether packets may have waited in another queue: then a window has to be near the
-            largest rate that lasts, too.
+        near: whether a window has to be near the largest rate that lasts besides, because packets
+            may have waited in another queue.
+        why: nothing tells them.
     """
-    if len(deliveries.at_s) < 2 * PACKETS_A_WINDOW:
-        count = len(deliveries.at_s)
-        return Rate(
-            Estimated(
-                None,
-                "bit/s",
-                f"there are {count} packets in this direction, and a rate needs "
-                f"{2 * PACKETS_A_WINDOW}",
-            )
-        )
+    why_not = _too_little(deliveries)
+    if why_not:
+        return Rate(Estimated(None, "bit/s", why_not))
+    if standing is None:
+        return most(deliveries, why)
+    edges = _wide(deliveries, shortest_s)
+    chosen = standing.windows(edges)
+    if chosen.sum() > MOST_WINDOWS:
+        edges = _edges(deliveries, float(edges[1] - edges[0]) * chosen.sum() / MOST_WINDOWS)
+        chosen = standing.windows(edges)
+    windows = _windows(deliveries, edges)
+    highest = lasting(windows)
+    which = "in which packets waited throughout"
+    if near:
+        chosen &= windows >= NEAR * highest
+        which += f" and {_NEAR}"
+    return _of_windows(deliveries, edges, windows, chosen, which, highest if near else 0.0)
+
+
+def near_largest(deliveries: Deliveries, *, shortest_s: float = SHORTEST_S) -> Rate:
+    """Estimate the rate of a link that is known to have been full most of the time.
+
+    It is that of the windows near the largest rate that lasts, if they are most of the windows.
+    """
+    why_not = _too_little(deliveries)
+    if why_not:
+        return Rate(Estimated(None, "bit/s", why_not))
+    edges = _wide(deliveries, shortest_s)
+    edges = _edges(deliveries, max(edges[1] - edges[0], (edges[-1] - edges[0]) / MOST_WINDOWS))
+    windows = _windows(deliveries, edges)
+    chosen = windows >= NEAR * lasting(windows)
+    # A few windows could be a burst, or the best moments of a link that varies.
+    if chosen.mean() < MOSTLY_BUSY:
+        chosen[:] = False
+    return _of_windows(deliveries, edges, windows, chosen, _NEAR, 0.0)
+
+
+def _too_little(deliveries: Deliveries) -> str:
+    """Return why deliveries are too few for a rate; empty if they are not."""
+    count, least = len(deliveries.at_s), 2 * PACKETS_A_WINDOW
+    if count < least:
+        return f"there are {count} packets in this direction, and a rate needs {least}"
     begin, end = float(deliveries.at_s.min()), float(deliveries.at_s.max())
     if end - begin < 2 * FEWEST * _finest(end):
-        count, shown = len(deliveries.at_s), quantity(end - begin, "s", 3)
-        return Rate(
-            Estimated(
-                None, "bit/s", f"{count} packets of this direction have times within {shown} only"
-            )
-        )
-    guess = max(rough(deliveries), 1.0)
-    span = end - begin
-    width = min(PACKETS_A_WINDOW * PACKET_B * 8 / guess, LONGEST_S)
-    width = max(min(max(width, shortest_s), span / FEWEST), span / MOST_WINDOWS)
-    edges = _edges(deliveries, width)
-    windows = _windows(deliveries, edges)
-    lasting = float(np.quantile(windows, 0.95))
-    if busy is None:
-        chosen = windows >= NEAR * lasting
-        # A few windows could be a burst, or the best moments of a link that varies.
-        if chosen.mean() < MOSTLY_BUSY:
-            chosen[:] = False
-        why = f"within {100 * (1 - NEAR):.0f} % of the largest rate that lasts"
-    else:
-        chosen = covered(*busy, edges) >= COVERED
-        why = "in which packets waited throughout"
-        if both:
-            chosen &= windows >= NEAR * lasting
-            why += f" and within {100 * (1 - NEAR):.0f} % of the largest rate that lasts"
-    return _of_windows(deliveries, edges, windows, chosen, why, lasting if both else 0.0)
+        shown = quantity(end - begin, "s", 3)
+        return f"{count} packets of this direction have times within {shown} only"
+    return ""
+
+
+def _wide(deliveries: Deliveries, shortest_s: float) -> Array:
+    """Return the edges of windows that have enough packets at the largest rate."""
+    span = float(np.ptp(deliveries.at_s))
+    width = min(PACKETS_A_WINDOW * PACKET_B * 8 / max(rough(deliveries), 1.0), LONGEST_S)
+    return _edges(deliveries, min(max(width, shortest_s), span / FEWEST))
+
+
+def most(deliveries: Deliveries, why: str) -> Rate:
+    """Return the most that was delivered as a lower bound; `why` it is no more than that."""
+    width = max(MOST_S, LUMPS * deliveries.even_s, LUMPS * deliveries.late_s)
+    at, total = cumulative(deliveries.at_s, deliveries.size_b)
+    inside = total[np.searchsorted(at, at + width) - 1] - total
+    # Without the first packet and another one: they may have been sent before, as all may that are
+    # seen late.
+    value = 8 * float(inside.max() - deliveries.size_b.max()) / (width + deliveries.late_s)
+    if value <= 0:
+        return Rate(Estimated(None, "bit/s", f"{why}; packets came one by one"))
+    basis = (
+        f"the link is not known to have been full: {why}; this is the most that was delivered in "
+        f"{quantity(width, 's', 3)}"
+    )
+    return Rate(Estimated(value, "bit/s", basis, bound="at least"))
 
 
 def _of_windows(
@@ -233,21 +351,16 @@ def _of_windows(
 
     width = float(edges[1] - edges[0])
     count = int(chosen.sum())
-    if count < FEWEST:
-        most = float(np.quantile(windows, 0.99))
-        basis = (
-            f"the link was not seen busy for long: {count} windows of {1e3 * width:.0f} ms {why}; "
-            "this is the most that was delivered"
+    if count < FEWEST or count * width < LEAST_S:
+        return most(
+            deliveries,
+            f"there are {count} windows of {1e3 * width:.0f} ms {why}, and {FEWEST} of them and "
+            f"{quantity(LEAST_S, 's')} are needed",
         )
-        mean = Estimated(most, "bit/s", basis, bound="at least")
-        if most <= 0:
-            reason = f"packets came in less than a hundredth of the windows of {1e3 * width:.0f} ms"
-            mean = Estimated(None, "bit/s", reason)
-        return Rate(mean, edges_s=edges, windows_bps=windows, busy=chosen)
     rates = windows[chosen]
     if not rates.any():
         reason = f"nothing was delivered in {count} windows of {1e3 * width:.0f} ms {why}"
-        return Rate(Estimated(None, "bit/s", reason), edges_s=edges, windows_bps=windows)
+        return Rate(Estimated(None, "bit/s", reason))
     begins = edges[:-1][chosen]
     raw = _stretches(rates)
     stretches = raw if len(raw) > MOST_STEPS else _lasting(raw, rates, begins, width)
@@ -278,7 +391,9 @@ def _of_windows(
         spread = np.quantile(rates, [0.1, 0.9])
         low, high = float(spread[0]), float(spread[1])
         basis += "; the interval has 80 % of the windows"
-        trace = _trace(deliveries)
+        first, last = np.flatnonzero(chosen)[[0, -1]]
+        if chosen[first : last + 1].mean() >= MOSTLY_BUSY:
+            trace = _trace(deliveries)
         if not trace:  # its lines would be too many
             steps = [(steps[0][0], steps[-1][1], level)]
     found = within(level, "bit/s", basis, low, high)
@@ -370,6 +485,7 @@ def _finest(end_s: float) -> float:
 
 
 def _edges(deliveries: Deliveries, width: float) -> Array:
+    """Return the edges of windows over the time of deliveries."""
     begin, end = float(deliveries.at_s.min()), float(deliveries.at_s.max())
     # A damaged time stamp can be years away.
     width = max(width, (end - begin) / (10 * MOST_WINDOWS), _finest(end))

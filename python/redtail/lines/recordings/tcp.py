@@ -9,10 +9,18 @@ and Partridge, SIGCOMM 1987). A selective acknowledgement (RFC 2018) gives one t
 is missing. Round trips on the side of the sender are taken by timestamps (RFC 7323): from the first
 segment with a value to the first data that echoes it. Without timestamps there are few: from the
 acknowledgement that makes the sender send a segment again to that segment.
+
+A host may answer late: it delays an acknowledgement (RFC 5681, section 4.2), or it has nothing to
+send for a while, and its next data echoes an old value (RFC 7323, section 4.1). So each round trip
+says how long the host may have taken. It answers at once where an acknowledgement has more than a
+full segment or selects one (RFC 5681, sections 4.2 and 3.2). Else it had answered before the next
+segment of its peer arrived, for it would have acknowledged, or echoed, that one; and where none
+came, all of the round trip may be the host's.
 """
 
 from __future__ import annotations
 
+import math
 from array import array
 from bisect import bisect_right, insort
 from dataclasses import dataclass
@@ -20,13 +28,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings.packets import ACK, FIN, SYN, TCP, Capture
+from redtail.lines.recordings.packets import ACK, CUT, FIN, SYN, TCP, TIMESTAMPS, Capture
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
 
-ACKED, STAMPED, AGAIN = 0, 1, 2
-"""How a round trip was taken: by an acknowledgement, by timestamps, or of a retransmission."""
+ACKED, STAMPED, AGAIN, SHAKEN = 0, 1, 2, 3
+"""How a round trip was taken: by an acknowledgement, by timestamps, of a retransmission, or by the
+acknowledgement of a SYN."""
 
 DUP_THRESH = 3
 """Duplicates that make a sender send again (RFC 5681, section 3.2)."""
@@ -52,12 +61,13 @@ class Segments:
     Attributes:
         trips: round trips from the point to an end and back. Columns: time at which the first
             packet passed (s), time at which the answer passed (s), conversation, the end that
-            turned it around, bytes of the packet whose wait is in it, how it was taken.
+            turned it around, bytes of the packet whose wait is in it, how it was taken, and how
+            much of it that end may have taken (s).
         delivered: acknowledged data. Columns: time (s), conversation, the end that sent the data,
             bytes on the line, headers included.
-        beyond: data that passed the point and was sent again: lost behind it. Columns: time at
-            which the lost copy passed (s), time of the next copy (s), conversation, end, and
-            whether it was data (1) or a SYN or FIN alone (0).
+        beyond: data that passed the point and was sent again: lost behind it, unless the receiver
+            says that it was not. Columns: time at which the lost copy passed (s), time of the next
+            copy (s), conversation, end, and whether it was data (1) or a SYN or FIN alone (0).
         missing: data that did not pass when it should have, and came later: lost before the point.
             Columns: time at which the data behind it passed (s), time at which it came (s),
             conversation, end, and the same.
@@ -73,6 +83,7 @@ class _Stream:
     """The data of one end of a connection."""
 
     __slots__ = (
+        "again",
         "asked",
         "by_end",
         "credit",
@@ -80,8 +91,10 @@ class _Stream:
         "first",
         "highest",
         "holes",
+        "largest",
         "order",
         "recover",
+        "syn",
         "una",
     )
 
@@ -101,6 +114,12 @@ class _Stream:
         self.asked: float | None = None
         #: What was sent before this may have arrived long before it is acknowledged.
         self.recover = 0
+        #: By their begins, the rows of segments that were sent twice.
+        self.again: dict[int, int] = {}
+        #: The payload of the largest segment.
+        self.largest = 0
+        #: Where a SYN begins.
+        self.syn: int | None = None
 
     def waits(self) -> bool:
         """Return whether segments have not been acknowledged."""
@@ -119,20 +138,29 @@ class _Stream:
 class _Connection:
     """Goes through the segments of one connection."""
 
-    def __init__(self, number: int, out: tuple[array[float], ...]) -> None:
+    def __init__(self, number: int, out: tuple[array[float], ...], mss: int = 1460) -> None:
         self.number = number
+        self.mss = mss
         self.trips, self.delivered, self.beyond, self.missing = out
         self.streams = (_Stream(), _Stream())
-        #: By end: when a value of its timestamps was seen first, and not yet echoed by data.
-        self.values: tuple[dict[int, float], dict[int, float]] = ({}, {})
+        #: By end: when a value of its timestamps was seen first, and when the next one was. The
+        #: first time is negative once data has echoed the value.
+        self.values: tuple[dict[int, list[float]], dict[int, list[float]]] = ({}, {})
+        self.newest: list[list[float] | None] = [None, None]
 
-    def data(self, end: int, at: float, seq: int, length: int, size: int, full: bool) -> None:
+    def data(
+        self, end: int, at: float, seq: int, length: int, size: int, full: bool, syn: bool = False
+    ) -> None:
         """Take a segment with data (it is full then), a SYN or a FIN."""
         stream = self.streams[end]
         if stream.highest is None:
             stream.highest = stream.una = stream.recover = seq
         begin = _unwrapped(seq, stream.highest)
         stop = begin + length
+        if syn:
+            stream.syn = begin
+        elif full:
+            stream.largest = min(max(stream.largest, length), self.mss)
         if begin >= stream.highest:
             if begin > stream.highest:
                 stream.holes.append((stream.highest, begin, at))
@@ -158,7 +186,7 @@ class _Connection:
         left, right, since = stream.holes[index]
         self.missing.extend((since, at, self.number, end, full))
         if stream.asked is not None and begin <= stream.una < stop:
-            self.trips.extend((stream.asked, at, self.number, end, size, AGAIN))
+            self.trips.extend((stream.asked, at, self.number, end, size, AGAIN, 0.0))
         stream.asked = None
         rest = [(left, begin, since)] if left < begin else []
         rest += [(stop, right, since)] if stop < right else []
@@ -181,13 +209,20 @@ class _Connection:
             ]
         for segment in segments:
             if not segment[3] and not segment[4]:
+                stream.again[segment[0]] = len(self.beyond)
                 self.beyond.extend((segment[1], at, self.number, end, segment[5]))
             segment[3] = True
 
     def acknowledge(
-        self, end: int, at: float, number: int, blocks: list[tuple[int, int]], pure: bool
+        self,
+        end: int,
+        at: float,
+        number: int,
+        blocks: list[tuple[int, int]],
+        pure: bool,
+        cut: bool = False,
     ) -> None:
-        """Take an acknowledgement of the data of `end`."""
+        """Take an acknowledgement of the data of `end`; with `cut`, blocks may be missing."""
         stream = self.streams[end]
         if stream.highest is None:
             stream.highest = stream.una = stream.recover = number
@@ -196,14 +231,15 @@ class _Connection:
         bytes_now = 0
         duplicate = pure and ack == stream.una and stream.waits()
         if ack > stream.una:
+            since_una = ack - stream.una
             while stream.waits() and stream.order[stream.first] <= ack:
                 stop = stream.order[stream.first]
                 segment = stream.take()
                 bytes_now += 0 if segment[4] else segment[2]
                 # With SACK blocks, what made the receiver answer is another segment.
-                clean = not blocks and not segment[3] and not segment[4]
+                clean = not blocks and not cut and not segment[3] and not segment[4]
                 if stop == ack and clean and segment[0] >= stream.recover:
-                    self._trip(segment, at, end)
+                    self._trip(segment, at, end, _late(stream, segment, at, since_una))
             used = min(stream.credit, bytes_now)
             bytes_now -= used
             stream.credit -= used
@@ -222,10 +258,25 @@ class _Connection:
             stream.recover = stream.highest
         if stream.duplicates == DUP_THRESH and stream.holes and stream.asked is None:
             stream.asked = at
+        if blocks and stream.again:
+            self._received_twice(stream, ack, blocks)
         for left, right in blocks:
             bytes_now += self._select(stream, end, at, left, right)
         if bytes_now:
             self.delivered.extend((at, self.number, end, bytes_now))
+
+    def _received_twice(self, stream: _Stream, ack: int, blocks: list[tuple[int, int]]) -> None:
+        """Take back the losses of what the first block says was received twice (RFC 2883)."""
+        assert stream.highest is not None
+        near = stream.highest
+        edges = [(_unwrapped(left, near), _unwrapped(right, near)) for left, right in blocks[:2]]
+        left, right = edges[0]
+        around = edges[1] if len(edges) > 1 else (0, 0)
+        if right <= ack or around[0] <= left < right <= around[1]:
+            for begin in [begin for begin in stream.again if left <= begin < right]:
+                self.beyond[stream.again.pop(begin) + 2] = -1.0
+        for begin in list(stream.again)[:-MOST_HOLES]:
+            del stream.again[begin]
 
     def _select(self, stream: _Stream, end: int, at: float, left: int, right: int) -> int:
         assert stream.highest is not None
@@ -240,27 +291,56 @@ class _Connection:
             segment[4] = True
             bytes_now += segment[2]
             if first and not segment[3]:
-                self._trip(segment, at, end)
+                self._trip(segment, at, end, 0.0)
             first = False
             stop = segment[0]
         return bytes_now
 
-    def _trip(self, segment: list[Any], at: float, end: int) -> None:
-        self.trips.extend((segment[1], at, self.number, 1 - end, segment[2], ACKED))
+    def _trip(self, segment: list[Any], at: float, end: int, late: float) -> None:
+        how = SHAKEN if segment[0] == self.streams[end].syn else ACKED
+        self.trips.extend((segment[1], at, self.number, 1 - end, segment[2], how, late))
 
-    def stamp(self, end: int, at: float, value: int, echo: int, size: int, data: bool) -> None:
-        """Take the timestamps of a segment that `end` sent."""
+    def stamp(
+        self, end: int, at: float, value: int, echo: int, size: int, data: bool, quiet: bool
+    ) -> None:
+        """Take the timestamps of a segment that `end` sent.
+
+        With `quiet`, no data of this end was waiting for its acknowledgement. Else the other end
+        may not echo the value: not before it has acknowledged that data (RFC 7323, section 4.3).
+        """
         mine, others = self.values[end], self.values[1 - end]
         if value not in mine:
-            mine[value] = at
+            mine[value] = [at, math.inf]
+            before = self.newest[end]
+            if quiet and before is not None:
+                before[1] = at
+            if quiet:
+                self.newest[end] = mine[value]
         if data:
-            since = others.get(echo)
-            if since is not None and since >= 0:
-                self.trips.extend((since, at, self.number, end, size, STAMPED))
-                others[echo] = -1.0
+            seen = others.get(echo)
+            if seen is not None and seen[0] >= 0:
+                since, late = seen[0], min(seen[1], at) - seen[0]
+                self.trips.extend((since, at, self.number, end, size, STAMPED, late))
+                seen[0] = -1.0
         if len(mine) > 100_000:
             for old in list(mine)[:50_000]:
                 del mine[old]
+
+
+def _late(stream: _Stream, segment: list[Any], at: float, acked: int) -> float:
+    """Return how long a receiver may have waited to acknowledge a segment, which ends at una.
+
+    Args:
+        stream: the data of the other end, without what is acknowledged.
+        segment: the last one that is acknowledged.
+        at: when the acknowledgement passed.
+        acked: the bytes that it acknowledges.
+    """
+    if acked > stream.largest or segment[0] == stream.syn:
+        return 0.0
+    following = stream.by_end[stream.order[stream.first]][1] if stream.waits() else at
+    found: float = min(following, at) - segment[1]
+    return max(found, 0.0)
 
 
 def _unwrapped(seq: int, near: int) -> int:
@@ -286,6 +366,7 @@ def follow(capture: Capture) -> Segments:
     order = np.argsort(capture["sack_row"], kind="stable")
     sack_rows = capture["sack_row"][order]
     names = ("at_s", "conversation", "end", "size", "payload", "flags", "seq", "ack", "options")
+    segments = capture.conversations.segments
     connection = _Connection(-1, out)
     none: list[tuple[int, int]] = []
     for first in range(0, len(rows), BLOCK):
@@ -309,20 +390,22 @@ def follow(capture: Capture) -> Segments:
             echo,
         ) in zip(begins, ends, *columns, strict=True):
             if number != connection.number:
-                connection = _Connection(number, out)
+                connection = _Connection(number, out, int(segments[number]))
             length = payload + ((flags & SYN) >> 1) + (flags & FIN)
+            quiet = not connection.streams[end].waits()
             if length:
-                connection.data(end, at, seq, length, size, payload > 0)
+                connection.data(end, at, seq, length, size, payload > 0, bool(flags & SYN))
             if flags & ACK:
                 sacks = none
                 if begin < stop:
                     which = order[begin:stop]
                     left, right = capture["sack_left"][which], capture["sack_right"][which]
                     sacks = list(zip(left.tolist(), right.tolist(), strict=True))
-                connection.acknowledge(1 - end, at, ack, sacks, length == 0)
-            if options & 1:
-                connection.stamp(end, at, value, echo, size, payload > 0)
-    widths = (6, 4, 5, 5)
-    return Segments(
-        *(np.asarray(rows).reshape(-1, width) for rows, width in zip(out, widths, strict=True))
+                connection.acknowledge(1 - end, at, ack, sacks, length == 0, bool(options & CUT))
+            if options & TIMESTAMPS:
+                connection.stamp(end, at, value, echo, size, payload > 0, quiet)
+    widths = (7, 4, 5, 5)
+    trips, delivered, beyond, missing = (
+        np.asarray(rows).reshape(-1, width) for rows, width in zip(out, widths, strict=True)
     )
+    return Segments(trips, delivered, beyond[beyond[:, 2] >= 0], missing)
