@@ -2,6 +2,7 @@
 
     .venv/bin/python docs/papers/update.py NAME [--scale quick|paper] [--now SCALE] [--out DIR]
     .venv/bin/python docs/papers/update.py NAME --kernel BACKEND [--scale SCALE]
+    .venv/bin/python docs/papers/update.py NAME --now-only [--now SCALE]
     .venv/bin/python docs/papers/update.py NAME --expect
 
 Runs are kept in DIR (runs/ by default) and not made again. In the page, what stands between a mark
@@ -17,8 +18,8 @@ Verdicts, tables and figures are of --scale, by default the last one without hou
 or "full"; then and now, which is as
 many runs again for each setting, is of --now, by default quick. A mark may end with the name of a
 scale, as in `<!-- verdicts @full -->`: only such marks are filled when --scale names it, and no
-others. With --expect the verdicts at quick scale become the expected ones, and the page stays as it
-is.
+others. With --now-only nothing but then and now is run and filled. With --expect the verdicts at
+quick scale become the expected ones, and the page stays as it is.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def main() -> None:
     parser.add_argument("name", choices=studies.names())
     parser.add_argument("--scale")
     parser.add_argument("--now", default="quick")
+    parser.add_argument("--now-only", action="store_true")
     parser.add_argument("--out", default="runs")
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--kernel", metavar="BACKEND")
@@ -73,6 +75,11 @@ def main() -> None:
     if given.kernel:
         done = made(given.scale or "quick", False, given.kernel)
         page.write_text(pages.filled(text, {"kernel": section(done, done, "kernel")}))
+        return
+    if given.now_only:
+        done = made(given.now, True)
+        mark = "then and now"
+        page.write_text(pages.filled(text, {mark: section(done, done, mark)}))
         return
     scale = given.scale or ("paper" if "paper" in study.scales else "full")
     # A mark is a name, and maybe a scale.

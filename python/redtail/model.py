@@ -2043,18 +2043,24 @@ class Bulk(Part):
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
         flows: Number of flows. A whole number, at least 1; default 1.
-        tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
-            from it. "sack" or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or
-            "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
-            "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
-            "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         start: When flows start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these.
         stop: When flows stop: they send no new data, and close when what they have sent is
             acknowledged; dealt out. Left out, they continue to the end of the run. A time from the
             start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a list of
             these.
+        tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
+            from it. "sack" or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or
+            "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
+            "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
+            "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
+        packet: Size on the link of a packet with a full segment, headers included: `mss` and
+            `header` of `tcp` together, or a law with this mean from which it is drawn for each
+            segment. A segment that is sent again keeps its size. Window, sequence numbers and
+            goodput count `mss` for each, as ns-2 counts packets; only the simulator draws sizes. A
+            value or a law, such as "12 kB", "exponential mean 12 kB" or "pareto mean 12 kB shape
+            1.2", or a table with cdf.
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
@@ -2088,6 +2094,8 @@ class Bulk(Part):
 
     name: str
     flows: int | None = None
+    start: str | Sequence[str] | None = None
+    stop: str | Sequence[str] | None = None
     tcp: (
         Literal[
             "sack",
@@ -2122,8 +2130,7 @@ class Bulk(Part):
         | Tcp
         | None
     ) = None
-    start: str | Sequence[str] | None = None
-    stop: str | Sequence[str] | None = None
+    packet: str | Mapping[str, Any] | None = None
     access_rate: str | Sequence[str] | None = None
     access_delay: str | Sequence[str] | None = None
     exit_rate: str | Sequence[str] | None = None
@@ -2147,14 +2154,20 @@ class Transfer(Part):
         size: Payload of each transfer; dealt out. A number of bytes with its unit, for example
             "1500 B", or a list of these.
         flows: Number of flows. A whole number, at least 1; default 1.
+        start: When transfers start; dealt out. A time from the start of the run, such as "5 s", or
+            "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
             from it. "sack" or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
             "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
-        start: When transfers start; dealt out. A time from the start of the run, such as "5 s", or
-            "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
+        packet: Size on the link of a packet with a full segment, headers included: `mss` and
+            `header` of `tcp` together, or a law with this mean from which it is drawn for each
+            segment. A segment that is sent again keeps its size. Window, sequence numbers and
+            goodput count `mss` for each, as ns-2 counts packets; only the simulator draws sizes. A
+            value or a law, such as "12 kB", "exponential mean 12 kB" or "pareto mean 12 kB shape
+            1.2", or a table with cdf.
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
@@ -2189,6 +2202,7 @@ class Transfer(Part):
     name: str
     size: str | Sequence[str]
     flows: int | None = None
+    start: str | Sequence[str] | None = None
     tcp: (
         Literal[
             "sack",
@@ -2223,7 +2237,7 @@ class Transfer(Part):
         | Tcp
         | None
     ) = None
-    start: str | Sequence[str] | None = None
+    packet: str | Mapping[str, Any] | None = None
     access_rate: str | Sequence[str] | None = None
     access_delay: str | Sequence[str] | None = None
     exit_rate: str | Sequence[str] | None = None
@@ -2246,8 +2260,10 @@ class Cbr(Part):
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
         rate: Rate of each source on the link, headers included. A rate with its unit, for example
             "10 Mbit/s".
-        packet: Size of each packet on the link, headers included. A number of bytes with its unit,
-            for example "1500 B".
+        packet: Size of each packet on the link, headers included, or a law from which it is drawn
+            for each; the gaps are those of the mean. Only the simulator draws sizes. A value or a
+            law, such as "12 kB", "exponential mean 12 kB" or "pareto mean 12 kB shape 1.2", or a
+            table with cdf.
         flows: Number of flows. A whole number, at least 1; default 1.
         dither: Draw each gap between packets uniformly from (1 - dither) to (1 + dither) times the
             nominal one. A number; default 0.0.
@@ -2290,7 +2306,7 @@ class Cbr(Part):
 
     name: str
     rate: str
-    packet: str
+    packet: str | Mapping[str, Any]
     flows: int | None = None
     dither: float | None = None
     start: str | Sequence[str] | None = None
@@ -2398,8 +2414,10 @@ class OnOff(Part):
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
         rate: Rate of each source on the link while it is on, headers included. A rate with its
             unit, for example "10 Mbit/s".
-        packet: Size of each packet on the link, headers included. A number of bytes with its unit,
-            for example "1500 B".
+        packet: Size of each packet on the link, headers included, or a law from which it is drawn
+            for each; the times are those of the mean. Only the simulator draws sizes. A value or a
+            law, such as "12 kB", "exponential mean 12 kB" or "pareto mean 12 kB shape 1.2", or a
+            table with cdf.
         on: Length of a period in which a source is on, drawn for each period; its mean is at least
             1/100000 of the transmission time of a packet at `rate`. A value or a law, such as "50
             s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf.
@@ -2446,7 +2464,7 @@ class OnOff(Part):
 
     name: str
     rate: str
-    packet: str
+    packet: str | Mapping[str, Any]
     on: str | Mapping[str, Any]
     off: str | Mapping[str, Any]
     flows: int | None = None
@@ -2550,12 +2568,6 @@ class Transactions(Part):
         response: Payload of a response. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf.
         users: Number of users. A whole number, at least 1; default 1.
-        tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
-            from it. "sack" or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or
-            "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
-            "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
-            "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf; default "1 kB".
         connections: How transactions use connections. "each" or "one"; default "each".
@@ -2570,6 +2582,18 @@ class Transactions(Part):
         stop: When users send no more requests; dealt out. Left out, they continue to the end of the
             run. A time from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for
             each flow, or a list of these.
+        tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
+            from it. "sack" or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or
+            "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
+            "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
+            "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
+        packet: Size on the link of a packet with a full segment, headers included: `mss` and
+            `header` of `tcp` together, or a law with this mean from which it is drawn for each
+            segment. A segment that is sent again keeps its size. Window, sequence numbers and
+            goodput count `mss` for each, as ns-2 counts packets; only the simulator draws sizes. A
+            value or a law, such as "12 kB", "exponential mean 12 kB" or "pareto mean 12 kB shape
+            1.2", or a table with cdf.
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
@@ -2604,6 +2628,12 @@ class Transactions(Part):
     name: str
     response: str | Mapping[str, Any]
     users: int | None = None
+    request: str | Mapping[str, Any] | None = None
+    connections: Literal["each", "one"] | None = None
+    service: str | Mapping[str, Any] | None = None
+    think: str | Mapping[str, Any] | None = None
+    start: str | Sequence[str] | None = None
+    stop: str | Sequence[str] | None = None
     tcp: (
         Literal[
             "sack",
@@ -2638,12 +2668,7 @@ class Transactions(Part):
         | Tcp
         | None
     ) = None
-    request: str | Mapping[str, Any] | None = None
-    connections: Literal["each", "one"] | None = None
-    service: str | Mapping[str, Any] | None = None
-    think: str | Mapping[str, Any] | None = None
-    start: str | Sequence[str] | None = None
-    stop: str | Sequence[str] | None = None
+    packet: str | Mapping[str, Any] | None = None
     access_rate: str | Sequence[str] | None = None
     access_delay: str | Sequence[str] | None = None
     exit_rate: str | Sequence[str] | None = None
@@ -2668,12 +2693,6 @@ class Web(Part):
             parameter of the model. "feldmann" or "request-think" or "empirical" or "http1" or
             "http2".
         users: Number of users. A whole number, at least 1; default 1.
-        tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
-            from it. "sack" or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or
-            "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
-            "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
-            "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         load: Load to offer, in place of a number of users: a share of the rate of the first
             bottleneck link that the data crosses, headers included. How many users offer it is
             found by simulation. A number, or a text.
@@ -2713,6 +2732,18 @@ class Web(Part):
         stop: When users begin no more pages; dealt out. Left out, they continue to the end of the
             run. A time from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for
             each flow, or a list of these.
+        tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
+            from it. "sack" or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or
+            "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
+            "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
+            "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
+        packet: Size on the link of a packet with a full segment, headers included: `mss` and
+            `header` of `tcp` together, or a law with this mean from which it is drawn for each
+            segment. A segment that is sent again keeps its size. Window, sequence numbers and
+            goodput count `mss` for each, as ns-2 counts packets; only the simulator draws sizes. A
+            value or a law, such as "12 kB", "exponential mean 12 kB" or "pareto mean 12 kB shape
+            1.2", or a table with cdf.
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
@@ -2747,6 +2778,23 @@ class Web(Part):
     name: str
     model: Literal["feldmann", "request-think", "empirical", "http1", "http2"]
     users: int | None = None
+    load: float | str | None = None
+    think: str | Mapping[str, Any] | None = None
+    think_from: Literal["page-start", "page-end"] | None = None
+    objects: str | Mapping[str, Any] | float | None = None
+    gap: str | Mapping[str, Any] | None = None
+    document: str | Mapping[str, Any] | None = None
+    object: str | Mapping[str, Any] | None = None
+    request: str | Mapping[str, Any] | None = None
+    service: str | Mapping[str, Any] | None = None
+    parallel: int | None = None
+    persistent: float | None = None
+    multiplexed: bool | None = None
+    keep_alive: str | None = None
+    server: Literal["own", "per-page", "per-connection"] | None = None
+    pages_per_server: str | Mapping[str, Any] | float | None = None
+    start: str | Sequence[str] | None = None
+    stop: str | Sequence[str] | None = None
     tcp: (
         Literal[
             "sack",
@@ -2781,23 +2829,7 @@ class Web(Part):
         | Tcp
         | None
     ) = None
-    load: float | str | None = None
-    think: str | Mapping[str, Any] | None = None
-    think_from: Literal["page-start", "page-end"] | None = None
-    objects: str | Mapping[str, Any] | float | None = None
-    gap: str | Mapping[str, Any] | None = None
-    document: str | Mapping[str, Any] | None = None
-    object: str | Mapping[str, Any] | None = None
-    request: str | Mapping[str, Any] | None = None
-    service: str | Mapping[str, Any] | None = None
-    parallel: int | None = None
-    persistent: float | None = None
-    multiplexed: bool | None = None
-    keep_alive: str | None = None
-    server: Literal["own", "per-page", "per-connection"] | None = None
-    pages_per_server: str | Mapping[str, Any] | float | None = None
-    start: str | Sequence[str] | None = None
-    stop: str | Sequence[str] | None = None
+    packet: str | Mapping[str, Any] | None = None
     access_rate: str | Sequence[str] | None = None
     access_delay: str | Sequence[str] | None = None
     exit_rate: str | Sequence[str] | None = None
@@ -2819,12 +2851,6 @@ class Video(Part):
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
         users: Number of users. A whole number, at least 1; default 1.
-        tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
-            from it. "sack" or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or
-            "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
-            "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
-            "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         bitrates: Bitrates in which the video is available, in ascending order. A list, each a rate
             with its unit, for example "10 Mbit/s"; default ["145 kbit/s", "365 kbit/s", "730
             kbit/s", "1.1 Mbit/s", "2 Mbit/s", "3 Mbit/s", "4.5 Mbit/s", "6 Mbit/s", "7.8 Mbit/s"].
@@ -2855,6 +2881,18 @@ class Video(Part):
         stop: When users leave; dealt out. Left out, they stay to the end of the run. A time from
             the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a
             list of these.
+        tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
+            from it. "sack" or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or
+            "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
+            "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
+            "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
+        packet: Size on the link of a packet with a full segment, headers included: `mss` and
+            `header` of `tcp` together, or a law with this mean from which it is drawn for each
+            segment. A segment that is sent again keeps its size. Window, sequence numbers and
+            goodput count `mss` for each, as ns-2 counts packets; only the simulator draws sizes. A
+            value or a law, such as "12 kB", "exponential mean 12 kB" or "pareto mean 12 kB shape
+            1.2", or a table with cdf.
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
@@ -2888,6 +2926,20 @@ class Video(Part):
 
     name: str
     users: int | None = None
+    bitrates: Sequence[str] | None = None
+    segment: str | None = None
+    variation: str | Mapping[str, Any] | float | None = None
+    buffer: str | None = None
+    startup: str | None = None
+    algorithm: Literal["throughput", "buffer"] | None = None
+    safety: float | None = None
+    window: int | None = None
+    reservoir: str | None = None
+    cushion: str | None = None
+    duration: str | None = None
+    request: str | Mapping[str, Any] | None = None
+    start: str | Sequence[str] | None = None
+    stop: str | Sequence[str] | None = None
     tcp: (
         Literal[
             "sack",
@@ -2922,20 +2974,7 @@ class Video(Part):
         | Tcp
         | None
     ) = None
-    bitrates: Sequence[str] | None = None
-    segment: str | None = None
-    variation: str | Mapping[str, Any] | float | None = None
-    buffer: str | None = None
-    startup: str | None = None
-    algorithm: Literal["throughput", "buffer"] | None = None
-    safety: float | None = None
-    window: int | None = None
-    reservoir: str | None = None
-    cushion: str | None = None
-    duration: str | None = None
-    request: str | Mapping[str, Any] | None = None
-    start: str | Sequence[str] | None = None
-    stop: str | Sequence[str] | None = None
+    packet: str | Mapping[str, Any] | None = None
     access_rate: str | Sequence[str] | None = None
     access_delay: str | Sequence[str] | None = None
     exit_rate: str | Sequence[str] | None = None
@@ -2962,12 +3001,6 @@ class Arrivals(Part):
         size: Payload of a response. A value or a law, such as "12 kB", "exponential mean 12 kB" or
             "pareto mean 12 kB shape 1.2", or a table with cdf.
         users: Number of users. A whole number, at least 1; default 1.
-        tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
-            from it. "sack" or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or
-            "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
-            "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
-            "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf; default "1 kB".
         service: Time between the arrival of a request at the server and its response. A value or a
@@ -2979,6 +3012,18 @@ class Arrivals(Part):
         stop: When arrivals end; dealt out. Left out, they continue to the end of the run. A time
             from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or
             a list of these.
+        tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
+            from it. "sack" or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or
+            "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
+            "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
+            "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
+        packet: Size on the link of a packet with a full segment, headers included: `mss` and
+            `header` of `tcp` together, or a law with this mean from which it is drawn for each
+            segment. A segment that is sent again keeps its size. Window, sequence numbers and
+            goodput count `mss` for each, as ns-2 counts packets; only the simulator draws sizes. A
+            value or a law, such as "12 kB", "exponential mean 12 kB" or "pareto mean 12 kB shape
+            1.2", or a table with cdf.
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
@@ -3014,6 +3059,10 @@ class Arrivals(Part):
     gap: str | Mapping[str, Any]
     size: str | Mapping[str, Any]
     users: int | None = None
+    request: str | Mapping[str, Any] | None = None
+    service: str | Mapping[str, Any] | None = None
+    start: str | Sequence[str] | None = None
+    stop: str | Sequence[str] | None = None
     tcp: (
         Literal[
             "sack",
@@ -3048,10 +3097,7 @@ class Arrivals(Part):
         | Tcp
         | None
     ) = None
-    request: str | Mapping[str, Any] | None = None
-    service: str | Mapping[str, Any] | None = None
-    start: str | Sequence[str] | None = None
-    stop: str | Sequence[str] | None = None
+    packet: str | Mapping[str, Any] | None = None
     access_rate: str | Sequence[str] | None = None
     access_delay: str | Sequence[str] | None = None
     exit_rate: str | Sequence[str] | None = None
@@ -3078,15 +3124,21 @@ class Trace(Part):
             text.
         users: Filled in from the table: one user for each path, that is direction and round-trip
             time. A whole number, at least 1; default 1.
+        rtt_resolution: Resolution of round-trip times: the values of the table are rounded to a
+            multiple of this, and each distinct value has hosts of its own. A time with its unit,
+            for example "100 ms"; default "1 ms".
         tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
             from it. "sack" or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
             "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
-        rtt_resolution: Resolution of round-trip times: the values of the table are rounded to a
-            multiple of this, and each distinct value has hosts of its own. A time with its unit,
-            for example "100 ms"; default "1 ms".
+        packet: Size on the link of a packet with a full segment, headers included: `mss` and
+            `header` of `tcp` together, or a law with this mean from which it is drawn for each
+            segment. A segment that is sent again keeps its size. Window, sequence numbers and
+            goodput count `mss` for each, as ns-2 counts packets; only the simulator draws sizes. A
+            value or a law, such as "12 kB", "exponential mean 12 kB" or "pareto mean 12 kB shape
+            1.2", or a table with cdf.
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
@@ -3121,6 +3173,7 @@ class Trace(Part):
     name: str
     file: str
     users: int | None = None
+    rtt_resolution: str | None = None
     tcp: (
         Literal[
             "sack",
@@ -3155,7 +3208,7 @@ class Trace(Part):
         | Tcp
         | None
     ) = None
-    rtt_resolution: str | None = None
+    packet: str | Mapping[str, Any] | None = None
     access_rate: str | Sequence[str] | None = None
     access_delay: str | Sequence[str] | None = None
     exit_rate: str | Sequence[str] | None = None

@@ -117,6 +117,10 @@ def mean(results: Results, metric: str) -> float:
             {"traffic.ftp.tcp": {"preset": "linux", "initial_rto": "3 s"}},
             r"traffic\.ftp\.tcp\.initial_rto: is .* cannot be set in a kernel; accepted: the",
         ),
+        (
+            {"traffic.ftp.packet": "uniform 1400..1600 B"},
+            r"traffic\.ftp\.packet: is a law, and only the simulator draws .* accepted: a constant",
+        ),
     ],
 )
 @on_this_host

@@ -1482,15 +1482,16 @@ def test_headlines_are_tried_under_each_setting(tiny: Path, tmp_path: Path) -> N
     assert done.exit_code == 1, done.output
     assert "changed: never: expected holds, found does not hold" in done.stderr
     made = json.loads((out / "mine" / "quick" / "verdicts.json").read_text())
-    assert [each["setting"] for each in made["then_and_now"]] == [
-        "then",
-        "linux",
-        "IW10",
-        "delayed ACKs",
-    ]
-    for each in made["then_and_now"]:
-        assert each["verdicts"] == {"known for": "holds", "never": "does not hold"}
+    known = {"known for": "holds", "never": "does not hold"}
+    assert {each["setting"]: each["verdicts"] for each in made["then_and_now"]} == {
+        "then": {**known, "aside": "holds"},
+        "drawn sizes": {**known, "aside": "holds"},  # all findings are tried under it
+        "linux": known,
+        "IW10": known,
+        "delayed ACKs": known,
+    }
     page = (out / "mine" / "quick" / "report.md").read_text()
+    assert "| aside | s | holds | holds |  |  |  |" in page
     rows = [line for line in page.splitlines() if line.startswith("| linux |")]
     assert [row.split(" | ")[2] for row in rows] == [
         *("TD", "REDstd", "GREDstd", "REDopt", "CoDel", "PIE", "FQ-CoDel"),

@@ -34,7 +34,7 @@ pub use metric::Metric;
 pub use packet::{Ecn, FlowId, Packet};
 pub use param::{ParamError, ParamWarning};
 pub use prefetch::{prefetch, prefetch_behind, prefetch_start};
-pub use random::{SmallStream, Stream};
+pub use random::{Places, SmallStream, Stream};
 pub use ring::Ring;
 pub use units::{Bytes, QueueSize, Rate, Sampling, Span, Time, as_f64, earlier, nearest_whole};
 

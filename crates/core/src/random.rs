@@ -40,7 +40,7 @@ impl Stream {
     /// A number uniform on [0, 1), a multiple of 2^-53.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+        unit(self.0.next_u64())
     }
 
     /// The stream of a part called `name` of the component to which this stream belongs. It depends
@@ -72,6 +72,12 @@ impl Stream {
         SmallStream(SplitMix64::seed_from_u64(seed))
     }
 
+    /// Numbers by place. They depend on the numbers already drawn from this stream, so make them before drawing.
+    #[must_use]
+    pub fn places(&self) -> Places {
+        Places(self.0.clone().next_u64())
+    }
+
     /// A span uniform on [low, high), to the picosecond; `low` when they are equal.
     #[inline]
     pub fn uniform_span(&mut self, low: Span, high: Span) -> Span {
@@ -79,6 +85,24 @@ impl Stream {
         // Multiply-shift: the bias is below 2^-64 of the width per value.
         let offset = (u128::from(self.0.next_u64()) * u128::from(width)) >> 64;
         Span::from_ps(low.as_ps() + offset as u64)
+    }
+}
+
+/// A number uniform on [0, 1) of 64 random bits, a multiple of 2^-53.
+#[inline]
+fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+}
+
+/// A number for each place, in whatever order places are asked for: SplitMix64 of the place.
+#[derive(Clone, Debug)]
+pub struct Places(u64);
+
+impl Places {
+    /// The number at a place, uniform on [0, 1), a multiple of 2^-53.
+    pub fn uniform(&self, place: [u64; 2]) -> f64 {
+        let next = |state: u64, part: u64| SplitMix64::seed_from_u64(state ^ part).next_u64();
+        unit(place.into_iter().fold(self.0, next))
     }
 }
 
@@ -152,6 +176,40 @@ mod tests {
             again.uniform_span(high - Span::from_ps(1)) * 2
         );
         assert_eq!(one.uniform_span(Span::ZERO), Span::ZERO);
+    }
+
+    #[test]
+    fn numbers_by_place_are_those_of_their_place_uniform_and_not_alike_at_neighbours() {
+        let places = Stream::named(7, 0, "test").places();
+        let n = 300;
+        let row = |i: u64| (0..n).map(move |j| [i, j * 1460]);
+        let grid: Vec<Vec<f64>> = (0..n)
+            .map(|i| row(i).map(|place| places.uniform(place)).collect())
+            .collect();
+        assert_eq!(grid[3][5], places.uniform([3, 5 * 1460]));
+        assert_ne!(grid[3][5], places.uniform([5 * 1460, 3]));
+        let all = || grid.iter().flatten().map(|u| u - 0.5);
+        assert!(all().all(|u| (-0.5..0.5).contains(&u)));
+        // Five standard deviations each, exceeded with probability 6e-7: of the mean of n uniforms 1/sqrt(12 n), of the
+        // mean product of independent neighbours 1/(12 sqrt(n)).
+        let count = (n * n) as f64;
+        assert!((all().sum::<f64>() / count).abs() < 5.0 / (12.0 * count).sqrt());
+        let (mut along, mut across) = (0.0, 0.0);
+        for i in 0..grid.len() - 1 {
+            for j in 0..grid.len() - 1 {
+                along += (grid[i][j] - 0.5) * (grid[i][j + 1] - 0.5);
+                across += (grid[i][j] - 0.5) * (grid[i + 1][j] - 0.5);
+            }
+        }
+        let pairs = ((n - 1) * (n - 1)) as f64;
+        assert!(
+            (along / pairs).abs() < 5.0 / (12.0 * pairs.sqrt()),
+            "{along}"
+        );
+        assert!(
+            (across / pairs).abs() < 5.0 / (12.0 * pairs.sqrt()),
+            "{across}"
+        );
     }
 
     #[test]

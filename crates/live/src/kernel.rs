@@ -175,6 +175,13 @@ pub fn refuse(scenario: &Scenario, available: &BTreeSet<String>) -> Vec<Refusal>
                     .to_owned(),
             );
         }
+        if group.drawn_sizes().is_some() {
+            refuse(
+                format!("traffic.{name}.packet"),
+                "is a law, and only the simulator draws the size of each packet; accepted: a constant, or backend sim"
+                    .to_owned(),
+            );
+        }
         if let Some(tcp) = group.tcp() {
             refuse_tcp(name, tcp, available, &mut refuse);
         }

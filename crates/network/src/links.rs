@@ -5,7 +5,7 @@ use redtail_qdisc::QueueDiscipline;
 
 use crate::link::{Ends, Horizon};
 use crate::network::Network;
-use crate::packet::ContentId;
+use crate::packet::{ContentId, SimPacket};
 use crate::paths::Address;
 use crate::result::QueueSeries;
 use crate::scheduler::{Class, Event, Scheduler};
@@ -30,11 +30,19 @@ impl Links {
         }
     }
 
-    /// An endpoint sends a packet of `size` bytes with this content and these ECN bits.
+    /// An endpoint sends a packet of `size` bytes with this content and these ECN bits, from `place`
+    /// ([`Paths::emit`](crate::Paths::emit)).
     #[inline(always)]
-    pub fn emit(&mut self, content: (ContentId, Ecn), size: u32, to: Address, now: Time) {
+    pub fn emit(
+        &mut self,
+        content: (ContentId, Ecn),
+        size: u32,
+        to: Address,
+        now: Time,
+        place: impl FnOnce(&SimPacket) -> [u64; 2],
+    ) {
         let paths = &mut self.network.paths;
-        paths.emit(content, size, to, now, &mut self.scheduler);
+        paths.emit(content, size, to, now, &mut self.scheduler, place);
     }
 
     /// Advances all links to `event`.

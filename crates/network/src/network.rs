@@ -6,11 +6,13 @@ use std::sync::Arc;
 use redtail_core::{Dscp, Rate, Span, Stream, Time};
 use redtail_qdisc::{FlowTable, Plugins, QueueContext};
 use redtail_spec::{LinkParams, Scenario};
-use redtail_traffic::{Access, Direction, FlowKind};
+use redtail_traffic::{Access, Direction, FlowKind, TrafficParams};
 
 use crate::capacity::Capacity;
 use crate::link::{Link, LinkCounters, Wire};
-use crate::paths::{HostRoutes, Jitter, Leg, Legs, Line, Paths, Pipe, Route, Target};
+use crate::paths::{
+    HostRoutes, Jitter, Leg, Legs, Line, Paths, Pipe, Random, Route, Sizes, Target,
+};
 use crate::transmitter::Transmitter;
 
 /// The compiled network with everything in flight.
@@ -44,7 +46,7 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
     let routes = groups
         .map(|(i, group)| {
             let access = group.access();
-            let jitter = compiler.add_jitter(&access);
+            let randoms = compiler.add_randoms(group);
             let ends = match group {
                 group if group.has_users() => [Target::Client, Target::Server],
                 group if group.tcp().is_some() => [Target::Receiver, Target::Sender],
@@ -57,7 +59,7 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
                     if group.is_reverse(host) {
                         access.direction = access.direction.opposite();
                     }
-                    compiler.add_host(i as u32, &access, host, ends, jitter)
+                    compiler.add_host(i as u32, &access, host, ends, randoms)
                 })
                 .collect()
         })
@@ -147,14 +149,15 @@ impl Compiler<'_> {
         number
     }
 
-    /// Adds a host. `ends` are the targets of data and of the packets in the other direction.
+    /// Adds a host. `ends` are the targets of data and of the packets in the other direction, `randoms` what is drawn for
+    /// them.
     fn add_host(
         &mut self,
         group: u32,
         access: &Access<'_>,
         host: usize,
         ends: [Target; 2],
-        jitter: Option<u32>,
+        randoms: [Option<u32>; 2],
     ) -> HostRoutes {
         let last = access.last_hop.map_or(self.hops.len(), |hop| hop as usize);
         let first = access.first_hop.map_or(1, |hop| hop as usize);
@@ -172,7 +175,7 @@ impl Compiler<'_> {
         // Data: access link with the host's random times, bottlenecks, exit link.
         let entry = Some((entry, *access.access_delay.get(host)));
         let mut legs = vec![Leg {
-            jitter,
+            random: randoms[0],
             ..self.leg(None, Span::ZERO, entry, Target::Link(data[0]))
         }];
         for pair in data.windows(2) {
@@ -202,6 +205,7 @@ impl Compiler<'_> {
             _ => self.leg(from, delay + way_back, None, ends[1]),
         };
         legs.push(leg);
+        legs[0].random = randoms[1];
         let back_at_once = back.is_empty() && way_back == Span::ZERO;
         let back = self.add_route(group, access.dscp, legs);
         HostRoutes {
@@ -234,7 +238,7 @@ impl Compiler<'_> {
             after: Span::ZERO,
             line: self.add_line(target),
             target,
-            jitter: None,
+            random: None,
             dscp: Dscp::default(),
         }
     }
@@ -270,21 +274,39 @@ impl Compiler<'_> {
             after: pipe.map_or(Span::ZERO, |(_, after)| after),
             line,
             target,
-            jitter: None,
+            random: None,
             dscp: Dscp::default(),
         }
     }
 
-    /// The random delays of a group's sending hosts, if they have any.
-    fn add_jitter(&mut self, access: &Access<'_>) -> Option<u32> {
-        let longest = access.host_jitter.filter(|it| *it > Span::ZERO)?;
+    /// What is drawn for the packets of a group: for data, and for the packets in the other direction.
+    fn add_randoms(&mut self, group: &TrafficParams) -> [Option<u32>; 2] {
+        let access = group.access();
         let (seed, replication) = (self.scenario.seed, self.scenario.replication);
-        self.network.paths.jitters.push(Jitter {
+        let stream =
+            |what: &str| Stream::named(seed, replication, &format!("{what}.{}", access.name));
+        let longest = access.host_jitter.filter(|it| *it > Span::ZERO);
+        let jitter = longest.map(|longest| Jitter {
             longest,
-            stream: Stream::named(seed, replication, &format!("jitter.{}", access.name)),
+            stream: stream("jitter"),
             flows: Vec::new(),
         });
-        Some(self.network.paths.jitters.len() as u32 - 1)
+        let sizes = |what: &str| {
+            group.drawn_sizes().map(|drawn| Sizes {
+                drawn,
+                places: stream(what).places(),
+            })
+        };
+        // Users send data both ways.
+        let back = group.has_users().then(|| sizes("packet.back")).flatten();
+        let both = [(jitter, sizes("packet")), (None, back)];
+        both.map(|(jitter, sizes)| {
+            (jitter.is_some() || sizes.is_some()).then(|| {
+                let randoms = &mut self.network.paths.randoms;
+                randoms.push(Random { jitter, sizes });
+                randoms.len() as u32 - 1
+            })
+        })
     }
 
     fn add_route(&mut self, group: u32, dscp: Dscp, mut legs: Vec<Leg>) -> u32 {

@@ -6,13 +6,15 @@
 //! event. Packets in flight are in delay lines, in the order of their arrivals, of which only the head
 //! is scheduled. They enter most lines in this order. Random times of hosts (`host_jitter`) are added when packets
 //! enter the line behind the host's link, where they may overtake those of other flows: a packet takes its place
-//! there by its time, without an event (`Paths::enter_at_random`). Each flow draws from a stream of its own.
+//! there by its time, without an event (`Paths::enter_at_random`). Each flow draws from a stream of its own. Sizes of packets
+//! that the file gives as a law (`packet`) are drawn when a packet is sent, on the same rare branch (`Sizes`).
 //!
 //! Packets that enter at non-decreasing times and share a delay leave in order. So legs with the same plain delay
 //! share a line if they begin at the same link, or all at hosts. The return path of a TCP host, where it is
 //! only a delay, has a line of its own.
 
-use redtail_core::{Dscp, Ecn, Ring, SmallStream, Span, Stream, Time, prefetch};
+use redtail_core::{Dscp, Ecn, Places, Ring, SmallStream, Span, Stream, Time, prefetch};
+use redtail_traffic::DrawnSizes;
 
 use crate::packet::{ContentId, SimPacket, TrafficClass};
 use crate::scheduler::Scheduler;
@@ -73,6 +75,32 @@ impl Jitter {
     }
 }
 
+/// The sizes that are drawn for the packets of a group. Each depends on the place of its packet alone, so that a segment
+/// that is sent again keeps its size, and no flow needs memory.
+#[derive(Debug)]
+pub(crate) struct Sizes {
+    pub(crate) drawn: DrawnSizes,
+    pub(crate) places: Places,
+}
+
+impl Sizes {
+    /// The size of a packet at the place that `place` gives.
+    fn of(&self, packet: &SimPacket, place: impl FnOnce(&SimPacket) -> [u64; 2]) -> u32 {
+        match self.drawn.replace(packet.size) {
+            true => self.drawn.quantile(self.places.uniform(place(packet))),
+            false => packet.size,
+        }
+    }
+}
+
+/// What is drawn for packets when they are sent.
+#[derive(Debug)]
+pub(crate) struct Random {
+    /// The random times of the hosts, on the leg along their links.
+    pub(crate) jitter: Option<Jitter>,
+    pub(crate) sizes: Option<Sizes>,
+}
+
 /// The end of a leg.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -105,8 +133,8 @@ pub(crate) struct Leg {
     pub(crate) after: Span,
     pub(crate) line: u32,
     pub(crate) target: Target,
-    /// Index of the random times of the host, on the leg along the host's link.
-    pub(crate) jitter: Option<u32>,
+    /// Index of what is drawn for the packets, on the first leg of a route.
+    pub(crate) random: Option<u32>,
     /// The class that packets of its route ask for, known when the route is. It is here, so that whoever sends looks only
     /// at the first leg.
     pub(crate) dscp: Dscp,
@@ -226,8 +254,8 @@ pub struct Paths {
     pub(crate) legs: Legs,
     pub(crate) pipes: Vec<Pipe>,
     pub(crate) lines: Vec<Line>,
-    /// The random delays of the groups that have them.
-    pub(crate) jitters: Vec<Jitter>,
+    /// What is drawn for the packets of groups and directions of which anything is.
+    pub(crate) randoms: Vec<Random>,
 }
 
 /// The flow, the endpoint and the route of a packet.
@@ -255,7 +283,8 @@ pub struct HostRoutes {
 }
 
 impl Paths {
-    /// An endpoint sends a packet of `size` bytes.
+    /// An endpoint sends a packet of `size` bytes. `place` gives a packet's place among those of its group, which a
+    /// segment that is sent again has again: the number of its connection, and its own on this.
     #[inline(always)]
     pub fn emit(
         &mut self,
@@ -264,6 +293,7 @@ impl Paths {
         to: Address,
         now: Time,
         scheduler: &mut Scheduler,
+        place: impl FnOnce(&SimPacket) -> [u64; 2],
     ) {
         let leg = *self.legs.leg(to.route, 0);
         let (content, ecn) = content;
@@ -278,26 +308,50 @@ impl Paths {
             class: TrafficClass::new(leg.dscp, ecn),
             id: to.id,
         };
-        if let Some(jitter) = leg.jitter {
-            self.enter_at_random(leg, jitter, packet(now), scheduler);
-            return;
+        if let Some(random) = leg.random {
+            return self.emit_at_random(leg, random, packet(now), place, scheduler);
         }
         let (at, line) = self.enter(leg, size, now, scheduler);
         *line.push_place() = packet(at);
     }
 
-    /// As [`enter`](Self::enter), for the leg along a host's link, with the random times `jitter`. The packet may overtake
-    /// others.
+    /// The rest of [`emit`](Self::emit) where something is drawn for the packet.
+    #[cold] // so that what it needs costs other packets no registers
+    #[inline(never)]
+    fn emit_at_random(
+        &mut self,
+        leg: Leg,
+        random: u32,
+        mut packet: SimPacket,
+        place: impl FnOnce(&SimPacket) -> [u64; 2],
+        scheduler: &mut Scheduler,
+    ) {
+        let Random { jitter, sizes } = &self.randoms[random as usize];
+        if let Some(sizes) = sizes {
+            packet.size = sizes.of(&packet, place);
+        }
+        if jitter.is_some() {
+            return self.enter_at_random(leg, random, packet, scheduler);
+        }
+        let (at, line) = self.enter(leg, packet.size, packet.stamp, scheduler);
+        packet.stamp = at;
+        *line.push_place() = packet;
+    }
+
+    /// As [`enter`](Self::enter), for the leg along a host's link, with the random times of `random`. The packet may
+    /// overtake others.
     #[inline(never)]
     fn enter_at_random(
         &mut self,
         leg: Leg,
-        jitter: u32,
+        random: u32,
         mut packet: SimPacket,
         scheduler: &mut Scheduler,
     ) {
         let (at, transmission) = self.cross(leg, packet.size, packet.stamp);
-        packet.stamp = self.jitters[jitter as usize].arrival(packet.flow, at, transmission);
+        if let Some(jitter) = &mut self.randoms[random as usize].jitter {
+            packet.stamp = jitter.arrival(packet.flow, at, transmission);
+        }
         let Line {
             packets, lookahead, ..
         } = &mut self.lines[leg.line as usize];

@@ -143,6 +143,12 @@ impl<'a> Recorder<'a> {
 fn refuse_what_ip_cannot_carry(scenario: &Scenario) -> Result<(), CaptureError> {
     for group in &scenario.traffic {
         let name = group.access().name;
+        if group.tcp().is_some() && group.drawn_sizes().is_some() {
+            return Err(CaptureError::Impossible(format!(
+                "traffic.{name}.packet is a law: sequence numbers count `mss` for each segment, which headers cannot \
+                 show, so it cannot be captured; accepted: a constant"
+            )));
+        }
         let (what, size, most) = match group.tcp() {
             Some(tcp) => (
                 "tcp.mss",

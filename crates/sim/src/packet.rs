@@ -4,7 +4,7 @@
 //! once (measured in docs/performance-log.md).
 
 use redtail_core::{Ecn, Time, prefetch};
-use redtail_network::{Address, ContentId, Links};
+use redtail_network::{Address, ContentId, Links, SimPacket};
 use redtail_traffic::CallPacket;
 use redtail_transport::{HeaderSizes, Segment};
 
@@ -85,7 +85,9 @@ impl Contents {
     #[inline(always)]
     pub fn send(&mut self, content: Content, size: u32, to: Address, now: Time, links: &mut Links) {
         let ecn = content.ecn();
-        links.emit((self.put(content), ecn), size, to, now);
+        let id = self.put(content);
+        let place = |packet: &SimPacket| self.place(u64::from(packet.flow), packet.content);
+        links.emit((id, ecn), size, to, now, place);
     }
 
     /// Sends a segment, whose ECN bits are known without a look at the content: the segment is copied as a whole.
@@ -99,7 +101,20 @@ impl Contents {
         links: &mut Links,
     ) {
         let ecn = segment.ecn;
-        links.emit((self.put(Content::Segment(segment)), ecn), size, to, now);
+        let id = self.put(Content::Segment(segment));
+        let place = |packet: &SimPacket| self.place(u64::from(packet.flow), packet.content);
+        links.emit((id, ecn), size, to, now, place);
+    }
+
+    /// The place of a packet among those of its group: the number of its flow or connection, and its own on this.
+    #[inline(always)] // rarely asked for, in code that is rarely run
+    pub fn place(&self, connection: u64, id: ContentId) -> [u64; 2] {
+        let own = match self.get(id) {
+            Content::Segment(segment) => segment.seq,
+            Content::Datagram(datagram) => datagram.number,
+            Content::Call(_) => unreachable!("calls say how large their packets are"),
+        };
+        [connection, own]
     }
 
     /// Stores a content.

@@ -14,7 +14,6 @@ use std::sync::Arc;
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
-use redtail_transport::ResolvedTcpParams;
 
 use crate::access::{Direction, Group};
 use crate::application::{Answer, Application, Exchange, Network};
@@ -31,10 +30,6 @@ use crate::web::draw_host;
 groups! {
     /// Connections that arrive independently of each other, with one request and response each: `users` independent sources of them.
     pub struct ArrivalsParams of users {
-        /// The TCP of the flows: a preset, or a table with a preset and the parameters that differ from it.
-        /// Source: the `sack` preset.
-        #[serde(default)]
-        pub tcp: ResolvedTcpParams,
         /// Time from one arrival to the next of a source; exponential makes them Poisson. At least "1 ns" on average.
         pub gap: Dist<Span>,
         /// Payload of a response.
@@ -87,10 +82,6 @@ stop = "2 s""#
 
 impl UserKind for ArrivalsParams {
     type User = ArrivalSource;
-
-    fn tcp(&self) -> &ResolvedTcpParams {
-        &self.tcp
-    }
 
     fn make_users(&self, _: &Traces) -> MakeUser<ArrivalSource> {
         let group = Arc::new(self.clone());

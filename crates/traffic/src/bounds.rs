@@ -57,18 +57,6 @@ pub(crate) fn refuse_fast(key: &'static str, rate: Rate) -> Result<(), ParamErro
     ))
 }
 
-/// Refuses a packet that does not fit an IP packet, or that is empty.
-pub(crate) fn check_packet(packet: Bytes) -> Result<(), ParamError> {
-    match packet.as_u64() {
-        1..=65_535 => Ok(()),
-        _ => Err(ParamError::new(
-            "packet",
-            "does not fit an IP packet",
-            "\"1 B\" to \"65535 B\"",
-        )),
-    }
-}
-
 /// Refuses a rate of zero.
 pub(crate) fn check_rate(rate: Rate) -> Result<(), ParamError> {
     match rate.as_bps() {

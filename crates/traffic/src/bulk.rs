@@ -3,7 +3,6 @@
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Dscp, Rate, Span, schemars, serde};
-use redtail_transport::ResolvedTcpParams;
 
 use crate::access::Direction;
 use crate::dealt::Dealt;
@@ -19,11 +18,7 @@ const LATEST_DEFAULT_START: Span = Span::from_s(1);
 
 groups! {
     /// TCP senders that always have data to send.
-    pub struct BulkParams {
-        /// The TCP of the flows: a preset, or a table with a preset and the parameters that differ from it.
-        /// Source: the `sack` preset.
-        #[serde(default)]
-        pub tcp: ResolvedTcpParams,
+    pub struct BulkParams of tcp {
         /// When flows start; dealt out.
         /// Source: drawn for each flow, uniformly from zero to a tenth of `warmup`, but at most 1 s and at most a tenth of the first `stop`: ours. No real experiment starts all flows at one instant, and these starts are over long before anything is measured. Without a warm-up: "0 s".
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,8 +64,4 @@ stop = "2 s""#
     }
 }
 
-impl TcpKind for BulkParams {
-    fn tcp(&self) -> &ResolvedTcpParams {
-        &self.tcp
-    }
-}
+impl TcpKind for BulkParams {}

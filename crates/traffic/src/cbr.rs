@@ -5,10 +5,12 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
 
 use crate::access::Direction;
-use crate::bounds::{check_packet, check_rate};
+use crate::bounds::check_rate;
 use crate::dealt::Dealt;
+use crate::dist::Dist;
 use crate::keys::groups;
 use crate::kind::{PacketSource, TrafficKind, UdpKind};
+use crate::packet::{check_packet, largest, mean_size, mean_time};
 use crate::start::Start;
 
 groups! {
@@ -16,8 +18,8 @@ groups! {
     pub struct CbrParams {
         /// Rate of each source on the link, headers included.
         pub rate: Rate,
-        /// Size of each packet on the link, headers included.
-        pub packet: Bytes,
+        /// Size of each packet on the link, headers included, or a law from which it is drawn for each; the gaps are those of the mean. Only the simulator draws sizes.
+        pub packet: Dist<Bytes>,
         /// Draw each gap between packets uniformly from (1 - dither) to (1 + dither) times the nominal one.
         /// Source: none, a strictly constant rate.
         #[serde(default)]
@@ -55,7 +57,7 @@ stop = "2 s""#
 
     fn check(&self) -> Result<(), ParamError> {
         check_rate(self.rate)?;
-        check_packet(self.packet)?;
+        check_packet(&self.packet)?;
         if !(0.0..=1.0).contains(&self.dither) {
             return Err(ParamError::new(
                 "dither",
@@ -75,11 +77,15 @@ impl UdpKind for CbrParams {
     }
 
     fn mean_load(&self) -> (Rate, f64) {
-        (self.rate, self.packet.as_u64() as f64)
+        (self.rate, mean_size(&self.packet).as_u64() as f64)
     }
 
     fn largest_packet(&self) -> Bytes {
-        self.packet
+        largest(&self.packet)
+    }
+
+    fn packet(&self) -> Option<&Dist<Bytes>> {
+        Some(&self.packet)
     }
 
     fn random_start(&self, stream: &mut Stream) -> Time {
@@ -90,7 +96,7 @@ impl UdpKind for CbrParams {
 impl CbrParams {
     /// The nominal time between the starts of two packets.
     pub fn gap(&self) -> Span {
-        self.rate.tx_time(self.packet)
+        mean_time(self.rate, &self.packet)
     }
 }
 
@@ -108,7 +114,7 @@ impl CbrSource {
         let gap = group.gap();
         let width = (gap.as_ps() as f64 * group.dither) as u64;
         Self {
-            size: group.packet.as_u64() as u32,
+            size: mean_size(&group.packet).as_u64() as u32,
             gap,
             width: (group.dither != 0.0).then(|| Span::from_ps(width)),
         }

@@ -11,10 +11,12 @@ use crate::bulk::BulkParams;
 use crate::call::{CallEnd, CallParams};
 use crate::cbr::CbrParams;
 use crate::dealt::Dealt;
+use crate::dist::Dist;
 use crate::game::GameParams;
 use crate::kind::{MakeUser, PacketSource, TcpKind, TrafficKind, UdpKind, UserKind};
 use crate::load::Load;
 use crate::on_off::OnOffParams;
+use crate::packet::{DrawnSizes, check_segments, largest, mean_size};
 use crate::start::Start;
 use crate::table::Traces;
 use crate::trace::TraceParams;
@@ -243,6 +245,11 @@ traffic_kinds! {
     }
 }
 
+/// Size on the link of a packet with a full segment.
+fn full_packet(tcp: &ResolvedTcpParams) -> Bytes {
+    tcp.params.wire_size(tcp.params.mss.as_u64() as u32)
+}
+
 impl TrafficParams {
     /// The metrics that this kind adds to those of all groups with TCP, UDP or users.
     pub fn own_metrics(&self) -> &'static [&'static Metric] {
@@ -337,7 +344,7 @@ impl TrafficParams {
     /// bytes and packets. `None` if its flows always have more to send.
     pub fn offered(&self, seconds: f64, forward: bool) -> Option<(f64, f64)> {
         let flows = f64::from(self.access().flows);
-        let packet = self.packet_size().as_u64() as f64;
+        let packet = self.mean_packet().as_u64() as f64;
         Some(match self.made_of() {
             MadeOf::Tcp(group) => {
                 let sizes = group.sizes()?.values();
@@ -374,13 +381,40 @@ impl TrafficParams {
 
     /// Size on the link of the group's largest packet.
     pub fn packet_size(&self) -> Bytes {
-        let tcp = match self.made_of() {
-            MadeOf::Udp(group) => return group.largest_packet(),
-            MadeOf::Calls(group) => return group.largest_packet(),
-            MadeOf::Tcp(group) => group.tcp(),
-            MadeOf::Users(group) => group.tcp(),
-        };
-        tcp.params.wire_size(tcp.params.mss.as_u64() as u32)
+        match self.made_of() {
+            MadeOf::Udp(group) => group.largest_packet(),
+            MadeOf::Calls(group) => group.largest_packet(),
+            MadeOf::Tcp(_) | MadeOf::Users(_) => self
+                .packet_law()
+                .map_or_else(|| self.mean_packet(), largest),
+        }
+    }
+
+    /// Size on the link with which the group sends its packets: of TCP those with full segments, of UDP the largest of
+    /// those whose sizes are not drawn.
+    fn mean_packet(&self) -> Bytes {
+        match (self.made_of(), self.packet_law()) {
+            (_, Some(law)) => mean_size(law),
+            (MadeOf::Tcp(group), None) => full_packet(group.tcp()),
+            (MadeOf::Users(group), None) => full_packet(group.tcp()),
+            (MadeOf::Udp(group), None) => group.largest_packet(),
+            (MadeOf::Calls(group), None) => group.largest_packet(),
+        }
+    }
+
+    /// The law of the sizes of its packets, if the file gives one.
+    fn packet_law(&self) -> Option<&Dist<Bytes>> {
+        match self.made_of() {
+            MadeOf::Tcp(group) => group.packet(),
+            MadeOf::Users(group) => group.packet(),
+            MadeOf::Udp(group) => group.packet(),
+            MadeOf::Calls(_) => None,
+        }
+    }
+
+    /// The sizes that the network draws for its packets; `None` if it draws none.
+    pub fn drawn_sizes(&self) -> Option<DrawnSizes> {
+        DrawnSizes::of(self.packet_law(), self.mean_packet())
     }
 
     /// The latest that a flow of the group may start.
@@ -546,6 +580,9 @@ impl TrafficParams {
             }
         }
         self.as_kind().check()?;
+        if let (Some(law), Some(tcp)) = (self.packet_law(), self.tcp()) {
+            check_segments(law, full_packet(tcp), tcp.params.header)?;
+        }
         self.check_stops()
     }
 

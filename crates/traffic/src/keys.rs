@@ -15,8 +15,18 @@ macro_rules! groups {
     // For users the key is "users" instead of "flows".
     ($(#[$doc:meta])* pub struct $name:ident of users { $($own:tt)* }) => {
         $crate::keys::groups! {
-            @keys "users"
+            @tcp "users"
             #[doc = "Number of users."]
+            #[doc = "Source: one, the minimum."];
+            #[doc = "Source: the length of the longest list dealt out, else 1."];
+            $(#[$doc])* pub struct $name { $($own)* }
+        }
+    };
+    // Flows over TCP.
+    ($(#[$doc:meta])* pub struct $name:ident of tcp { $($own:tt)* }) => {
+        $crate::keys::groups! {
+            @tcp "flows"
+            #[doc = "Number of flows."]
             #[doc = "Source: one, the minimum."];
             #[doc = "Source: the length of the longest list dealt out, else 1."];
             $(#[$doc])* pub struct $name { $($own)* }
@@ -35,7 +45,7 @@ macro_rules! groups {
     // The number of users comes from the table.
     ($(#[$doc:meta])* pub struct $name:ident of table { $($own:tt)* }) => {
         $crate::keys::groups! {
-            @keys "users"
+            @tcp "users"
             #[doc = "Filled in from the table: one user for each path, that is direction and round-trip time."]
             #[doc = "Source: the table."];
             #[doc = "Source: the length of the longest list dealt out, else 1."];
@@ -51,6 +61,32 @@ macro_rules! groups {
             $(#[$doc])* pub struct $name { $($own)* }
         }
     )+};
+    // With the keys of groups over TCP.
+    (@tcp $count:literal $(#[$count_doc:meta])+; #[$hosts_doc:meta]; $(#[$doc:meta])* pub struct $name:ident { $($own:tt)* }) => {
+        $crate::keys::groups! {
+            @keys $count $(#[$count_doc])+; #[$hosts_doc]; $(#[$doc])* pub struct $name {
+                $($own)*
+                /// The TCP of the flows: a preset, or a table with a preset and the parameters that differ from it.
+                /// Source: the `sack` preset.
+                #[serde(default)]
+                pub tcp: redtail_transport::ResolvedTcpParams,
+                /// Size on the link of a packet with a full segment, headers included: `mss` and `header` of `tcp` together, or a law with this mean from which it is drawn for each segment. A segment that is sent again keeps its size. Window, sequence numbers and goodput count `mss` for each, as ns-2 counts packets; only the simulator draws sizes.
+                /// Source: `mss` and `header` of `tcp`.
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub packet: Option<$crate::dist::Dist<redtail_core::Bytes>>,
+            }
+        }
+
+        impl $crate::kind::OverTcp for $name {
+            fn tcp(&self) -> &redtail_transport::ResolvedTcpParams {
+                &self.tcp
+            }
+
+            fn packet(&self) -> Option<&$crate::dist::Dist<redtail_core::Bytes>> {
+                self.packet.as_ref()
+            }
+        }
+    };
     (@keys $count:literal $(#[$count_doc:meta])+; #[$hosts_doc:meta]; $(#[$doc:meta])* pub struct $name:ident { $($own:tt)* }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

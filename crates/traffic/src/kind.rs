@@ -10,6 +10,7 @@ use redtail_transport::ResolvedTcpParams;
 use crate::access::Group;
 use crate::application::Application;
 use crate::dealt::Dealt;
+use crate::dist::Dist;
 use crate::load::Load;
 use crate::start::Start;
 use crate::table::Traces;
@@ -85,11 +86,17 @@ pub trait TrafficKind: Group {
     }
 }
 
-/// A kind whose flows are TCP connections with data from one side.
-pub trait TcpKind: TrafficKind {
+/// A group whose data travels over TCP.
+pub trait OverTcp {
     /// The parameters of TCP.
     fn tcp(&self) -> &ResolvedTcpParams;
 
+    /// The law of the sizes on the link of packets with full segments, if the file gives one.
+    fn packet(&self) -> Option<&Dist<Bytes>>;
+}
+
+/// A kind whose flows are TCP connections with data from one side.
+pub trait TcpKind: TrafficKind + OverTcp {
     /// The payload that each flow transfers; `None` if flows always have more data to send.
     fn sizes(&self) -> Option<&Dealt<Bytes>> {
         None
@@ -120,6 +127,12 @@ pub trait UdpKind: TrafficKind {
     /// The size of the largest packet on the link.
     fn largest_packet(&self) -> Bytes;
 
+    /// The law from which the network draws the size on the link of each packet, in place of the one that the source
+    /// gives; `None` if the source's sizes stand.
+    fn packet(&self) -> Option<&Dist<Bytes>> {
+        None
+    }
+
     /// When a flow sends its first packet if the file does not say; `stream` is the flow's own.
     fn random_start(&self, stream: &mut Stream) -> Time;
 }
@@ -142,14 +155,11 @@ impl<S: PacketSource> PacketSource for Box<S> {
 pub type MakeUser<U> = Box<dyn Fn(usize, Time, Time, Stream) -> U>;
 
 /// A kind whose flows are users, who open TCP connections.
-pub trait UserKind: TrafficKind {
+pub trait UserKind: TrafficKind + OverTcp {
     /// The program of a user.
     type User: Application
     where
         Self: Sized;
-
-    /// The parameters of TCP.
-    fn tcp(&self) -> &ResolvedTcpParams;
 
     /// What makes the users of the group; they share what they have in common. `traces` has the
     /// tables that groups name.

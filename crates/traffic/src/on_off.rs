@@ -17,12 +17,12 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
 
 use crate::access::Direction;
-use crate::bounds::{LONGEST_GAP, in_range};
-use crate::bounds::{check_packet, check_rate};
+use crate::bounds::{LONGEST_GAP, check_rate, in_range};
 use crate::dealt::Dealt;
 use crate::dist::Dist;
 use crate::keys::groups;
 use crate::kind::{PacketSource, TrafficKind, UdpKind};
+use crate::packet::{check_packet, largest, mean_size, mean_time};
 use crate::start::Start;
 
 groups! {
@@ -30,8 +30,8 @@ groups! {
     pub struct OnOffParams {
         /// Rate of each source on the link while it is on, headers included.
         pub rate: Rate,
-        /// Size of each packet on the link, headers included.
-        pub packet: Bytes,
+        /// Size of each packet on the link, headers included, or a law from which it is drawn for each; the times are those of the mean. Only the simulator draws sizes.
+        pub packet: Dist<Bytes>,
         /// Length of a period in which a source is on, drawn for each period; its mean is at least 1/100000 of the transmission time of a packet at `rate`.
         pub on: Dist<Span>,
         /// Length of a period in which a source is off, drawn for each period.
@@ -71,7 +71,7 @@ stop = "2 s""#
 
     fn check(&self) -> Result<(), ParamError> {
         check_rate(self.rate)?;
-        check_packet(self.packet)?;
+        check_packet(&self.packet)?;
         for (key, periods) in [("on", &self.on), ("off", &self.off)] {
             if periods.mean().is_none() {
                 return Err(ParamError::new(
@@ -81,7 +81,7 @@ stop = "2 s""#
                 ));
             }
         }
-        let packet = self.rate.tx_time(self.packet);
+        let packet = mean_time(self.rate, &self.packet);
         let on = Span::from_secs_f64(self.on.mean().unwrap_or(0.0));
         if on * MOST_PERIODS < packet || on == Span::ZERO {
             let least = Span::from_ps(packet.as_ps().div_ceil(MOST_PERIODS).max(1));
@@ -115,7 +115,7 @@ impl UdpKind for OnOffParams {
         let rate = self.rate.as_bps() as f64 * self.share_on();
         (
             Rate::from_bps(rate.round() as u64),
-            self.packet.as_u64() as f64,
+            mean_size(&self.packet).as_u64() as f64,
         )
     }
 
@@ -124,12 +124,16 @@ impl UdpKind for OnOffParams {
     }
 
     fn largest_packet(&self) -> Bytes {
-        self.packet
+        largest(&self.packet)
+    }
+
+    fn packet(&self) -> Option<&Dist<Bytes>> {
+        Some(&self.packet)
     }
 
     fn random_start(&self, stream: &mut Stream) -> Time {
         let is_on = stream.uniform() < self.share_on();
-        let phase = stream.uniform_span(Span::ZERO, self.rate.tx_time(self.packet));
+        let phase = stream.uniform_span(Span::ZERO, mean_time(self.rate, &self.packet));
         let pause = self.off.draw(stream);
         Time::ZERO + if is_on { phase } else { in_range(pause) }
     }
@@ -170,8 +174,8 @@ impl OnOffSource {
         Self {
             on: group.on.clone(),
             off: group.off.clone(),
-            gap: group.rate.tx_time(group.packet),
-            size: group.packet.as_u64() as u32,
+            gap: mean_time(group.rate, &group.packet),
+            size: mean_size(&group.packet).as_u64() as u32,
             pause: 1.0 / group.share_on() - 1.0,
             left: None,
         }

@@ -27,7 +27,6 @@ use std::sync::Arc;
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Dscp, ParamError, Rate, Span, Time, schemars, serde};
-use redtail_transport::ResolvedTcpParams;
 
 use crate::access::{Direction, Group};
 use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
@@ -43,10 +42,6 @@ groups! {
     pub struct TraceParams of table {
         /// The table, a path relative to the experiment file: `.csv` or `.parquet` with the columns `start_s` and `size_bytes`, and perhaps `connection`, `direction`, `rtt_s`, `request_bytes`, `service_s` and `think_s`; or `.cvec`, connection vectors of tmix.
         pub file: String,
-        /// The TCP of the flows: a preset, or a table with a preset and the parameters that differ from it.
-        /// Source: the `sack` preset.
-        #[serde(default)]
-        pub tcp: ResolvedTcpParams,
         /// Resolution of round-trip times: the values of the table are rounded to a multiple of this, and each distinct value has hosts of its own.
         /// Source: a choice, well below the differences between paths of a wide-area network.
         #[serde(default = "resolution")]
@@ -147,10 +142,6 @@ impl TrafficKind for TraceParams {
 
 impl UserKind for TraceParams {
     type User = TraceUser;
-
-    fn tcp(&self) -> &ResolvedTcpParams {
-        &self.tcp
-    }
 
     fn make_users(&self, traces: &Traces) -> MakeUser<TraceUser> {
         let table = traces.get(&self.file);

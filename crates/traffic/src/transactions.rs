@@ -9,7 +9,6 @@ use std::sync::Arc;
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
-use redtail_transport::ResolvedTcpParams;
 
 use crate::access::Direction;
 use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
@@ -36,10 +35,6 @@ pub enum Connections {
 groups! {
     /// Users that ask, wait for the response, and ask again.
     pub struct TransactionParams of users {
-        /// The TCP of the flows: a preset, or a table with a preset and the parameters that differ from it.
-        /// Source: the `sack` preset.
-        #[serde(default)]
-        pub tcp: ResolvedTcpParams,
         /// Payload of a request.
         /// Source: about 1 kB, the example of RFC 2884, section 4.4.
         #[serde(default = "crate::keys::thousand_bytes")]
@@ -100,10 +95,6 @@ stop = "2 s""#
 
 impl UserKind for TransactionParams {
     type User = TransactionUser;
-
-    fn tcp(&self) -> &ResolvedTcpParams {
-        &self.tcp
-    }
 
     fn make_users(&self, _: &Traces) -> MakeUser<TransactionUser> {
         let group = Arc::new(self.clone());

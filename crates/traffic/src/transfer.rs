@@ -3,7 +3,6 @@
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, Metric, ParamError, Rate, Span, metrics, schemars, serde};
-use redtail_transport::ResolvedTcpParams;
 
 use crate::access::Direction;
 use crate::dealt::Dealt;
@@ -13,13 +12,9 @@ use crate::start::Start;
 
 groups! {
     /// TCP transfers of a given size, one for each flow.
-    pub struct TransferParams {
+    pub struct TransferParams of tcp {
         /// Payload of each transfer; dealt out.
         pub size: Dealt<Bytes>,
-        /// The TCP of the flows: a preset, or a table with a preset and the parameters that differ from it.
-        /// Source: the `sack` preset.
-        #[serde(default)]
-        pub tcp: ResolvedTcpParams,
         /// When transfers start; dealt out.
         /// Source: the start of the run.
         #[serde(default = "crate::keys::at_once")]
@@ -86,10 +81,6 @@ size = "60 kB""#
 }
 
 impl TcpKind for TransferParams {
-    fn tcp(&self) -> &ResolvedTcpParams {
-        &self.tcp
-    }
-
     fn sizes(&self) -> Option<&Dealt<Bytes>> {
         Some(&self.size)
     }

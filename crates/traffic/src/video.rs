@@ -25,7 +25,6 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{
     Bytes, Dscp, Metric, ParamError, Rate, Span, Stream, Time, metrics, schemars, serde,
 };
-use redtail_transport::ResolvedTcpParams;
 
 use crate::access::Direction;
 use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
@@ -55,10 +54,6 @@ pub enum Algorithm {
 groups! {
     /// Users who watch adaptive video (DASH, HLS): segment after segment over one connection.
     pub struct VideoParams of users {
-        /// The TCP of the flows: a preset, or a table with a preset and the parameters that differ from it.
-        /// Source: the `sack` preset.
-        #[serde(default)]
-        pub tcp: ResolvedTcpParams,
         /// Bitrates in which the video is available, in ascending order.
         /// Source: the nine H.264 variants of Apple's HLS Authoring Specification, table 2-1 of 2016: 145 kbit/s to 7.8 Mbit/s.
         #[serde(default = "hls_ladder")]
@@ -250,10 +245,6 @@ stop = "2 s""#
 
 impl UserKind for VideoParams {
     type User = VideoUser;
-
-    fn tcp(&self) -> &ResolvedTcpParams {
-        &self.tcp
-    }
 
     fn make_users(&self, _: &Traces) -> MakeUser<VideoUser> {
         let group = Arc::new(self.clone());

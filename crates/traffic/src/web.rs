@@ -28,7 +28,6 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{
     Bytes, Dscp, Metric, ParamError, Rate, Span, Stream, Time, earlier, metrics, schemars, serde,
 };
-use redtail_transport::ResolvedTcpParams;
 
 use crate::access::{Direction, Group};
 use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
@@ -49,10 +48,6 @@ groups! {
     pub struct WebParams of users {
         /// The model: distributions, and how connections are used. Each key below replaces a parameter of the model.
         pub model: WebModel,
-        /// The TCP of the flows: a preset, or a table with a preset and the parameters that differ from it.
-        /// Source: the `sack` preset.
-        #[serde(default)]
-        pub tcp: ResolvedTcpParams,
         /// Load to offer, in place of a number of users: a share of the rate of the first bottleneck link that the data crosses, headers included. How many users offer it is found by simulation.
         /// Source: none; there are `users`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -214,10 +209,6 @@ stop = "2 s""#
 
 impl UserKind for WebParams {
     type User = WebUser;
-
-    fn tcp(&self) -> &ResolvedTcpParams {
-        &self.tcp
-    }
 
     fn make_users(&self, _: &Traces) -> MakeUser<WebUser> {
         let browser = Arc::new(self.browser());

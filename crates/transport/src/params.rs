@@ -241,14 +241,17 @@ impl HeaderSizes {
     /// The size of a segment on the link.
     #[inline]
     pub fn size(self, segment: &Segment) -> u32 {
-        let syn = segment.flags.contains(Flags::SYN);
-        let each = u32::from(self.0) % (1 << Self::BITS);
-        let more = if syn {
-            u32::from(self.0) >> Self::BITS
-        } else {
-            0
-        };
-        segment.len + each + more
+        let size = segment.len + u32::from(self.0) % (1 << Self::BITS);
+        match segment.flags.contains(Flags::SYN) {
+            true => self.with_syn(size),
+            false => size,
+        }
+    }
+
+    /// The size of a SYN, which would have `size` without the options of its own.
+    #[cold]
+    fn with_syn(self, size: u32) -> u32 {
+        size + (u32::from(self.0) >> Self::BITS)
     }
 }
 

@@ -393,12 +393,14 @@ class Setting(Placed):
         about: it in words.
         set: overrides of the experiment files of all comparisons.
         each: further ones, by comparison.
+        all_findings: whether all findings are tried under it, and not only the headline ones.
     """
 
     name: str
     about: str
     set: Mapping[str, Any] = key(default={})
     each: Mapping[str, Mapping[str, Any]] = key("of", default={})
+    all_findings: bool = False
 
     def of(self, comparison: str) -> dict[str, Any]:
         """Return the overrides of a comparison."""
@@ -515,6 +517,10 @@ class Study(Placed):
     def all_views(self) -> tuple[View, ...]:
         """The views, those that are a comparison itself first."""
         return (*(comparison.view for comparison in self.comparisons), *self.views)
+
+    def tried(self, setting: Setting) -> tuple[Finding, ...]:
+        """The findings that are tried under a setting."""
+        return self.findings if setting.all_findings else self.headlines
 
     @property
     def headlines(self) -> tuple[Finding, ...]:

@@ -348,7 +348,7 @@ def _rank(grid: Grid, table: TableOf, load: float, queue: str) -> tuple[float | 
 
 
 def now_lines(done: StudyResults) -> list[str]:
-    """Return the headline findings under each setting, and numbers under each, in Markdown."""
+    """Return the findings under each setting, and numbers under each, in Markdown."""
     if not done.now:
         return ["Not asked for: `--then-and-now` runs it."]
     lines = [*_side_by_side(done.now), ""]
@@ -420,9 +420,11 @@ def table_of(columns: Sequence[UnderSetting]) -> Table:
 
 
 def _by_finding(columns: Sequence[UnderSetting]) -> Iterator[tuple[Finding, list[str]]]:
-    """Yield each finding with its verdict in each column."""
-    for verdicts in zip(*(each.verdicts for each in columns), strict=True):
-        yield verdicts[0].finding, [verdict.judgement.value for verdict in verdicts]
+    """Yield each finding of the first column with its verdict in each; empty where not tried."""
+    found = [{of.finding.id: of.judgement.value for of in each.verdicts} for each in columns]
+    for verdict in columns[0].verdicts:
+        finding = verdict.finding
+        yield finding, [verdicts.get(finding.id, "") for verdicts in found]
 
 
 def changes(done: StudyResults) -> list[str]:

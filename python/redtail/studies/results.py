@@ -84,8 +84,8 @@ class StudyResults:
         comparisons: the results by comparison.
         grids: the results by comparison or view.
         verdicts: one for each finding, in the paper's order.
-        now: the headline findings under each setting, the paper's own first; empty when not asked
-            for.
+        now: the headline findings, or all, under each setting, the paper's own first; empty when
+            not asked for.
         kernel: all findings under the paper's set-up, under one that a kernel can run, and by the
             kernel; empty when not asked for.
         folder: where everything is kept.
@@ -268,9 +268,8 @@ def run(
     refuse_unknown(
         study, {each.comparison.name: [file.plan for file in each.files] for each in own}
     )
-    headlines = _of_headlines(study)
     settings = study.settings if then_and_now else ()
-    modern = [requested(headlines, setting) for setting in settings]
+    modern = [requested(_tried(study, setting), setting) for setting in settings]
     of_kernel = study.kernel.each if backend is not None and study.kernel else ()
     simulated, measured = (requested(of_kernel, study.kernel, variants=False) for _ in range(2))
     if backend is not None:
@@ -297,10 +296,11 @@ def run(
     verdicts = tuple(judge(finding, seen) for finding in study.findings)
     now, kernel = [], []
     if settings:
-        known_for = tuple(verdict for verdict in verdicts if verdict.finding.headline)
-        now.append(UnderSetting("then", None, seen, known_for))
+        tried = [finding for setting in settings for finding in study.tried(setting)]
+        shown = tuple(verdict for verdict in verdicts if verdict.finding in tried)
+        now.append(UnderSetting("then", None, seen, shown))
     for setting, part in zip(settings, modern, strict=True):
-        now.append(under(setting.name, setting, part, study.headlines))
+        now.append(under(setting.name, setting, part, study.tried(setting)))
     if backend is not None:
         kernel = [
             UnderSetting("simulation", None, seen, verdicts),
@@ -353,11 +353,12 @@ def _require_kernel(study: Study, scale: str, backend: str) -> None:
         )
 
 
-def _of_headlines(study: Study) -> set[str]:
-    """Return the comparisons that headline findings look at, or the numbers shown with them."""
+def _tried(study: Study, setting: Setting) -> set[str]:
+    """Return the comparisons that the findings under a setting look at, or the numbers shown."""
     of = {view.name: view.comparison for view in study.all_views}
     named = {each.comparison for each in study.then_and_now}
-    named |= {each.comparison for finding in study.headlines for each in finding.all_checks}
+    findings = study.tried(setting)
+    named |= {each.comparison for finding in findings for each in finding.all_checks}
     return {of[name] for name in named}
 
 

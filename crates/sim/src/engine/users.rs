@@ -14,7 +14,7 @@ use crate::connections::{Connection, Opening, Side};
 use crate::flows::Flows;
 use redtail_network::Address;
 use redtail_network::Class;
-use redtail_network::ContentId;
+use redtail_network::{ContentId, SimPacket};
 
 /// The network as one user's program sees it.
 struct Port<'a> {
@@ -298,7 +298,9 @@ impl Engine<'_> {
             if at_once {
                 self.at_once.push(AtOnce { to, size, content });
             } else {
-                self.links.emit((content, ecn), size, to, now);
+                let (contents, number) = (&self.ends.contents, &connection.number);
+                let place = move |packet: &SimPacket| contents.place(*number, packet.content);
+                self.links.emit((content, ecn), size, to, now, place);
             }
             connection.write_ahead(now);
         }
@@ -322,7 +324,12 @@ impl Engine<'_> {
             let ecn = self.ends.contents.get(content).ecn();
             let next = self.links.scheduler.first();
             if next.is_some_and(|next| next.at() <= self.now) {
-                self.links.emit((content, ecn), size, to, self.now);
+                let ends = &mut self.ends;
+                let place = |packet: &SimPacket| {
+                    let number = ends.flows.connections.get(packet.endpoint).number;
+                    ends.contents.place(number, packet.content)
+                };
+                self.links.emit((content, ecn), size, to, self.now, place);
             } else {
                 self.ends.contents.free(content);
                 self.reaches_server(to.endpoint, content, ecn);

@@ -13,6 +13,7 @@ mod golden;
 mod jitter;
 mod lookahead;
 mod metrics;
+mod packet_sizes;
 mod queues_aqm;
 mod queues_classes;
 mod queues_codel;

@@ -438,7 +438,7 @@ fn counts_of_zero_and_numbers_that_are_none() {
     );
     assert_eq!(
         single_with("\"573 B\"", "\"0 B\""),
-        r#"e.toml:24: traffic.cbr.packet = "0 B" does not fit an IP packet; accepted: "1 B" to "65535 B""#
+        r#"e.toml:24: traffic.cbr.packet = "0 B" is empty; accepted: "1 B" to "65535 B", or a law within them such as "uniform 1400..1628 B""#
     );
     assert_eq!(
         single_with("tcp = \"sack\"", "tcp = { initial_window = 0 }"),

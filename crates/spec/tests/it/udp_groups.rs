@@ -176,7 +176,8 @@ fn on_off_sources_that_make_no_sense() {
         refused(
             "kind = \"on-off\"\nrate = \"1 Mbit/s\"\npacket = \"66 kB\"\non = \"1 s\"\noff = \"1 s\""
         ),
-        "e.toml:23: traffic.cbr.packet = \"66 kB\" does not fit an IP packet; accepted: \"1 B\" to \"65535 B\""
+        "e.toml:23: traffic.cbr.packet = \"66 kB\" does not fit an IP packet; accepted: \"1 B\" to \"65535 B\", or \
+         a law within them such as \"uniform 1400..1628 B\""
     );
 }
 
