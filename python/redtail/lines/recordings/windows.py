@@ -81,9 +81,9 @@ def _match(line: str) -> re.Match[str] | None:
 
 
 def _ipv6(line: str) -> re.Match[str] | None:
-    """Return the end of an answer of IPv6: a word before it is an address."""
+    """Return the end of an answer of IPv6: a word before it is an address, and no value is."""
     found = _IPV6_END.search(line)
-    if found is None:
+    if found is None or re.search("[=<]", line[: found.start()]):
         return None
     words = (word for word in line[: found.start()].split() if word.count(":") >= 2)
     return found if any(_IPV6.fullmatch(word) for word in words) else None
