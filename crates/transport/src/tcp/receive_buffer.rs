@@ -11,6 +11,7 @@
 //! | clamp | what the buffer has room for (window_clamp) | bytes |
 //! | copied | what the application has read in a round trip | bytes |
 //! | space | the largest copied so far (rcvq_space.space) | bytes |
+//! | edge | the end of what was announced (rcv_wup + rcv_wnd) | offset |
 //!
 //! ```text
 //! start:     buffer = 128 KiB, half of which is window; clamp = buffer / 2 - mss
@@ -18,6 +19,7 @@
 //! a round:   w = 2 copied + 16 mss                                  for copied > space
 //!            clamp >= w + 2 w (copied - space) / space
 //!            space = copied
+//! announced: max(threshold, edge - next), rounded up to the unit of the window scale
 //! ```
 //!
 //! The kernel acknowledges at once each segment that raises the threshold (`icsk_ack.quick |= 1`), so
@@ -25,9 +27,9 @@
 //! after the first two round trips. This decides when the sender's HyStart ends slow start, since it
 //! measures how close acknowledgements are to each other.
 //!
-//! Only the acknowledgements are modelled: the window that is announced is the largest from the start.
-//! Left out are the memory of segments out of order, and round trips without timestamps; without these
-//! the buffer stays as it is.
+//! Without autotuning only the acknowledgements follow it: the window that is announced is the largest from the start.
+//! Left out are the memory of data that waits, out of order or to be read, and round trips without timestamps; without
+//! these the buffer stays as it is, and the window is the largest.
 
 use std::hint::select_unpredictable;
 
@@ -67,7 +69,7 @@ fn waited(echo: u32, now: Time) -> u64 {
 
 /// The receive buffer of a connection.
 #[derive(Clone, Debug)]
-pub(super) struct ReceiveBuffer {
+pub(crate) struct ReceiveBuffer {
     mss: u64,
     threshold: u64,
     clamp: u64,
@@ -81,16 +83,36 @@ pub(super) struct ReceiveBuffer {
     /// The latest echo.
     echo: Option<u32>,
     timestamps: bool,
+    /// What is announced, if it follows this buffer.
+    announced: Option<Announced>,
+}
+
+/// The window that a receiver announces.
+#[derive(Clone, Copy, Debug)]
+struct Announced {
+    /// The offset up to which the peer may send.
+    edge: u64,
+    /// The window scale: bits by which the window is shifted.
+    scale: u8,
 }
 
 impl ReceiveBuffer {
-    /// The buffer of a connection whose window can grow to `window` bytes.
-    pub(super) fn new(params: &TcpParams, window: u32) -> Self {
-        let (mss, most) = (params.mss.as_u64(), u64::from(window));
-        let room = most.min(INITIAL_WINDOW);
-        let clamp = room.saturating_sub(mss).max(2 * mss);
-        let announced = room.min(SYN_WINDOW);
-        let threshold = (announced - announced % mss).max(mss).min(clamp);
+    /// The window that a SYN-ACK announces, if it can grow to `most` bytes: whole segments.
+    pub(crate) fn first_window(mss: u64, most: u64) -> u64 {
+        let room = most.min(INITIAL_WINDOW).min(SYN_WINDOW);
+        (room - room % mss).max(mss)
+    }
+
+    /// The buffer of a connection.
+    pub(super) fn new(params: &TcpParams) -> Self {
+        let (mss, tuned) = (params.mss.as_u64(), params.tunes_window());
+        let most = match tuned {
+            true => params.receive_window.as_u64(),
+            false => params.announced(params.receive_window.as_u64()),
+        };
+        let clamp = most.min(INITIAL_WINDOW).saturating_sub(mss).max(2 * mss);
+        let first = Self::first_window(mss, most);
+        let threshold = first.min(clamp);
         Self {
             mss,
             threshold,
@@ -101,7 +123,29 @@ impl ReceiveBuffer {
             round_trip: Span::ZERO,
             echo: None,
             timestamps: params.timestamps,
+            announced: tuned.then(|| Announced {
+                edge: first,
+                scale: params.window_scale(),
+            }),
         }
+    }
+
+    /// The window that an acknowledgement of `next` announces, if it follows this buffer. It never takes back what was
+    /// announced (tcp_select_window).
+    #[inline]
+    pub(super) fn announce(&mut self, next: u64) -> Option<u32> {
+        let announced = self.announced.as_mut()?;
+        let left = announced.edge.saturating_sub(next);
+        let window = self.threshold.max(left);
+        let (unit, most) = (1 << announced.scale, u64::from(u16::MAX) << announced.scale);
+        let window = window.next_multiple_of(unit).min(most);
+        announced.edge = next + window;
+        Some(window as u32)
+    }
+
+    /// What there is room for, if the window follows this buffer.
+    pub(super) fn room(&self) -> Option<u64> {
+        self.announced.map(|_| self.threshold)
     }
 
     /// The connection is established.
@@ -188,8 +232,13 @@ mod tests {
         Time::ZERO + Span::from_ms(ms)
     }
 
-    fn buffer(window: u32) -> ReceiveBuffer {
-        ReceiveBuffer::new(&Preset::Linux.params(), window)
+    /// A buffer whose window is fixed.
+    fn buffer(window: u64) -> ReceiveBuffer {
+        ReceiveBuffer::new(&TcpParams {
+            receive_window: Bytes::new(window),
+            receive_autotuning: false,
+            ..Preset::Linux.params()
+        })
     }
 
     /// A full segment that answers what was sent at `sent` ms.
@@ -285,9 +334,11 @@ mod tests {
             mss: Bytes::new(MSS),
             ..Preset::Linux.params()
         };
-        let mut buffer = ReceiveBuffer::new(&params, 1 << 30);
+        let mut buffer = ReceiveBuffer::new(&params);
         buffer.on_segment(&answering(0), 1000, at(50));
         buffer.on_read(100 * MSS, at(1000));
         assert_eq!(raised(&mut buffer, 10), 0);
+        assert_eq!(buffer.announce(0), None);
+        assert_eq!(params.first_window(), 3 << 20);
     }
 }
