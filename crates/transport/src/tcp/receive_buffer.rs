@@ -262,6 +262,54 @@ mod tests {
         assert_eq!(buffer.space, 10 * MSS);
     }
 
+    /// The window announced for an acknowledgement of `next`.
+    fn announced(buffer: &mut ReceiveBuffer, next: u64) -> u64 {
+        u64::from(buffer.announce(next).expect("a tuned window"))
+    }
+
+    #[test]
+    fn the_announced_window_follows_the_threshold_and_takes_nothing_back() {
+        let mut buffer = ReceiveBuffer::new(&Preset::Linux.params());
+        // The SYN-ACK has 45 segments, 65 160 bytes, more than the threshold of 64 088 bytes: what is left of them is
+        // announced, in units of 2^7 = 128 bytes (6 MiB >> 7 is less than 2^16).
+        assert_eq!(Preset::Linux.params().first_window(), 65_160);
+        assert_eq!(announced(&mut buffer, 0), 510 * 128);
+        // 510 x 128 - 1448 is less than the threshold, which is rounded up.
+        assert_eq!(announced(&mut buffer, MSS), 501 * 128);
+        buffer.on_established(at(0));
+        buffer.on_segment(&answering(0), 1000, at(50));
+        buffer.on_read(20 * MSS, at(50));
+        // As below the clamp is 245 280 bytes, and a segment is worth 2896 of threshold.
+        assert!(buffer.grows(MSS as u32));
+        assert_eq!(announced(&mut buffer, 20 * MSS), 66_984 + 88);
+        assert_eq!(raised(&mut buffer, 100), 62);
+        assert_eq!(announced(&mut buffer, 30 * MSS), 245_280 + 96);
+        // From then on it slides.
+        assert_eq!(announced(&mut buffer, 31 * MSS), 245_376);
+    }
+
+    #[test]
+    fn rounds_that_double_raise_the_window_to_half_of_six_mib() {
+        let mut buffer = ReceiveBuffer::new(&Preset::Linux.params());
+        buffer.on_established(at(0));
+        buffer.on_segment(&answering(0), 1000, at(100));
+        // Twice as much in each round trip: from a space of s segments to 2s, 3 (2 x 2s + 16) segments of 1460 bytes.
+        let (mut read, mut clamps) = (0, Vec::new());
+        for (round, segments) in (1..).zip([20, 40, 80, 160, 320]) {
+            read += segments * MSS;
+            buffer.on_read(read, at(100 * round));
+            clamps.push(buffer.clamp);
+        }
+        let expected = [168, 288, 528, 1008, 1968].map(|segments| segments * 1460);
+        assert_eq!(clamps, expected);
+        // 640 segments would make room for 5.7 MB.
+        buffer.on_read(read + 640 * MSS, at(600));
+        assert_eq!(buffer.clamp, 3 << 20);
+        let segments = raised(&mut buffer, 2000);
+        assert_eq!(segments, (3_145_728_u64 - 64_088).div_ceil(2 * MSS));
+        assert_eq!(announced(&mut buffer, read), 3 << 20);
+    }
+
     #[test]
     fn a_small_window_bounds_it() {
         let mut buffer = buffer(30_000);
