@@ -50,7 +50,7 @@ fn a_window_that_keeps_flows_below_their_share() {
     assert_eq!(
         with("{ receive_window = \"14 kB\" }"),
         [
-            "e.toml:20: traffic.ftp.tcp.receive_window = \"14 kB\" limits the flows to 800 kbit/s (14 kB in each base round \
+            "e.toml:15: traffic.ftp.tcp.receive_window = \"14 kB\" limits the flows to 800 kbit/s (14 kB in each base round \
           trip of 140 ms); their share of the path is 2.5 Mbit/s and needs 43.8 kB"
         ]
     );

@@ -110,7 +110,8 @@ impl ReceiveBuffer {
             true => params.receive_window.as_u64(),
             false => params.announced(params.receive_window.as_u64()),
         };
-        let clamp = most.min(INITIAL_WINDOW).saturating_sub(mss).max(2 * mss);
+        let clamp = most.min(INITIAL_WINDOW).saturating_sub(mss);
+        let clamp = clamp.max(2 * mss).min(most.max(mss));
         let first = Self::first_window(mss, most);
         let threshold = first.min(clamp);
         Self {
