@@ -483,7 +483,7 @@ duration = "100 s"
 warmup = "50 s"
 [bottleneck]
 rate = "{rate}"
-delay = "100 ms"
+delay = "200 ms"
 queue = {{ kind = "tail-drop", limit = "20000 packets" }}
 [[traffic]]
 name = "one"

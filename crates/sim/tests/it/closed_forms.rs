@@ -209,7 +209,7 @@ duration = "40 s"
 warmup = "30 s"
 [bottleneck]
 rate = "1 Gbit/s"
-delay = "100 ms"
+delay = "200 ms"
 queue = {{ kind = "tail-drop", limit = "20000 packets" }}
 [[traffic]]
 name = "one"
