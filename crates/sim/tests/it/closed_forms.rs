@@ -205,8 +205,8 @@ fn a_link_told_to_lose_nothing_does_what_one_without_the_key_does() {
 fn over_a_long_fast_path(tcp: &str) -> f64 {
     let result = run(&format!(
         r#"
-duration = "40 s"
-warmup = "30 s"
+duration = "20 s"
+warmup = "15 s"
 [bottleneck]
 rate = "1 Gbit/s"
 delay = "200 ms"
