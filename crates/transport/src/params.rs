@@ -396,7 +396,7 @@ impl TcpParams {
             return Err(ParamError::new(
                 "send_buffer",
                 "is outside what a sender can use",
-                "from one mss up to 1 GiB (1073741824 B), for example \"4 MiB\" (Linux); leave it out for no limit",
+                "from one mss up to 1 GiB (1073741824 B), for example \"4 MiB\" (Linux)",
             ));
         }
         if self.read_rate == Some(Rate::from_bps(0)) {
