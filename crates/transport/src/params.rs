@@ -103,12 +103,12 @@ tcp_params! {
     /// Measure a round trip with every acknowledgement by timestamps (RFC 7323); their 12 bytes are part of `header`.
     timestamps: bool,
     /// Size of the receiver's buffer: the largest number of outstanding bytes. The announced window is a multiple of the window scale (RFC 7323, section 2.3), the least power of two with which it fits 16 bits. With `receive_autotuning` the largest window; a value without that key turns it off.
-    /// Source: with autotuning half of Linux's tcp_rmem[2] of 6 MiB (net/ipv4/tcp.c, tcp_init; 6.1: tcp_adv_win_scale = 1).
+    /// Source: with autotuning half of Linux's largest tcp_rmem, 6 MiB (net/ipv4/tcp.c, tcp_init; 6.1: tcp_adv_win_scale = 1).
     receive_window: Bytes,
     /// With `adaptive_acks` and `timestamps`, begin with a window of 64 kB and let it grow with what arrives up to `receive_window`, as Linux 6.1 tunes its buffer (tcp_rmem; net/ipv4/tcp_input.c, tcp_grow_window, tcp_rcv_space_adjust); otherwise the window is `receive_window` from the start.
     receive_autotuning: bool,
     /// Size of the sender's buffer: data that the application has written stays in it until it is acknowledged, so the sender has no more than this outstanding. Without it nothing limits the sender.
-    /// Source: Linux's tcp_wmem[2] of 4 MiB (net/ipv4/tcp.c, tcp_init), up to which a buffer has room for twice the congestion window (net/ipv4/tcp_input.c, tcp_sndbuf_expand).
+    /// Source: Linux's largest tcp_wmem, 4 MiB (net/ipv4/tcp.c, tcp_init), up to which a buffer has room for twice the congestion window (net/ipv4/tcp_input.c, tcp_sndbuf_expand).
     send_buffer: Option<Bytes>,
     /// Rate at which the receiving application reads; unread data reduces the receive window. Without it the application reads at once.
     read_rate: Option<Rate>,
