@@ -96,6 +96,8 @@ impl Choices<'_> {
             initial_window: 1 + u32::from(self.byte() % 32),
             dup_thresh: 1 + u32::from(self.byte() % 6),
             receive_window: Bytes::new(mss * (1 + u64::from(self.byte() % 64))),
+            receive_autotuning: b(2),
+            send_buffer: b(6).then(|| Bytes::new(8 * mss)),
             read_rate: match self.of(&READ_RATES) {
                 0 => None,
                 segments => Some(Rate::from_bps(8 * mss * segments)),
@@ -256,7 +258,7 @@ struct Pair {
 
 impl Pair {
     fn new(params: TcpParams, size: u64, at_once: bool) -> Self {
-        let window = params.announced(params.receive_window.as_u64());
+        let window = params.first_window();
         let sender = if at_once {
             Sender::new(&params, Some(size))
         } else {
@@ -449,7 +451,9 @@ impl Pair {
                 .is_none_or(|alpha| (0.0..=1.0).contains(&alpha))
         );
         assert!(snapshot.pacing_rate.is_none_or(|rate| rate > 0.0));
-        assert!(snapshot.outstanding <= self.params.receive_window.as_u64());
+        // A tuned window is rounded up to the unit of its scale.
+        let most = self.params.largest_flight().as_u64();
+        assert!(snapshot.outstanding <= most.next_multiple_of(1 << self.params.window_scale()));
         let acked = self.sender.acked();
         if self.probed {
             assert!(acked + snapshot.outstanding >= self.highest);

@@ -1848,8 +1848,16 @@ class Tcp(Part):
             12 bytes are part of `header`. True or false.
         receive_window: Size of the receiver's buffer: the largest number of outstanding bytes. The
             announced window is a multiple of the window scale (RFC 7323, section 2.3), the least
-            power of two with which it fits 16 bits. A number of bytes with its unit, for example
-            "1500 B".
+            power of two with which it fits 16 bits. With `receive_autotuning` the largest window; a
+            value without that key turns it off. A number of bytes with its unit, for example "1500
+            B".
+        receive_autotuning: With `adaptive_acks` and `timestamps`, begin with a window of 64 kB and
+            let it grow with what arrives up to `receive_window`, as Linux 6.1 tunes its buffer
+            (tcp_rmem; net/ipv4/tcp_input.c, tcp_grow_window, tcp_rcv_space_adjust); otherwise the
+            window is `receive_window` from the start. True or false.
+        send_buffer: Size of the sender's buffer: data that the application has written stays in it
+            until it is acknowledged, so the sender has no more than this outstanding. Without it
+            nothing limits the sender. A number of bytes with its unit, for example "1500 B".
         read_rate: Rate at which the receiving application reads; unread data reduces the receive
             window. Without it the application reads at once. A rate with its unit, for example "10
             Mbit/s".
@@ -2007,6 +2015,8 @@ class Tcp(Part):
     quick_acks: int | None = None
     timestamps: bool | None = None
     receive_window: str | None = None
+    receive_autotuning: bool | None = None
+    send_buffer: str | None = None
     read_rate: str | None = None
     syn_loss: Literal["first", "second"] | None = None
     handshake: bool | None = None

@@ -331,7 +331,7 @@ class Drawn:
             return draw.choice(("1448 B", "1460 B", "536 B", self.quantity("B", 1000.0), "1 B"))
         if key == "header":
             return draw.choice(("40 B", "52 B", "28 B", self.quantity("B", 40.0)))
-        if key == "receive_window":
+        if key in ("receive_window", "send_buffer"):
             return self.quantity("B", 30_000.0)
         if key == "packet":
             return f"{draw.choice((100, 200, 1000, 1500, draw.randint(29, 9000)))} B"

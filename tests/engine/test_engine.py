@@ -447,3 +447,50 @@ def test_a_stored_sweep_is_read_by_other_tools(quick: Results) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert redtail.load(quick.folder).to_json() == quick.to_json()
+
+
+@pytest.mark.parametrize(
+    ("rate", "flows", "tcp", "warned"),
+    [
+        (
+            "1 Gbit/s",
+            1,
+            '"linux"',
+            'receive_window ("3145728 B" by the preset) limits the flows to 126 Mbit/s '
+            "(3.15 MB in each base round trip of 200 ms); "
+            "their share of the path is 1 Gbit/s and needs 25 MB",
+        ),
+        (
+            "1 Gbit/s",
+            2,
+            '{ preset = "linux", receive_window = "10 MB" }',
+            'send_buffer ("4194304 B" by the preset) limits the flows to 168 Mbit/s '
+            "(4.19 MB in each base round trip of 200 ms); "
+            "their share of the path is 500 Mbit/s and needs 12.5 MB",
+        ),
+        ("1 Gbit/s", 8, '"bbr"', ""),
+        ("1 Gbit/s", 1, '"sack"', ""),
+        ("100 Mbit/s", 1, '"linux"', ""),
+    ],
+)
+def test_check_says_where_the_buffers_of_a_stock_host_limit_flows(
+    rate: str, flows: int, tcp: str, warned: str
+) -> None:
+    plan = redtail.check(
+        redtail.Toml(f"""
+name = "Long and fast"
+duration = "100 s"
+warmup = "50 s"
+[bottleneck]
+rate = "{rate}"
+delay = "200 ms"
+queue = {{ kind = "tail-drop", limit = "20000 packets" }}
+[[traffic]]
+name = "one"
+kind = "bulk"
+flows = {flows}
+tcp = {tcp}
+""")
+    )
+    found = [text.partition("traffic.one.tcp.")[2] for text in plan.warnings]
+    assert found == ([warned] if warned else [])

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 
-use redtail_core::Rate;
+use redtail_core::{Bytes, Rate};
 use redtail_spec::Scenario;
 use redtail_traffic::TrafficParams;
 use redtail_transport::ResolvedTcpParams;
@@ -39,6 +39,9 @@ pub struct Sysctl {
     pub required: bool,
 }
 
+/// The largest send buffer where a file gives none, bytes: it limits no window of these links.
+const WMEM: u64 = 64 << 20;
+
 /// Bytes of IPv4 and TCP headers without options.
 const PLAIN_HEADER: u64 = 40;
 
@@ -58,7 +61,7 @@ const MSS: std::ops::RangeInclusive<u64> = 88..=16_000;
 /// The keys of a TCP table that a file may set besides `preset`; the rest of a preset is as this
 /// kernel has it. The network writes `ecn_codepoint` into packets. `slow_start = "standard"` is what kernels do with every congestion control but CUBIC,
 /// which has HyStart (net/ipv4/tcp_cubic.c).
-const SETTABLE: [&str; 15] = [
+const SETTABLE: [&str; 17] = [
     "mss",
     "header",
     "growth",
@@ -67,6 +70,8 @@ const SETTABLE: [&str; 15] = [
     "delayed_ack",
     "timestamps",
     "receive_window",
+    "receive_autotuning",
+    "send_buffer",
     "min_rto",
     "frto",
     "dsack",
@@ -311,7 +316,8 @@ impl HostSettings {
             "ipv4/tcp_rmem",
             format!("4096 {} {buffer}", buffer.min(131_072)),
         );
-        set("ipv4/tcp_wmem", "4096 16384 67108864".to_owned());
+        let most = params.send_buffer.map_or(WMEM, Bytes::as_u64);
+        set("ipv4/tcp_wmem", format!("4096 {} {most}", most.min(16_384)));
         let ms = (params.min_rto.as_ps() / 1_000_000_000).max(1);
         let mut route = format!("initcwnd {} rto_min {ms}ms", params.initial_window);
         if !params.delayed_ack {

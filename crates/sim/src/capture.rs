@@ -180,7 +180,7 @@ fn flow_facts(scenario: &Scenario, flows: &Flows) -> Vec<FlowFacts> {
             Source::Tcp(_) | Source::User(_) => {
                 let tcp = scenario.traffic[group as usize].tcp();
                 let params = &tcp.expect("a TCP flow has TCP parameters").params;
-                let receive_window = params.receive_window.as_u64() as u32;
+                let receive_window = params.first_window() as u32;
                 Protocol::Tcp(TcpFacts {
                     duplex: matches!(source, Source::User(_)),
                     mss: params.mss.as_u64() as u16,

@@ -323,7 +323,16 @@ pub(crate) fn time_in_words(seconds: f64) -> String {
     }
 }
 
-fn bytes_in_words(bytes: f64) -> String {
+/// A rate that was computed, with three digits.
+pub(crate) fn rate_in_words(bps: f64) -> String {
+    match bps {
+        bps if bps < 1e6 => format!("{} kbit/s", three_digits(bps / 1e3)),
+        bps if bps < 1e9 => format!("{} Mbit/s", three_digits(bps / 1e6)),
+        bps => format!("{} Gbit/s", three_digits(bps / 1e9)),
+    }
+}
+
+pub(crate) fn bytes_in_words(bytes: f64) -> String {
     match bytes {
         bytes if bytes < 1e3 => format!("{} B", bytes.ceil()),
         bytes if bytes < 1e6 => format!("{} kB", three_digits(bytes / 1e3)),

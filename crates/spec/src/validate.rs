@@ -17,7 +17,8 @@ use crate::facts::{flow_table, link_facts};
 use crate::mistakes::Known;
 use crate::node::Node;
 use crate::outline::{
-    BandwidthDelay, base_round_trips, crossed, crosses, time_in_words, used_hosts,
+    BandwidthDelay, base_round_trips, bytes_in_words, crossed, crosses, rate_in_words,
+    time_in_words, used_hosts,
 };
 use crate::paths;
 use crate::rates::{Phases, entry_origin};
@@ -679,6 +680,7 @@ impl<'a> Findings<'a> {
         self.late_starts(experiment);
         self.early_stops(experiment);
         self.short_warmup(experiment, topology);
+        self.small_windows(experiment, topology);
         self.slow_hosts(experiment, topology);
         let mut shared = BTreeSet::new();
         for (key, link, index, direction) in topology.links() {
@@ -862,6 +864,49 @@ impl<'a> Findings<'a> {
         }
     }
 
+    /// Warns of receive windows and send buffers that keep flows which always send below their share of the path.
+    fn small_windows(&mut self, experiment: &Experiment, topology: &Topology) {
+        let groups = &experiment.traffic;
+        for group in groups.iter().filter(|group| group.always_sends()) {
+            let Some(tcp) = group.tcp().filter(|tcp| tcp.params.read_rate.is_none()) else {
+                continue;
+            };
+            let (window, round_trips) = (
+                tcp.params.largest_flight(),
+                base_round_trips(group, topology),
+            );
+            let seconds = round_trips
+                .into_iter()
+                .max()
+                .unwrap_or_default()
+                .as_secs_f64();
+            let share = share_of_path(group, groups, topology);
+            let needed = share / 8.0 * seconds;
+            if window.as_u64() as f64 >= needed {
+                continue;
+            }
+            let in_window = window < tcp.params.receive_window;
+            let name = if in_window {
+                "send_buffer"
+            } else {
+                "receive_window"
+            };
+            let key = format!("traffic.{}.tcp.{name}", group.access().name);
+            let mut clause = format!(
+                "limits the flows to {} ({} in each base round trip of {}); their share of the path is {} and needs {}",
+                rate_in_words(8.0 * window.as_u64() as f64 / seconds),
+                bytes_in_words(window.as_u64() as f64),
+                time_in_words(seconds),
+                rate_in_words(share),
+                bytes_in_words(needed),
+            );
+            if paths::find(self.tree, &key).is_none() {
+                clause.insert_str(0, &format!("(\"{window}\" by the preset) "));
+            }
+            self.warn(&key, &clause);
+        }
+    }
+
     /// Warns of limits that are too small for the traffic on the link, of this queue and of the queues
     /// inside it.
     fn buffers(
@@ -943,6 +988,29 @@ impl<'a> Findings<'a> {
             );
         }
     }
+}
+
+/// The rate that a flow of a group, which always sends, has where such flows share each link equally, in bit/s; no more
+/// than that of its access link.
+fn share_of_path(group: &TrafficParams, groups: &[TrafficParams], topology: &Topology) -> f64 {
+    let shares = topology
+        .links()
+        .into_iter()
+        .map(|(_, link, index, direction)| {
+            let crosses = |group: &TrafficParams| crosses(group, topology, index, direction);
+            let sharing = groups
+                .iter()
+                .filter(|group| group.always_sends() && crosses(group));
+            let flows: f64 = sharing.map(|group| f64::from(group.access().flows)).sum();
+            match crosses(group) {
+                true => link.rate.as_bps() as f64 / flows,
+                false => f64::INFINITY,
+            }
+        });
+    let access = group.access().access_rate.map(|rate| rate.values());
+    let access = access.and_then(|rates| rates.iter().max());
+    let access = access.map_or(f64::INFINITY, |rate| rate.as_bps() as f64);
+    shares.fold(access, f64::min)
 }
 
 /// Whether metrics of a link begin with this name.

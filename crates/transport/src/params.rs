@@ -16,6 +16,7 @@ use crate::choices::{
 };
 use crate::presets::Preset;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, Segment};
+use crate::tcp::receive_buffer::ReceiveBuffer;
 use crate::tcp::recovery::RecoveryKind;
 
 /// Defines every parameter once: as a field of [`TcpParams`], and as an
@@ -45,6 +46,9 @@ macro_rules! tcp_params {
             pub fn params(&self) -> TcpParams {
                 let mut params = self.preset.params();
                 $(if let Some(value) = &self.$name { params.$name = value.clone(); })+
+                // Who gives a window alone means this one.
+                params.receive_autotuning &=
+                    self.receive_window.is_none() || self.receive_autotuning.is_some();
                 params
             }
         }
@@ -98,8 +102,14 @@ tcp_params! {
     quick_acks: u32,
     /// Measure a round trip with every acknowledgement by timestamps (RFC 7323); their 12 bytes are part of `header`.
     timestamps: bool,
-    /// Size of the receiver's buffer: the largest number of outstanding bytes. The announced window is a multiple of the window scale (RFC 7323, section 2.3), the least power of two with which it fits 16 bits.
+    /// Size of the receiver's buffer: the largest number of outstanding bytes. The announced window is a multiple of the window scale (RFC 7323, section 2.3), the least power of two with which it fits 16 bits. With `receive_autotuning` the largest window; a value without that key turns it off.
+    /// Source: with autotuning half of Linux's largest tcp_rmem, 6 MiB (net/ipv4/tcp.c, tcp_init; 6.1: tcp_adv_win_scale = 1).
     receive_window: Bytes,
+    /// With `adaptive_acks` and `timestamps`, begin with a window of 64 kB and let it grow with what arrives up to `receive_window`, as Linux 6.1 tunes its buffer (tcp_rmem; net/ipv4/tcp_input.c, tcp_grow_window, tcp_rcv_space_adjust); otherwise the window is `receive_window` from the start.
+    receive_autotuning: bool,
+    /// Size of the sender's buffer: data that the application has written stays in it until it is acknowledged, so the sender has no more than this outstanding. Without it nothing limits the sender.
+    /// Source: Linux's largest tcp_wmem, 4 MiB (net/ipv4/tcp.c, tcp_init), up to which a buffer has room for twice the congestion window (net/ipv4/tcp_input.c, tcp_sndbuf_expand).
+    send_buffer: Option<Bytes>,
     /// Rate at which the receiving application reads; unread data reduces the receive window. Without it the application reads at once.
     read_rate: Option<Rate>,
     /// With `handshake`, effects of a lost SYN or SYN-ACK on the start of data transmission.
@@ -184,6 +194,8 @@ impl Default for TcpParams {
             adaptive_acks: false,
             timestamps: false,
             receive_window: Bytes::new(1 << 30),
+            receive_autotuning: false,
+            send_buffer: None,
             read_rate: None,
             syn_loss: SynLoss::First,
             handshake: true,
@@ -294,9 +306,34 @@ impl TcpParams {
         }
     }
 
+    /// Whether the receive window grows with what arrives.
+    pub(crate) fn tunes_window(&self) -> bool {
+        self.receive_autotuning && self.delayed_ack && self.adaptive_acks && self.timestamps
+    }
+
+    /// The window that a receiver announces first.
+    pub fn first_window(&self) -> u64 {
+        let window = self.receive_window.as_u64();
+        match self.tunes_window() {
+            true => ReceiveBuffer::first_window(self.mss.as_u64(), window),
+            false => self.announced(window),
+        }
+    }
+
+    /// The most that can be outstanding: what the receiver and the sender have room for.
+    pub fn largest_flight(&self) -> Bytes {
+        let buffer = self.send_buffer.unwrap_or(self.receive_window);
+        self.receive_window.min(buffer)
+    }
+
     /// The window scale, the number of bits by which announced windows are shifted: the least with
-    /// which `receive_window` fits the field of 16 bits, at most 14 (RFC 7323, section 2.3).
+    /// which `receive_window` fits the field of 16 bits, at most 14 (RFC 7323, section 2.3). With autotuning it is that
+    /// of a buffer of twice the size (Linux, tcp_select_initial_window).
     pub fn window_scale(&self) -> u8 {
+        if self.tunes_window() {
+            let bits = (2 * self.receive_window.as_u64()).max(1).ilog2();
+            return (bits.saturating_sub(15) as u8).min(MAX_WINDOW_SCALE);
+        }
         let fits = |shift: &u8| self.receive_window.as_u64() >> shift <= u64::from(u16::MAX);
         (0..MAX_WINDOW_SCALE).find(fits).unwrap_or(MAX_WINDOW_SCALE)
     }
@@ -355,6 +392,14 @@ impl TcpParams {
                 "receive_window",
                 "is outside what a receiver can offer",
                 "from one mss up to 1 GiB (1073741824 B, RFC 7323)",
+            ));
+        }
+        let buffer = self.send_buffer.map_or(window, Bytes::as_u64);
+        if buffer < mss || buffer > 1 << 30 {
+            return Err(ParamError::new(
+                "send_buffer",
+                "is outside what a sender can use",
+                "from one mss up to 1 GiB (1073741824 B), for example \"4 MiB\" (Linux)",
             ));
         }
         if self.read_rate == Some(Rate::from_bps(0)) {

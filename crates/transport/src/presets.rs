@@ -109,7 +109,7 @@ presets! {
         growth: Growth::Ledbat,
         initial_window: 2,
     }
-    /// As a current Linux kernel: CUBIC, initial window 10, RACK-TLP in the kernel's states with PRR in segments, delayed acknowledgements of 40 ms after 16 quick ones, timestamps, F-RTO and D-SACK, HyStart, minimum timeout of 200 ms above the smoothed round trip, at most 120 s.
+    /// As Linux 6.1 with its defaults: CUBIC, initial window 10, RACK-TLP in the kernel's states with PRR in segments, delayed acknowledgements of 40 ms after 16 quick ones, timestamps, F-RTO and D-SACK, HyStart, minimum timeout of 200 ms above the smoothed round trip, at most 120 s, a receive window that grows from 64 kB to 3 MiB, a send buffer of 4 MiB.
     Linux of Sack {
         mss: Bytes::new(1448),
         header: Bytes::new(52),
@@ -126,6 +126,9 @@ presets! {
         bare_handshake_ack: true,
         fin_beyond_window: true,
         timestamps: true,
+        receive_window: Bytes::new(3 << 20),
+        receive_autotuning: true,
+        send_buffer: Some(Bytes::new(4 << 20)),
         min_rto: Span::from_ms(200),
         rto_floor: RtoFloor::Deviation,
         frto: true,

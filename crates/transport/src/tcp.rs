@@ -42,7 +42,7 @@ pub(crate) mod progress;
 pub(crate) mod prr;
 pub mod rack;
 pub mod ranges;
-mod receive_buffer;
+pub(crate) mod receive_buffer;
 pub mod receiver;
 pub mod recovery;
 pub mod rto;

@@ -201,6 +201,57 @@ fn a_link_told_to_lose_nothing_does_what_one_without_the_key_does() {
     assert_eq!(metric(&zero, "return.random_loss"), 0.0);
 }
 
+/// The goodput of one flow over 1 Gbit/s and 200 ms, Mbit/s.
+fn over_a_long_fast_path(tcp: &str) -> f64 {
+    let result = run(&format!(
+        r#"
+duration = "20 s"
+warmup = "15 s"
+[bottleneck]
+rate = "1 Gbit/s"
+delay = "200 ms"
+queue = {{ kind = "tail-drop", limit = "20000 packets" }}
+[[traffic]]
+name = "one"
+kind = "bulk"
+flows = 1
+start = "0 s"
+access_rate = "10 Gbit/s"
+tcp = {tcp}
+"#
+    ));
+    metric(&result, "one.goodput") / 1e6
+}
+
+#[test]
+fn the_buffers_of_a_stock_linux_host_limit_a_long_fast_path() {
+    // A window a round trip: 3 MiB, or 125.8 Mbit/s.
+    let stock = over_a_long_fast_path("\"linux\"");
+    assert!((124.0..=126.0).contains(&stock), "{stock}");
+    // Of the receive window and the send buffer the lesser counts.
+    for (keys, window) in [
+        ("receive_window = \"500 kB\"", 500e3),
+        (
+            "receive_window = \"500 kB\", receive_autotuning = true",
+            500e3,
+        ),
+        ("send_buffer = \"1 MB\"", 1e6),
+        ("receive_window = \"1 GB\"", 4_194_304.0),
+    ] {
+        let expected = window * 8.0 / 0.2 / 1e6;
+        let goodput = over_a_long_fast_path(&format!("{{ preset = \"linux\", {keys} }}"));
+        let share = goodput / expected;
+        assert!(
+            (0.98..=1.005).contains(&share),
+            "{keys}: {goodput}, not {expected}"
+        );
+    }
+    // Without these limits the link does: 1448 bytes of each 1500.
+    let free = "{ preset = \"linux\", receive_window = \"1 GB\", send_buffer = \"1 GB\" }";
+    let free = over_a_long_fast_path(free);
+    assert!((950.0..=966.0).contains(&free), "{free}");
+}
+
 /// Five flows on a path that loses each data packet with probability `loss`.
 fn five_flows_that_lose(loss: &str, warmup: u32) -> RunResult {
     run(&format!(

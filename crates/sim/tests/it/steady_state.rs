@@ -121,6 +121,9 @@ fn a_ledbat_flow_yields_to_one_that_fills_the_queue() {
     }
 }
 
+/// Hosts whose buffers are no part of what a test says.
+const NO_LIMIT: &str = r#"receive_window = "1 GiB", send_buffer = "1 GiB""#;
+
 /// Flows of one kind on 40 Mbit/s and 40 ms, beside as many of Linux's CUBIC if `cubic`.
 fn copa(tcp: &str, flows: u32, cubic: bool, limit: u32) -> RunResult {
     let group = |name: &str, tcp: &str| {
@@ -148,7 +151,7 @@ queue = {{ kind = "tail-drop", limit = "{limit} packets" }}
     );
     text += &group("copa", tcp);
     if cubic {
-        text += &group("cubic", r#""linux""#);
+        text += &group("cubic", &format!("{{ preset = \"linux\", {NO_LIMIT} }}"));
     }
     run(&text)
 }
@@ -187,13 +190,15 @@ fn copa_flows_do_not_take_each_other_for_flows_that_fill_the_queue() {
 
 #[test]
 fn copa_keeps_a_share_beside_flows_that_fill_the_queue_by_its_competitive_mode() {
+    // A single run: with other seeds its share deviates by 0.02, and by 0.03 with the buffers of a stock host, around
+    // 0.32 and 0.31.
     let share = |tcp: &str| {
-        let result = copa(tcp, 1, true, 400);
+        let result = copa(&format!("{{ {tcp}, {NO_LIMIT} }}"), 1, true, 400);
         let [copa, cubic] = ["copa.goodput", "cubic.goodput"].map(|name| metric(&result, name));
         copa / (copa + cubic)
     };
-    let competes = share(r#""copa""#);
-    let yields = share(r#"{ preset = "copa", growth = "copa-default" }"#);
+    let competes = share(r#"preset = "copa""#);
+    let yields = share(r#"preset = "copa", growth = "copa-default""#);
     assert!(competes > 0.3, "{competes}");
     assert!(yields < 0.15, "{yields}");
 }

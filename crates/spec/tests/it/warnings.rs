@@ -41,6 +41,24 @@ fn a_buffer_below_one_bandwidth_delay_product() {
 }
 
 #[test]
+fn a_window_that_keeps_flows_below_their_share() {
+    // 14 kB in 140 ms are 800 kbit/s for each of four flows that share 10 Mbit/s.
+    let with = |tcp: &str| {
+        let tcp = format!("tcp = {tcp}");
+        warnings(&[("flows = 64", "flows = 4"), ("tcp = \"sack\"", &tcp)])
+    };
+    assert_eq!(
+        with("{ receive_window = \"14 kB\" }"),
+        [
+            "e.toml:15: traffic.ftp.tcp.receive_window = \"14 kB\" limits the flows to 800 kbit/s (14 kB in each base round \
+          trip of 140 ms); their share of the path is 2.5 Mbit/s and needs 43.8 kB"
+        ]
+    );
+    assert_eq!(with("{ receive_window = \"43.8 kB\" }"), [""; 0]);
+    assert_eq!(with("\"linux\""), [""; 0]);
+}
+
+#[test]
 fn a_warmup_shorter_than_the_first_round_trips() {
     let expected = "is short of the slowest flow's first round trips: flows of \"ftp\" start as late as \"10 s\" and have \
                     base round-trip times up to \"140 ms\", so their slow start can last until \"11.4 s\" and will show in \

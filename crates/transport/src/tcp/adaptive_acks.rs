@@ -109,6 +109,7 @@ pub struct AdaptiveAcks {
     mss: u32,
     /// Size of TCP's header with the options of every segment, bytes.
     header: u32,
+    /// The window announced last.
     window: u32,
     /// The offset up to which data is acknowledged.
     acked: u64,
@@ -124,7 +125,7 @@ pub struct AdaptiveAcks {
 impl AdaptiveAcks {
     pub(super) fn new(params: &TcpParams) -> Self {
         let mss = params.mss.as_u64() as u32;
-        let window = params.announced(params.receive_window.as_u64()) as u32;
+        let window = params.first_window() as u32;
         Self {
             wheel: TimerWheel::new(params.timer_tick),
             least: params.delayed_ack_timeout,
@@ -147,7 +148,7 @@ impl AdaptiveAcks {
             min_rto: params.min_rto,
             timestamps: params.timestamps,
             syn_ack: None,
-            buffer: ReceiveBuffer::new(params, window),
+            buffer: ReceiveBuffer::new(params),
         }
     }
 
@@ -300,8 +301,15 @@ impl AdaptiveAcks {
         false
     }
 
-    /// An acknowledgement of everything up to `next` is sent.
-    pub(super) fn on_ack_sent(&mut self, next: u64) {
+    /// The application, which reads slowly, has read `read` bytes. Returns what the receive buffer has room for, if it
+    /// is tuned.
+    pub(super) fn on_read(&mut self, read: u64, now: Time) -> Option<u64> {
+        self.buffer.on_read(read, now);
+        self.buffer.room()
+    }
+
+    /// An acknowledgement of everything up to `next` is sent. Returns the window that it announces.
+    pub(super) fn on_ack_sent(&mut self, next: u64) -> u32 {
         if self.quick > 0 && self.scheduled {
             self.quick -= 1;
             if self.quick == 0 {
@@ -312,6 +320,10 @@ impl AdaptiveAcks {
         self.scheduled = false;
         self.pushes = 0;
         self.timer = None;
+        if let Some(window) = self.buffer.announce(next) {
+            self.window = window;
+        }
+        self.window
     }
 
     /// This side sends data.

@@ -11,6 +11,7 @@
 //! | clamp | what the buffer has room for (window_clamp) | bytes |
 //! | copied | what the application has read in a round trip | bytes |
 //! | space | the largest copied so far (rcvq_space.space) | bytes |
+//! | edge | the end of what was announced (rcv_wup + rcv_wnd) | offset |
 //!
 //! ```text
 //! start:     buffer = 128 KiB, half of which is window; clamp = buffer / 2 - mss
@@ -18,6 +19,7 @@
 //! a round:   w = 2 copied + 16 mss                                  for copied > space
 //!            clamp >= w + 2 w (copied - space) / space
 //!            space = copied
+//! announced: max(threshold, edge - next), rounded up to the unit of the window scale
 //! ```
 //!
 //! The kernel acknowledges at once each segment that raises the threshold (`icsk_ack.quick |= 1`), so
@@ -25,9 +27,9 @@
 //! after the first two round trips. This decides when the sender's HyStart ends slow start, since it
 //! measures how close acknowledgements are to each other.
 //!
-//! Only the acknowledgements are modelled: the window that is announced is the largest from the start.
-//! Left out are the memory of segments out of order, and round trips without timestamps; without these
-//! the buffer stays as it is.
+//! Without autotuning only the acknowledgements follow it: the window that is announced is the largest from the start.
+//! Left out are the memory of data that waits, out of order or to be read, and round trips without timestamps; without
+//! these the buffer stays as it is, and the window is the largest.
 
 use std::hint::select_unpredictable;
 
@@ -67,7 +69,7 @@ fn waited(echo: u32, now: Time) -> u64 {
 
 /// The receive buffer of a connection.
 #[derive(Clone, Debug)]
-pub(super) struct ReceiveBuffer {
+pub(crate) struct ReceiveBuffer {
     mss: u64,
     threshold: u64,
     clamp: u64,
@@ -81,16 +83,37 @@ pub(super) struct ReceiveBuffer {
     /// The latest echo.
     echo: Option<u32>,
     timestamps: bool,
+    /// What is announced, if it follows this buffer.
+    announced: Option<Announced>,
+}
+
+/// The window that a receiver announces.
+#[derive(Clone, Copy, Debug)]
+struct Announced {
+    /// The offset up to which the peer may send.
+    edge: u64,
+    /// The window scale: bits by which the window is shifted.
+    scale: u8,
 }
 
 impl ReceiveBuffer {
-    /// The buffer of a connection whose window can grow to `window` bytes.
-    pub(super) fn new(params: &TcpParams, window: u32) -> Self {
-        let (mss, most) = (params.mss.as_u64(), u64::from(window));
-        let room = most.min(INITIAL_WINDOW);
-        let clamp = room.saturating_sub(mss).max(2 * mss);
-        let announced = room.min(SYN_WINDOW);
-        let threshold = (announced - announced % mss).max(mss).min(clamp);
+    /// The window that a SYN-ACK announces, if it can grow to `most` bytes: whole segments.
+    pub(crate) fn first_window(mss: u64, most: u64) -> u64 {
+        let room = most.min(INITIAL_WINDOW).min(SYN_WINDOW);
+        (room - room % mss).max(mss)
+    }
+
+    /// The buffer of a connection.
+    pub(super) fn new(params: &TcpParams) -> Self {
+        let (mss, tuned) = (params.mss.as_u64(), params.tunes_window());
+        let most = match tuned {
+            true => params.receive_window.as_u64(),
+            false => params.announced(params.receive_window.as_u64()),
+        };
+        let clamp = most.min(INITIAL_WINDOW).saturating_sub(mss);
+        let clamp = clamp.max(2 * mss).min(most.max(mss));
+        let first = Self::first_window(mss, most);
+        let threshold = first.min(clamp);
         Self {
             mss,
             threshold,
@@ -101,7 +124,29 @@ impl ReceiveBuffer {
             round_trip: Span::ZERO,
             echo: None,
             timestamps: params.timestamps,
+            announced: tuned.then(|| Announced {
+                edge: first,
+                scale: params.window_scale(),
+            }),
         }
+    }
+
+    /// The window that an acknowledgement of `next` announces, if it follows this buffer. It never takes back what was
+    /// announced (tcp_select_window).
+    #[inline]
+    pub(super) fn announce(&mut self, next: u64) -> Option<u32> {
+        let announced = self.announced.as_mut()?;
+        let left = announced.edge.saturating_sub(next);
+        let window = self.threshold.max(left);
+        let (unit, most) = (1 << announced.scale, u64::from(u16::MAX) << announced.scale);
+        let window = window.next_multiple_of(unit).min(most);
+        announced.edge = next + window;
+        Some(window as u32)
+    }
+
+    /// What there is room for, if the window follows this buffer.
+    pub(super) fn room(&self) -> Option<u64> {
+        self.announced.map(|_| self.threshold)
     }
 
     /// The connection is established.
@@ -188,8 +233,13 @@ mod tests {
         Time::ZERO + Span::from_ms(ms)
     }
 
-    fn buffer(window: u32) -> ReceiveBuffer {
-        ReceiveBuffer::new(&Preset::Linux.params(), window)
+    /// A buffer whose window is fixed.
+    fn buffer(window: u64) -> ReceiveBuffer {
+        ReceiveBuffer::new(&TcpParams {
+            receive_window: Bytes::new(window),
+            receive_autotuning: false,
+            ..Preset::Linux.params()
+        })
     }
 
     /// A full segment that answers what was sent at `sent` ms.
@@ -211,6 +261,54 @@ mod tests {
         let buffer = buffer(1 << 30);
         assert_eq!((buffer.threshold, buffer.clamp), (64_088, 64_088));
         assert_eq!(buffer.space, 10 * MSS);
+    }
+
+    /// The window announced for an acknowledgement of `next`.
+    fn announced(buffer: &mut ReceiveBuffer, next: u64) -> u64 {
+        u64::from(buffer.announce(next).expect("a tuned window"))
+    }
+
+    #[test]
+    fn the_announced_window_follows_the_threshold_and_takes_nothing_back() {
+        let mut buffer = ReceiveBuffer::new(&Preset::Linux.params());
+        // The SYN-ACK has 45 segments, 65 160 bytes, more than the threshold of 64 088 bytes: what is left of them is
+        // announced, in units of 2^7 = 128 bytes (6 MiB >> 7 is less than 2^16).
+        assert_eq!(Preset::Linux.params().first_window(), 65_160);
+        assert_eq!(announced(&mut buffer, 0), 510 * 128);
+        // 510 x 128 - 1448 is less than the threshold, which is rounded up.
+        assert_eq!(announced(&mut buffer, MSS), 501 * 128);
+        buffer.on_established(at(0));
+        buffer.on_segment(&answering(0), 1000, at(50));
+        buffer.on_read(20 * MSS, at(50));
+        // As below the clamp is 245 280 bytes, and a segment is worth 2896 of threshold.
+        assert!(buffer.grows(MSS as u32));
+        assert_eq!(announced(&mut buffer, 20 * MSS), 66_984 + 88);
+        assert_eq!(raised(&mut buffer, 100), 62);
+        assert_eq!(announced(&mut buffer, 30 * MSS), 245_280 + 96);
+        // From then on it slides.
+        assert_eq!(announced(&mut buffer, 31 * MSS), 245_376);
+    }
+
+    #[test]
+    fn rounds_that_double_raise_the_window_to_half_of_six_mib() {
+        let mut buffer = ReceiveBuffer::new(&Preset::Linux.params());
+        buffer.on_established(at(0));
+        buffer.on_segment(&answering(0), 1000, at(100));
+        // Twice as much in each round trip: from a space of s segments to 2s, 3 (2 x 2s + 16) segments of 1460 bytes.
+        let (mut read, mut clamps) = (0, Vec::new());
+        for (round, segments) in (1..).zip([20, 40, 80, 160, 320]) {
+            read += segments * MSS;
+            buffer.on_read(read, at(100 * round));
+            clamps.push(buffer.clamp);
+        }
+        let expected = [168, 288, 528, 1008, 1968].map(|segments| segments * 1460);
+        assert_eq!(clamps, expected);
+        // 640 segments would make room for 5.7 MB.
+        buffer.on_read(read + 640 * MSS, at(600));
+        assert_eq!(buffer.clamp, 3 << 20);
+        let segments = raised(&mut buffer, 2000);
+        assert_eq!(segments, (3_145_728_u64 - 64_088).div_ceil(2 * MSS));
+        assert_eq!(announced(&mut buffer, read), 3 << 20);
     }
 
     #[test]
@@ -285,9 +383,11 @@ mod tests {
             mss: Bytes::new(MSS),
             ..Preset::Linux.params()
         };
-        let mut buffer = ReceiveBuffer::new(&params, 1 << 30);
+        let mut buffer = ReceiveBuffer::new(&params);
         buffer.on_segment(&answering(0), 1000, at(50));
         buffer.on_read(100 * MSS, at(1000));
         assert_eq!(raised(&mut buffer, 10), 0);
+        assert_eq!(buffer.announce(0), None);
+        assert_eq!(params.first_window(), 3 << 20);
     }
 }

@@ -42,6 +42,8 @@ impl Kind {
             timestamps,
             dsack,
             adaptive_acks,
+            // Without the adaptive policy it has no effect.
+            receive_autotuning: _,
             // The short paths read these, or what was made of them.
             recovery: _,
             delayed_ack: _,
@@ -63,6 +65,7 @@ impl Kind {
             ecn_retransmissions: _,
             bbr_ecn_max_rtt: _,
             // A receiver does not use these.
+            send_buffer: _,
             mss: _,
             header: _,
             slow_start: _,
@@ -172,7 +175,7 @@ impl Receiver {
             has_gap: false,
             policy: AckPolicy::new(params),
             kind: Kind::of(params),
-            window: params.announced(params.receive_window.as_u64()) as u32,
+            window: params.first_window() as u32,
             sack_blocks: params.sack_blocks(),
             ecn: Feedback::new(params),
             ecn_syn_ack: params.ecn_syn_ack,
@@ -829,7 +832,7 @@ impl Receiver {
         self.ack_due = false;
         self.last_ack_sent = self.next;
         if let Some(adaptive) = self.policy.adaptive() {
-            adaptive.on_ack_sent(self.next);
+            self.window = adaptive.on_ack_sent(self.next);
         }
         let sack = match self.has_sack() {
             true => self.take_sack(),
@@ -943,7 +946,14 @@ impl Receiver {
     #[cold]
     fn complete(&mut self, segment: &mut Segment, now: Time) {
         let (next, available) = (self.next, self.delivered());
-        if let Some(reader) = self.reader_mut() {
+        if let Some(state) = &mut self.optional
+            && let Some(reader) = &mut state.reader
+        {
+            if let Some(adaptive) = self.policy.adaptive()
+                && let Some(room) = adaptive.on_read(reader.read_by(now, available), now)
+            {
+                reader.set_buffer(room);
+            }
             segment.window = reader.window(now, next, available) as u32;
         }
         let timeout = Span::from_us(u64::from(self.fin_timeout));

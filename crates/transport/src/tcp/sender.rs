@@ -165,7 +165,7 @@ impl Sender {
         let mss = params.mss.as_u64() as u32;
         let recovery = Recovery::new(params.recovery);
         let traits = params.recovery.traits();
-        let peer_window = params.announced(params.receive_window.as_u64()) as u32;
+        let peer_window = params.first_window() as u32;
         let is_linux = traits.by_time == Some(Rules::Linux);
         let controller = controller(params);
         let mut sender = Self {
@@ -389,7 +389,7 @@ impl Sender {
     }
 
     /// Whether it has none of what most senders do without: ECN, timestamps, losses detected by time, reductions undone
-    /// or spread, pacing, a law that watches the path.
+    /// or spread, pacing, a law that watches the path, a limited buffer.
     #[inline]
     pub fn is_basic(&self) -> bool {
         self.kind == Kind::Basic

@@ -82,6 +82,8 @@ pub(super) struct SenderParams {
     pub dup_thresh: u32,
     /// The largest window that the peer can announce.
     pub peer_window_max: u32,
+    /// The most bytes that the send buffer lets be outstanding.
+    pub send_buffer: u32,
     /// In segments, for the restart after an idle time.
     pub initial_window: u32,
 }
@@ -104,6 +106,9 @@ impl SenderParams {
             idle_restart: params.idle_restart,
             dup_thresh: params.dup_thresh,
             peer_window_max: params.announced(params.receive_window.as_u64()) as u32,
+            send_buffer: params
+                .send_buffer
+                .map_or(u32::MAX, |room| room.as_u64() as u32),
             initial_window: params.initial_window,
         }
     }

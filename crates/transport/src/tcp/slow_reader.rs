@@ -43,7 +43,10 @@ pub(super) struct SlowReader {
 
 impl SlowReader {
     pub(super) fn new(params: &TcpParams) -> Option<Self> {
-        let buffer = params.receive_window.as_u64();
+        let buffer = match params.tunes_window() {
+            true => params.first_window(),
+            false => params.receive_window.as_u64(),
+        };
         params.read_rate.map(|rate| Self {
             rate,
             buffer,
@@ -57,7 +60,7 @@ impl SlowReader {
     }
 
     /// Bytes read by `now`; `available` is the number of bytes received in order.
-    fn read_by(&self, now: Time, available: u64) -> u64 {
+    pub(super) fn read_by(&self, now: Time, available: u64) -> u64 {
         let ps = u128::from((now - self.since).as_ps());
         let bytes = ps * u128::from(self.rate.as_bps()) / (8 * PS_PER_S);
         let read = u128::from(self.read) + bytes;
@@ -69,6 +72,11 @@ impl SlowReader {
         let bits = u128::from(bytes.saturating_sub(self.read)) * 8;
         let ps = (bits * PS_PER_S).div_ceil(u128::from(self.rate.as_bps()));
         self.since + Span::from_ps(u64::try_from(ps).unwrap_or(u64::MAX / 4))
+    }
+
+    /// The buffer has grown to `bytes`.
+    pub(super) fn set_buffer(&mut self, bytes: u64) {
+        self.buffer = bytes;
     }
 
     /// More data than `available` is about to arrive. A reader that has read everything begins a

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::MSS;
+use crate::common::{MSS, unlimited};
 use redtail_core::{Span, Stream, Time};
 use redtail_transport::cc::bbr::Bbr;
 use redtail_transport::cc::bbr3::Bbr3;
@@ -862,7 +862,7 @@ impl Path {
         let params = TcpParams {
             mss: redtail_core::Bytes::new(MSS),
             delayed_ack: false,
-            ..preset.params()
+            ..unlimited(preset.params())
         };
         params.check().expect("the parameters can be run");
         let mut path = Self {

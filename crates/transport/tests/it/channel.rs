@@ -159,7 +159,7 @@ static ROWS: LazyLock<[Vec<Vec<usize>>; 2]> = LazyLock::new(|| {
         SLOW_STARTS.len(),
     ];
     let common = [3, 3, 2, 3, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2];
-    let kernel = [2, 2, 2, 2, 2, 2, 2, 2];
+    let kernel = [2; 10];
     let rows =
         |of: [usize; 4], last: [usize; 2]| every_pair(&[&of[..], &common, &last, &kernel].concat());
     [
@@ -245,6 +245,8 @@ fn common_choices(
         idle_decay: [IdleDecay::Restart, IdleDecay::Halving][row[25]],
         fin_beyond_window: on(26),
         bare_handshake_ack: on(27),
+        receive_autotuning: on(28),
+        send_buffer: on(29).then_some(Bytes::new(8 * MSS)),
         ..base.clone()
     }
 }
@@ -299,7 +301,7 @@ impl Pair {
             edge: if params.handshake {
                 0
             } else {
-                params.announced(params.receive_window.as_u64())
+                params.first_window()
             },
             peak: 0,
             hidden: 0,
@@ -482,7 +484,9 @@ impl Pair {
     fn check(&self) {
         self.sender.assert_consistent(); // the window is a segment at least
         let outstanding = self.sender.snapshot().outstanding;
-        assert!(outstanding <= self.params.receive_window.as_u64());
+        // A tuned window is rounded up to the unit of its scale.
+        let most = self.params.largest_flight().as_u64();
+        assert!(outstanding <= most.next_multiple_of(1 << self.params.window_scale()));
         if self.probed {
             assert!(self.sender.acked() + outstanding >= self.highest);
         } else {

@@ -19,6 +19,38 @@ fn slow(segments: u64, ms: u64) -> ReceiverScript {
 }
 
 #[test]
+fn a_send_buffer_bounds_what_is_outstanding() {
+    // sk_stream_memory_free: what is not acknowledged stays in the buffer, whatever was selectively acknowledged.
+    let mut script = SenderScript::bulk(&TcpParams {
+        send_buffer: Some(Bytes::new(4 * MSS + 1)),
+        ..sack()
+    });
+    script.sends("0 1 2 3").at(100).ack(1).sends("4");
+    script.at(110).receives(ack_of(1, &[(2, 4)])).sends("");
+    script.at(120).ack(4).sends("5 6 7");
+    // A smaller window counts instead of it.
+    script.at(220).ack_window(8, 2.0).sends("8 9");
+    script.at(320).ack_window(10, 1000.0).sends("10 11 12 13");
+}
+
+#[test]
+fn a_window_update_beyond_the_send_buffer_is_no_duplicate() {
+    let mut script = SenderScript::bulk(&TcpParams {
+        send_buffer: Some(Bytes::new(4 * MSS)),
+        ..params(RecoveryKind::Newreno)
+    });
+    script
+        .sends("0 1 2 3")
+        .at(100)
+        .ack_window(1, 50.0)
+        .sends("4");
+    for window in [60.0, 70.0, 80.0] {
+        script.ack_window(1, window).sends("");
+    }
+    assert_eq!(script.counters().duplicate_acks, 0);
+}
+
+#[test]
 fn a_zero_window_stops_the_sender() {
     // RFC 9293, section 3.8.6: the window is the range of sequence numbers that the
     // receiver is prepared to accept.

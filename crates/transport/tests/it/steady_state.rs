@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use crate::common::unlimited;
 use redtail_core::{Span, Stream, Time};
 use redtail_transport::cc::slow_start::SlowStartKind;
 use redtail_transport::{Preset, Receiver, Segment, Sender, TcpParams};
@@ -255,7 +256,7 @@ fn laws_that_comparisons_list_keep_the_windows_of_their_response_functions() {
             let params = TcpParams {
                 delayed_ack: false,
                 slow_start: SlowStartKind::Standard, // Hybla's own goes much further
-                ..preset.params()
+                ..unlimited(preset.params())
             };
             let window = mean_window(&params, rtt, period, 20, formula);
             let what = format!("{preset:?}, one in {period}, {rtt} s");

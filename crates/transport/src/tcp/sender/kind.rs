@@ -8,7 +8,7 @@ use crate::tcp::rto::RttSampling;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// It has none of what most senders do without: ECN, timestamps, losses detected by time, reductions undone or
-    /// spread, pacing, a law that watches the path. What these need is then not asked for.
+    /// spread, pacing, a law that watches the path, a limited buffer. What these need is then not asked for.
     Basic,
     /// Any sender that is neither basic nor of [`Linux`](Self::Linux).
     Options,
@@ -78,6 +78,7 @@ impl Kind {
             growth,
             fin_beyond_window,
             rtt_sampling,
+            send_buffer,
             // The short paths of all kinds read these, or what was made of them.
             mss: _,
             byte_counting: _,
@@ -121,6 +122,7 @@ impl Kind {
             adaptive_acks: _,
             quick_acks: _,
             receive_window: _,
+            receive_autotuning: _,
             read_rate: _,
         } = params;
         let traits = recovery.traits();
@@ -137,6 +139,7 @@ impl Kind {
             || growth.is_model()
             || *fin_beyond_window
             || *rtt_sampling == RttSampling::EveryDelivery
+            || send_buffer.is_some()
             || watches;
         match has_options {
             true => Self::Options,

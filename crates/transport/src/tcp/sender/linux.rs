@@ -568,7 +568,7 @@ impl Sender {
                 }
             } else if entered.advanced && !recovered {
                 states.high = next;
-                if self.new_len().is_some() {
+                if self.new_len::<Linux>().is_some() {
                     return Sends::NewFirst;
                 }
                 states.frto = false;
@@ -827,7 +827,7 @@ impl Sender {
     pub(super) fn send_as_linux(&mut self, now: Time) -> Option<Segment> {
         let states = self.optional.linux_mut()?;
         if states.sends == Sends::NewFirst && self.board.next() == states.high {
-            if self.new_len().is_some() {
+            if self.new_len::<Linux>().is_some() {
                 return self.send_new::<Linux>(now);
             }
             let states = self.optional.linux_mut()?;
@@ -935,7 +935,8 @@ impl Sender {
                 burst.most(window, mss, srtt, self.board.min_rtt().unwrap_or(srtt))
             }),
         };
-        let offered = u64::from(self.peer_window).saturating_sub(self.board.outstanding());
+        let offered = u64::from(self.most_outstanding::<Linux>());
+        let offered = offered.saturating_sub(self.board.outstanding());
         let limit = lesser(room, as_f64(offered));
         if limit < as_f64(most) * mss && self.awaits_more(limit, window, now) {
             return 0;

@@ -96,10 +96,14 @@ impl Sender {
         })
     }
 
-    /// There is data that the peer's window does not allow. If nothing is outstanding, the persist
-    /// timer is started.
+    /// There is data that the peer's window or the send buffer does not allow. If nothing is outstanding, the persist
+    /// timer is started. To what measures the rate of delivery, data that did not fit the buffer was not written
+    /// (tcp_rate_check_app_limited).
     #[cold]
     pub(super) fn on_blocked(&mut self, now: Time) {
+        if self.most_outstanding::<Any>() < self.peer_window {
+            self.note_app_limited();
+        }
         if self.board.outstanding() == 0 {
             self.idle = true;
             let probes = self.optional.add().persist.get_or_insert_default().probes;

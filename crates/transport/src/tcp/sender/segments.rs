@@ -25,7 +25,7 @@ impl Sender {
             self.stream.fresh = false;
             return None;
         }
-        let Some(len) = self.next_len(now) else {
+        let Some(len) = self.next_len::<P>(now) else {
             self.stream.fresh = false;
             if P::LINUX {
                 self.note_no_data();

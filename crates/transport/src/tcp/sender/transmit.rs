@@ -315,7 +315,7 @@ impl Sender {
             && self.stream.fin
             && next <= self.stream.size
             && self.stream.size - next <= u64::from(self.mss)
-            && self.new_len() == Some((self.stream.size - next) as u32)
+            && self.new_len::<Any>() == Some((self.stream.size - next) as u32)
     }
 
     /// Sends the last segment although the window is full, unless pacing holds it back.
@@ -327,10 +327,19 @@ impl Sender {
         self.send_new_after_marks(now)
     }
 
-    /// Length of the next new segment, if there is data and the peer's window allows it; 0 if it is
+    /// How many bytes may be outstanding by the peer's window and the send buffer.
+    #[inline]
+    pub(super) fn most_outstanding<P: Path>(&self) -> u32 {
+        match P::OPTIONS {
+            true => self.peer_window.min(self.params().send_buffer),
+            false => self.peer_window,
+        }
+    }
+
+    /// Length of the next new segment, if there is data and the peer's window and the send buffer allow it; 0 if it is
     /// a FIN alone.
     #[inline]
-    pub(super) fn new_len(&self) -> Option<u32> {
+    pub(super) fn new_len<P: Path>(&self) -> Option<u32> {
         let seq = self.board.next();
         let left = self.stream.left(seq);
         if left == 0 {
@@ -339,10 +348,11 @@ impl Sender {
         }
         let len = left.min(u64::from(self.mss)) as u32;
         let outstanding = self.board.outstanding();
-        if outstanding + u64::from(len) <= u64::from(self.peer_window) {
+        let most = u64::from(self.most_outstanding::<P>());
+        if outstanding + u64::from(len) <= most {
             return Some(len);
         }
-        let usable = u64::from(self.peer_window).saturating_sub(outstanding);
+        let usable = most.saturating_sub(outstanding);
         // Less than a segment is sent if it is at least half of the largest window (RFC 9293,
         // section 3.8.6.2.1, rule 3).
         (usable > 0 && usable >= u64::from(self.params().peer_window_max / 2))
@@ -351,8 +361,8 @@ impl Sender {
 
     /// Length of the next new segment; 0 if it is a FIN alone. If there is none, it is recorded what prevents sending.
     #[inline]
-    pub(super) fn next_len(&mut self, now: Time) -> Option<u32> {
-        let len = self.new_len();
+    pub(super) fn next_len<P: Path>(&mut self, now: Time) -> Option<u32> {
+        let len = self.new_len::<P>();
         if self.board.next() >= self.stream.size {
             self.idle |= self.board.outstanding() == 0;
             self.note_app_limited();
@@ -366,7 +376,8 @@ impl Sender {
     pub(super) fn has_more(&self) -> bool {
         match self.phase {
             Phase::Open => {
-                (self.dup_acks == 0 || self.params().limited_transmit) && self.new_len().is_some()
+                (self.dup_acks == 0 || self.params().limited_transmit)
+                    && self.new_len::<Any>().is_some()
             }
             Phase::Recovery | Phase::Loss => true,
         }

@@ -35,6 +35,16 @@ pub fn params(recovery: RecoveryKind) -> TcpParams {
     }
 }
 
+/// The same parameters without a limit of receive window and send buffer.
+pub fn unlimited(params: TcpParams) -> TcpParams {
+    TcpParams {
+        receive_window: Bytes::new(1 << 30),
+        receive_autotuning: false,
+        send_buffer: None,
+        ..params
+    }
+}
+
 pub fn ms(ms: u64) -> Time {
     Time::ZERO + Span::from_ms(ms)
 }
