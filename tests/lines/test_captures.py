@@ -17,7 +17,7 @@ from test_recordings import BUFFER, RATE, RECEIVER, RTT, SENDER, folder, known
 
 import redtail
 from redtail import lines
-from redtail.lines.recordings import line, rates, tcp
+from redtail.lines.recordings import clocks, line, rates, tcp
 from redtail.lines.recordings.found import Found
 from redtail.lines.recordings.rates import Deliveries
 from redtail.lines.recordings.values import Estimated
@@ -383,3 +383,17 @@ def test_idle_time_makes_no_difference() -> None:
     assert rates.rough(idle) == pytest.approx(10e6, rel=0.05)
     told = rates.estimate(idle, None).mean
     assert 0.9 * 10e6 < (told.value or 0) <= 10e6
+
+
+def test_times_that_no_clock_has_are_not_corrected() -> None:
+    latest = clocks.LATEST_NS
+    at_ns = np.array([1, latest, 2, 3, 4, 5, 6, latest - 1])
+    times, steps = clocks.without_steps(at_ns, np.zeros(len(at_ns), np.int64))
+    assert steps == []
+    assert times.tolist() == at_ns.tolist()
+    # The same step an hour long.
+    hour = 3_600_000_000_000
+    at_ns = np.array([1, hour, 2, 3, 4, 5, 6, 7])
+    times, steps = clocks.without_steps(at_ns, np.zeros(len(at_ns), np.int64))
+    assert steps == [(2, hour - 2)]
+    assert times.tolist() == [1, hour, *range(hour, hour + 6)]

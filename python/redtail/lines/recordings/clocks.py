@@ -24,6 +24,9 @@ LASTING = 3
 MOST_STEPS = 20
 """A clock is not set more often; a file with more steps is not in the order of time."""
 
+LATEST_NS = 2**62
+"""The latest time that a capture may have, in 2116: later ones are those of a damaged file."""
+
 PAUSE_S, PAUSE_GAPS = 0.25, 20
 """A pause is longer than this, and than so many times the median time between packets."""
 
@@ -36,7 +39,8 @@ def without_steps(at_ns: Array, interface: Array) -> tuple[Array, list[tuple[int
         interface: where each packet was captured.
 
     Returns:
-        The times, and of each step the row behind it and its size in ns.
+        The times, and of each step the row behind it and its size in ns; the times that were
+        given, if no clock can have shown them.
     """
     order = np.argsort(interface, kind="stable")
     before = np.empty(len(at_ns), np.int64)
@@ -53,10 +57,10 @@ def without_steps(at_ns: Array, interface: Array) -> tuple[Array, list[tuple[int
         lasts = interface[later] != interface[row] or at_ns[later] < at_ns[last]
         if not lasts or found[row] >= found[last] - BACK_NS:
             continue
-        if len(steps) == MOST_STEPS:
-            return at_ns, []
         # Other interfaces may have seen packets meanwhile.
-        size = int(found[:row].max() - found[row])
+        size = int(found[:row].max()) - int(found[row])
+        if len(steps) == MOST_STEPS or int(found[row:].max()) + size > LATEST_NS:
+            return at_ns, []
         found[row:] += size
         steps.append((row, size))
     return found, steps
