@@ -2090,6 +2090,11 @@ class Bulk(Part):
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
             for example "100 ms".
+        trains: One random time of `host_jitter` for all packets of a flow that its host sends at
+            one instant, which then leave back to back, as a network card takes a train of segments
+            as one (TSO and GSO of Linux). How many segments a train has is up to the sender: the
+            presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
+            the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -2148,6 +2153,7 @@ class Bulk(Part):
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
     host_jitter: str | None = None
+    trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2197,6 +2203,11 @@ class Transfer(Part):
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
             for example "100 ms".
+        trains: One random time of `host_jitter` for all packets of a flow that its host sends at
+            one instant, which then leave back to back, as a network card takes a train of segments
+            as one (TSO and GSO of Linux). How many segments a train has is up to the sender: the
+            presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
+            the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -2255,6 +2266,7 @@ class Transfer(Part):
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
     host_jitter: str | None = None
+    trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2302,6 +2314,11 @@ class Cbr(Part):
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
             for example "100 ms".
+        trains: One random time of `host_jitter` for all packets of a flow that its host sends at
+            one instant, which then leave back to back, as a network card takes a train of segments
+            as one (TSO and GSO of Linux). How many segments a train has is up to the sender: the
+            presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
+            the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -2328,6 +2345,7 @@ class Cbr(Part):
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
     host_jitter: str | None = None
+    trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2381,6 +2399,11 @@ class Voip(Part):
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
             for example "100 ms".
+        trains: One random time of `host_jitter` for all packets of a flow that its host sends at
+            one instant, which then leave back to back, as a network card takes a train of segments
+            as one (TSO and GSO of Linux). How many segments a train has is up to the sender: the
+            presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
+            the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -2409,6 +2432,7 @@ class Voip(Part):
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
     host_jitter: str | None = None
+    trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2460,6 +2484,11 @@ class OnOff(Part):
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
             for example "100 ms".
+        trains: One random time of `host_jitter` for all packets of a flow that its host sends at
+            one instant, which then leave back to back, as a network card takes a train of segments
+            as one (TSO and GSO of Linux). How many segments a train has is up to the sender: the
+            presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
+            the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -2487,6 +2516,7 @@ class OnOff(Part):
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
     host_jitter: str | None = None
+    trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2535,6 +2565,11 @@ class Game(Part):
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
             for example "100 ms".
+        trains: One random time of `host_jitter` for all packets of a flow that its host sends at
+            one instant, which then leave back to back, as a network card takes a train of segments
+            as one (TSO and GSO of Linux). How many segments a train has is up to the sender: the
+            presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
+            the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -2562,6 +2597,7 @@ class Game(Part):
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
     host_jitter: str | None = None
+    trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2623,6 +2659,11 @@ class Transactions(Part):
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
             for example "100 ms".
+        trains: One random time of `host_jitter` for all packets of a flow that its host sends at
+            one instant, which then leave back to back, as a network card takes a train of segments
+            as one (TSO and GSO of Linux). How many segments a train has is up to the sender: the
+            presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
+            the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -2686,6 +2727,7 @@ class Transactions(Part):
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
     host_jitter: str | None = None
+    trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2773,6 +2815,11 @@ class Web(Part):
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
             for example "100 ms".
+        trains: One random time of `host_jitter` for all packets of a flow that its host sends at
+            one instant, which then leave back to back, as a network card takes a train of segments
+            as one (TSO and GSO of Linux). How many segments a train has is up to the sender: the
+            presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
+            the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -2847,6 +2894,7 @@ class Web(Part):
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
     host_jitter: str | None = None
+    trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2922,6 +2970,11 @@ class Video(Part):
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
             for example "100 ms".
+        trains: One random time of `host_jitter` for all packets of a flow that its host sends at
+            one instant, which then leave back to back, as a network card takes a train of segments
+            as one (TSO and GSO of Linux). How many segments a train has is up to the sender: the
+            presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
+            the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -2992,6 +3045,7 @@ class Video(Part):
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
     host_jitter: str | None = None
+    trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -3053,6 +3107,11 @@ class Arrivals(Part):
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
             for example "100 ms".
+        trains: One random time of `host_jitter` for all packets of a flow that its host sends at
+            one instant, which then leave back to back, as a network card takes a train of segments
+            as one (TSO and GSO of Linux). How many segments a train has is up to the sender: the
+            presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
+            the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -3115,6 +3174,7 @@ class Arrivals(Part):
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
     host_jitter: str | None = None
+    trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -3168,6 +3228,11 @@ class Trace(Part):
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
             for example "100 ms".
+        trains: One random time of `host_jitter` for all packets of a flow that its host sends at
+            one instant, which then leave back to back, as a network card takes a train of segments
+            as one (TSO and GSO of Linux). How many segments a train has is up to the sender: the
+            presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
+            the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -3226,6 +3291,7 @@ class Trace(Part):
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
     host_jitter: str | None = None
+    trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -3285,6 +3351,11 @@ class Call(Part):
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
             for example "100 ms".
+        trains: One random time of `host_jitter` for all packets of a flow that its host sends at
+            one instant, which then leave back to back, as a network card takes a train of segments
+            as one (TSO and GSO of Linux). How many segments a train has is up to the sender: the
+            presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
+            the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
         dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
             "BE".
@@ -3320,6 +3391,7 @@ class Call(Part):
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
     host_jitter: str | None = None
+    trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None

@@ -121,6 +121,10 @@ def mean(results: Results, metric: str) -> float:
             {"traffic.ftp.packet": "uniform 1400..1600 B"},
             r"traffic\.ftp\.packet: is a law, and only the simulator draws .* accepted: a constant",
         ),
+        (
+            {"traffic.ftp.trains": True},
+            r"traffic\.ftp\.trains: is true, and senders here .* accepted: false, or backend sim",
+        ),
     ],
 )
 @on_this_host

@@ -180,6 +180,12 @@ pub fn refuse(scenario: &Scenario, available: &BTreeSet<String>) -> Vec<Refusal>
                     .to_owned(),
             );
         }
+        if group.access().trains {
+            refuse(
+                format!("traffic.{name}.trains"),
+                "is true, and senders here have their own segmentation; accepted: false, or backend sim".to_owned(),
+            );
+        }
         if group.drawn_sizes().is_some() {
             refuse(
                 format!("traffic.{name}.packet"),

@@ -288,6 +288,7 @@ impl Compiler<'_> {
         let longest = access.host_jitter.filter(|it| *it > Span::ZERO);
         let jitter = longest.map(|longest| Jitter {
             longest,
+            trains: access.trains,
             stream: stream("jitter"),
             flows: Vec::new(),
         });

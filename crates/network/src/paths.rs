@@ -39,11 +39,13 @@ pub(crate) struct Pipe {
 /// A packet arrives at the later of two times: that at which it would without, with a draw from
 /// [0, `longest`) added; and that of the one before it of the same flow, with its own transmission time
 /// on the host's link added. So the packets of a flow stay in order, and are as far apart as the host's
-/// link lets them be. Each flow has a stream of its own: what it draws does not depend on the
+/// link lets them be. With `trains`, packets of a flow that are sent at one instant leave back to back: only the first
+/// draws. Each flow has a stream of its own: what it draws does not depend on the
 /// order in which flows send, which differs where endpoints lag behind.
 #[derive(Debug)]
 pub(crate) struct Jitter {
     pub(crate) longest: Span,
+    pub(crate) trains: bool,
     /// The stream of the group, from which those of its flows are made.
     pub(crate) stream: Stream,
     /// By flow number, as far as a flow has sent.
@@ -54,22 +56,30 @@ pub(crate) struct Jitter {
 #[derive(Debug)]
 pub(crate) struct FlowJitter {
     stream: SmallStream,
+    /// When the latest packet was sent.
+    sent: Time,
     /// When the latest packet arrives.
     latest: Time,
 }
 
 impl Jitter {
-    /// When a packet of `flow` arrives that takes `transmission` on its host's link, and that would arrive at `at`.
-    fn arrival(&mut self, flow: u32, at: Time, transmission: Span) -> Time {
+    /// When a packet of `flow` arrives that is sent at `sent`, takes `transmission` on its host's link, and would arrive at
+    /// `at`.
+    fn arrival(&mut self, flow: u32, sent: Time, at: Time, transmission: Span) -> Time {
         let place = flow as usize;
         if place >= self.flows.len() {
             self.flows.resize_with(place + 1, || None);
         }
         let flow = self.flows[place].get_or_insert_with(|| FlowJitter {
             stream: self.stream.small_child("flow.", flow),
+            sent: Time::MAX,
             latest: Time::ZERO,
         });
-        let drawn = at + flow.stream.uniform_span(self.longest);
+        let drawn = match self.trains && flow.sent == sent {
+            true => at,
+            false => at + flow.stream.uniform_span(self.longest),
+        };
+        flow.sent = sent;
         flow.latest = drawn.max(flow.latest + transmission);
         flow.latest
     }
@@ -350,7 +360,7 @@ impl Paths {
     ) {
         let (at, transmission) = self.cross(leg, packet.size, packet.stamp);
         if let Some(jitter) = &mut self.randoms[random as usize].jitter {
-            packet.stamp = jitter.arrival(packet.flow, at, transmission);
+            packet.stamp = jitter.arrival(packet.flow, packet.stamp, at, transmission);
         }
         let Line {
             packets, lookahead, ..

@@ -42,6 +42,7 @@ pub struct Access<'a> {
     pub return_delay: &'a Dealt<Span>,
     pub hosts: Option<u32>,
     pub host_jitter: Option<Span>,
+    pub trains: bool,
     pub direction: Direction,
     pub dscp: Dscp,
     pub port: u16,

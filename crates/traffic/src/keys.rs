@@ -129,6 +129,10 @@ macro_rules! groups {
             /// Source: the experiment's `host_jitter`, and its default.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub host_jitter: Option<Span>,
+            /// One random time of `host_jitter` for all packets of a flow that its host sends at one instant, which then leave back to back, as a network card takes a train of segments as one (TSO and GSO of Linux). How many segments a train has is up to the sender: the presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only the simulator has it.
+            /// Source: none, as of hosts with a card that takes single segments (`tso off gso off`), which comparisons with kernels are made with.
+            #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+            pub trains: bool,
             /// Direction in which the data travels.
             /// Source: along the bottlenecks in their order.
             #[serde(default)]
@@ -163,6 +167,7 @@ macro_rules! groups {
                     return_delay: &self.return_delay,
                     hosts: self.hosts,
                     host_jitter: self.host_jitter,
+                    trains: self.trains,
                     direction: self.direction,
                     dscp: self.dscp,
                     port: self.port.unwrap_or(0),

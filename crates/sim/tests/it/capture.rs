@@ -58,7 +58,7 @@ fn try_capture(text: &str, at: &[&str], ip: IpVersion) -> Result<(RunResult, Vec
     Ok((result, bytes))
 }
 
-fn capture(text: &str, at: &[&str], ip: IpVersion) -> (RunResult, Vec<u8>) {
+pub fn capture(text: &str, at: &[&str], ip: IpVersion) -> (RunResult, Vec<u8>) {
     try_capture(text, at, ip).unwrap_or_else(|error| panic!("{error:?}"))
 }
 
@@ -88,15 +88,15 @@ fn blocks(mut file: &[u8]) -> Vec<(u32, &[u8])> {
 }
 
 #[derive(Debug)]
-struct Captured {
+pub struct Captured {
     interface: u32,
-    ns: u64,
+    pub ns: u64,
     data: Vec<u8>,
-    original: usize,
+    pub original: usize,
 }
 
 /// The packets of a pcapng file with `interfaces` interfaces.
-fn packets(file: &[u8], interfaces: usize) -> Vec<Captured> {
+pub fn packets(file: &[u8], interfaces: usize) -> Vec<Captured> {
     let all = blocks(file);
     assert_eq!(all[0].0, 0x0a0d_0d0a);
     assert_eq!(le32(all[0].1), 0x1a2b_3c4d);

@@ -1,5 +1,10 @@
 //! Random delays in sending hosts: order, sizes, streams, and what they end.
 
+use std::collections::BTreeSet;
+
+use redtail_sim::capture::IpVersion;
+
+use crate::capture::{capture, packets};
 use crate::common::{metric, metrics_of, run, run_replication};
 
 /// A telephone's packets over a link that they never wait for.
@@ -198,4 +203,60 @@ fn shares_of_two_flows_hang_on_their_phases_until_hosts_have_delays() {
     assert!(least < 0.55 && most > 0.9, "without: {least} to {most}");
     let (least, most) = range("10 ms");
     assert!(least > 0.45 && most < 0.8, "with: {least} to {most}");
+}
+
+/// The times in ns between full segments of a flow that arrive at the bottleneck. One takes 12 us on its host's link.
+fn gaps(more: &str) -> Vec<u64> {
+    let text = format!(
+        r#"
+duration = "2 s"
+host_jitter = "100 us"
+[bottleneck]
+rate = "100 Mbit/s"
+delay = "20 ms"
+queue = {{ kind = "tail-drop", limit = "1000 packets" }}
+[[traffic]]
+name = "one"
+kind = "bulk"
+access_rate = "1 Gbit/s"
+tcp = "linux"
+start = "0 s"
+{more}
+"#
+    );
+    let (_, file) = capture(&text, &["bottleneck:in"], IpVersion::V4);
+    let full = packets(&file, 1)
+        .into_iter()
+        .filter(|it| it.original >= 1500);
+    let times: Vec<u64> = full.map(|it| it.ns).collect();
+    times.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+#[test]
+fn a_train_leaves_its_host_back_to_back() {
+    // The initial window of ten segments is sent at one instant.
+    let [single, trains] = ["", "trains = true"].map(gaps);
+    assert_eq!(trains[..9], [12_000; 9]);
+    assert_ne!(single[..9], [12_000; 9]);
+    assert!(trains.iter().all(|gap| *gap >= 12_000));
+    // Later trains have a time of their own each: the gaps between them vary.
+    let between: BTreeSet<u64> = trains.iter().copied().filter(|gap| *gap > 12_000).collect();
+    assert!(between.len() > 100, "{}", between.len());
+    let mean = |gaps: &[u64]| {
+        let ends = gaps.iter().filter(|gap| **gap > 12_000).count() + 1;
+        (gaps.len() + 1) as f64 / ends as f64
+    };
+    assert!(
+        mean(&trains) > 2.0 * mean(&single),
+        "trains of {} and {} segments",
+        mean(&trains),
+        mean(&single)
+    );
+}
+
+#[test]
+fn packets_that_are_sent_one_by_one_are_no_train() {
+    let alone = telephone("60 ms");
+    let with = alone.replace("packet = ", "trains = true\npacket = ");
+    assert_eq!(run(&alone).metrics, run(&with).metrics);
 }

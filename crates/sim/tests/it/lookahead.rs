@@ -598,7 +598,12 @@ impl Draw {
             "\"20 ms\"",
             "[\"20 ms\", \"90 ms\"]",
         ]);
-        let jitter = self.one_of(&["", "", "host_jitter = \"3 ms\"\n"]);
+        let jitter = self.one_of(&[
+            "",
+            "",
+            "host_jitter = \"3 ms\"\n",
+            "host_jitter = \"3 ms\"\ntrains = true\n",
+        ]);
         let has_tcp = !matches!(kind, "cbr" | "on-off" | "voip" | "game" | "call");
         let tcp = match has_tcp {
             true => self.one_of(&[
