@@ -60,6 +60,17 @@ def test_damaged_recordings_are_refused_or_tell_what_a_line_can_have(attack: Att
     assert min(attack.ends[f"recording {end}"] for end in ("refused", "told", "saved")) > 5
 
 
+@pytest.mark.parametrize("number", [122, 3793, 5427])
+def test_a_base_round_trip_of_which_nothing_remains_is_a_bound(number: int, tmp_path: Path) -> None:
+    _, data = recordings.mutant(7, number)  # captures with clocks that jump
+    file = tmp_path / "recording.pcap"
+    file.write_bytes(data)
+    rtt = estimate(file).rtt
+    assert rtt.value is not None
+    assert rtt.value > 0
+    assert rtt.bound == "at most"
+
+
 def test_recordings_of_all_forms_are_damaged(tmp_path: Path) -> None:
     forms = set()
     file = tmp_path / "recording"

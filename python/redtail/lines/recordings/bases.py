@@ -72,6 +72,13 @@ def round_trip(
         )
         return Estimated(value, "s", basis, bound="at least"), by_talk
     nearest = min(_summed(strict).values(), default=value) if timed else value
+    if nearest <= 0:
+        # So it is with clocks that were set, and rates that were taken for too small.
+        basis += (
+            "; nothing remains of it without what packets of several conversations waited at the "
+            "same times"
+        )
+        return Estimated(value, "s", basis, bound="at most"), by_talk
     if nearest < MUCH_LESS * value:
         basis = (
             "what remains of round trips without what packets of several conversations waited at "
