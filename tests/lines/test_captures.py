@@ -7,6 +7,7 @@ full; where it is a bound, the bound has to hold.
 from __future__ import annotations
 
 from array import array
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -397,3 +398,15 @@ def test_times_that_no_clock_has_are_not_corrected() -> None:
     times, steps = clocks.without_steps(at_ns, np.zeros(len(at_ns), np.int64))
     assert steps == [(2, hour - 2)]
     assert times.tolist() == [1, hour, *range(hour, hour + 6)]
+
+
+def test_a_lower_bound_counts_what_was_delivered_in_any_case() -> None:
+    # A burst passes the point of capture, and is acknowledged at the rate of a link behind it.
+    burst = Deliveries(np.linspace(0, 0.1, 100), np.full(100, 1500.0), 0.0, "as they passed")
+    acked = Deliveries(np.linspace(0, 1.2, 100), np.full(100, 1500.0), 0.0, "as acked")
+    of_burst = rates.most(burst, "").mean.value
+    assert of_burst is not None
+    assert of_burst > 4e6
+    told = rates.most(replace(burst, sure=acked), "").mean
+    assert told.value is not None
+    assert 0.8e6 < told.value < 0.99e6  # the link delivers 99 packets in 1.2 s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -161,13 +162,14 @@ def _deliveries(seen: Seen, name: str, loss: Estimated) -> Deliveries:
     way = seen.way(name)
     at, size = seen.capture["at_s"], seen.capture["size"].astype(float)
     acked = seen.of(seen.segments.delivered, name, talk=1, end=2)
-    if seen.position[name] != "before" or not len(acked):
-        return Deliveries(at[way], size[way], 0.0, "as they passed the point of capture")
+    passed = Deliveries(at[way], size[way], 0.0, "as they passed the point of capture")
+    if seen.position[name] == "behind" or not len(acked):
+        return passed
     rest = way & ~tcp_data(seen.capture)
     lost = loss.value or 0.0
     others = size[rest] * (1 - lost)
     total = float(acked[:, 3].sum() + others.sum())
-    return Deliveries(
+    delivered = Deliveries(
         np.concatenate([acked[:, 0], at[rest]]),
         np.concatenate([acked[:, 3], others]),
         lost * float(others.sum()) / max(total, 1.0),
@@ -175,6 +177,10 @@ def _deliveries(seen: Seen, name: str, loss: Estimated) -> Deliveries:
         ACKS_S,
         spread(seen.trips[turn(seen, name)], MOST_LATE),
     )
+    if seen.position[name] == "before":
+        return delivered
+    # What passed may still have waited for the link, but what was acknowledged has not.
+    return replace(passed, sure=delivered)
 
 
 def _buffer(

@@ -127,6 +127,7 @@ class Deliveries:
         how: how they were found, in a few words.
         even_s: the time over which they are even.
         late_s: how much later than others some may be seen.
+        sure: what was delivered in any case, if these may not have come out of the link yet.
     """
 
     at_s: Array
@@ -135,6 +136,7 @@ class Deliveries:
     how: str
     even_s: float = 0.05
     late_s: float = 0.0
+    sure: Deliveries | None = None
 
 
 @dataclass(frozen=True)
@@ -323,6 +325,7 @@ def _wide(deliveries: Deliveries, shortest_s: float) -> Array:
 
 def most(deliveries: Deliveries, why: str) -> Rate:
     """Return the most that was delivered as a lower bound; `why` it is no more than that."""
+    deliveries = deliveries.sure or deliveries
     width = max(MOST_S, LUMPS * deliveries.even_s, LUMPS * deliveries.late_s)
     at, total = cumulative(deliveries.at_s, deliveries.size_b)
     inside = total[np.searchsorted(at, at + width) - 1] - total
