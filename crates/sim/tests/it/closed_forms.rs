@@ -1,6 +1,6 @@
 //! Whole runs against what theory says of them.
 
-use crate::common::{metric, run, run_replication};
+use crate::common::{assert_mean_wait, metric, run};
 use redtail_sim::RunResult;
 
 #[test]
@@ -25,21 +25,7 @@ access_rate = "1000 Gbit/s"
 "#;
     let (rho, service) = (0.7, 1e-3);
     let expected = rho * service / (2.0 * (1.0 - rho));
-    let n = 20;
-    let waits: Vec<f64> = (0..n)
-        .map(|replication| metric(&run_replication(text, replication), "queue_delay_mean"))
-        .collect();
-    let n = f64::from(n);
-    let mean = waits.iter().sum::<f64>() / n;
-    let variance = waits.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let error = (variance / n).sqrt();
-    // Student's t with 19 degrees of freedom is beyond 7.1 with probability 1e-6;
-    // and the test is sharp: the bound is a few percent of the wait.
-    assert!(7.1 * error < 0.05 * expected, "standard error {error}");
-    assert!(
-        (mean - expected).abs() < 7.1 * error,
-        "{mean}, not {expected}"
-    );
+    assert_mean_wait(text, expected, 0.05);
 }
 
 #[test]

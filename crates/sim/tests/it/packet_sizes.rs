@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use crate::common::{find_scenario, metric, run, run_replication, scenario};
+use crate::common::{assert_mean_wait, find_scenario, metric, run, scenario};
 use redtail_core::Time;
 use redtail_sim::capture::{Capture, CaptureError, IpVersion};
 use redtail_sim::plugin::{Actions, DropReason, PacketId, PacketView, PluginError, PluginQueue};
@@ -315,20 +315,7 @@ dither = 1.0
 access_rate = "1000 Gbit/s"
 "#;
     let expected = 0.5 * 1e-3 / (1.0 - 0.5);
-    let n = 20;
-    let waits: Vec<f64> = (0..n)
-        .map(|replication| metric(&run_replication(text, replication), "queue_delay_mean"))
-        .collect();
-    let n = f64::from(n);
-    let mean = waits.iter().sum::<f64>() / n;
-    let variance = waits.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let error = (variance / n).sqrt();
-    // Student's t with 19 degrees of freedom is beyond 7.1 with probability 1e-6; the bound is a tenth of the wait.
-    assert!(7.1 * error < 0.1 * expected, "standard error {error}");
-    assert!(
-        (mean - expected).abs() < 7.1 * error,
-        "{mean}, not {expected}"
-    );
+    assert_mean_wait(text, expected, 0.1);
 }
 
 #[test]

@@ -199,13 +199,12 @@ def _buffer(
         return Estimated(None, "B", reason), Estimated(None, "s", reason)
     trips = trips_of(seen, name, rate.mean.value, longest=shared)
     trips = trips.only(trips.wait_s - trips.sure_s <= np.maximum(CLOCK_S, SURE * trips.wait_s))
-    if not shares_trips(seen, name):
-        trips = trips.only(own_trips(seen, name, trips))
-    elif shared:
+    if shared:
         trips = trips.only(seen.loads.throughout(name, trips.sent_s, trips.back_s))
     else:
         trips = trips.only(own_trips(seen, name, trips))
-        lost_s = lost_s[seen.loads.alone(name, lost_s, lost_s)]
+        if shares_trips(seen, name):
+            lost_s = lost_s[seen.loads.alone(name, lost_s, lost_s)]
     size = _drained(rate, trips, deliveries)
     at = trips.back_s if seen.position[name] == "behind" else trips.sent_s
     few = not tells_waits(seen, name)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings import pings, transfers
+from redtail.lines.recordings import pings, rates, transfers
 from redtail.lines.recordings.documents import number, of_kind
 from redtail.lines.recordings.flent import FULL_B, HEADERS_B, LEAST_HEADERS_B, SEGMENT_B
 from redtail.lines.recordings.found import Direction, Flows, Found
@@ -169,7 +169,7 @@ def _direction(name: str, load: _Load, sent: Array, trip: Array) -> Direction:
     for place, (begin, end) in enumerate(zip(load.at_s[:-1], load.at_s[1:], strict=True)):
         inside = wait[(sent >= begin) & (sent < end) & answered]
         if len(inside):
-            each[place] = np.quantile(inside, transfers.STANDING)
+            each[place] = np.quantile(inside, rates.STANDING)
     middle = Intervals(seconds, size, each).middle()
     why = transfers.why_no_queue(middle)
     if load.beside:

@@ -47,9 +47,6 @@ MIDDLE = 0.1
 looked for: transfers begin and end, and what a sender has written into its socket is not delivered
 yet."""
 
-STANDING = 0.1
-"""A queue stands if all but this share of the pings wait longer than `rates.standing_s`."""
-
 FEWEST_IDLE, APART_S = 5, 2.0
 """Pings without load that tell how much round trips vary then, and how long before the first report
 of a transfer or after the last one they passed: a transfer begins before it reports."""
@@ -314,7 +311,7 @@ def _why_not_full(waits: _Echoes, begin: float, end: float, bps: float) -> str:
     apart = min(MIDDLE * (end - begin), APART_S)
     idle = wait[(sent < begin - apart) | (sent > end + apart)]
     noise = float(np.quantile(idle, 0.95)) if len(idle) >= FEWEST_IDLE else 0.0
-    standing = float(np.quantile(loaded, STANDING))
+    standing = float(np.quantile(loaded, rates.STANDING))
     if standing > rates.standing_s(bps, noise):
         return ""
     return (

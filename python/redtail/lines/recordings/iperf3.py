@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings import pings, transfers
+from redtail.lines.recordings import pings, rates, transfers
 from redtail.lines.recordings.documents import number, of_kind, part, short
 from redtail.lines.recordings.found import Direction, Flows, Found
+from redtail.lines.recordings.packets import LEAST_MSS_B
 from redtail.lines.recordings.transfers import Intervals
 from redtail.lines.recordings.values import Estimated, given, quantity
 
@@ -30,7 +31,7 @@ DRAIN_S = 1.0
 """What waits when a test by UDP ends is received after it, which takes up to so long; of a test by
 TCP its longest round trip says how long."""
 
-LEAST_MSS_B, MOST_MSS_B, MSS_B = 88, 65_495, 1448
+MOST_MSS_B, MSS_B = 65_495, 1448
 """What a segment may carry, and what it does if the file does not tell."""
 
 MOST_BYTES, MOST_S, MOST_US, MOST_PACKETS = 1e17, 1e8, 1e6 * pings.LONGEST_TRIP_S, 1e15
@@ -348,7 +349,7 @@ def _of_udp(
             gone = float(min(lost.sum(), count))
             share = Estimated(gone / count, "", f"{gone:.0f} of {count:.0f} UDP packets")
         shares = lost / np.maximum(packets, 1.0)
-        few = float(np.quantile(np.nan_to_num(shares), transfers.STANDING))
+        few = float(np.quantile(np.nan_to_num(shares), rates.STANDING))
         why = (
             ""
             if few >= FULL_LOSS

@@ -155,9 +155,4 @@ def _direction(name: str, delay: Array, seq: Array, sent: Array, lost: list[str]
     if unknown:
         reason = f"of {unknown} of {total} packets it is not told in which direction they were lost"
         share = Estimated(None, "", reason)
-    return Direction(
-        rate=Estimated(None, "bit/s", f"irtt says nothing about the rate; --{name} gives it"),
-        buffer=Estimated(None, "B", f"it takes the rate, which --{name} gives"),
-        wait=pings.full_wait(echoes),
-        loss=share,
-    )
+    return pings.direction_of("irtt", name, pings.full_wait(echoes), share)

@@ -17,7 +17,7 @@ import numpy as np
 
 from redtail.lines.recordings import pings
 from redtail.lines.recordings.documents import number, of_kind, part, short
-from redtail.lines.recordings.found import Direction, Found
+from redtail.lines.recordings.found import Found
 from redtail.lines.recordings.values import Estimated
 
 MOST_HOPS = 256
@@ -175,30 +175,22 @@ def _found(hop: Hop, file: Path, direction: str | None) -> Found:
             f"the least of {hop.sent} round trips; a report does not tell whether the line was idle"
         )
         rtt = Estimated(hop.least_s, "s", basis, bound="at most")
-    wait = hop.most_s - hop.least_s
+    longest = hop.most_s - hop.least_s
     basis = "the largest round trip above the least; a report does not tell when packets were lost"
     loss = Estimated(hop.loss, "", f"of {hop.sent} pings")
     if not hop.is_last:
         loss = Estimated(None, "", "the last host of the path did not answer")
-    way = Direction(
-        rate=Estimated(None, "bit/s", f"mtr says nothing about the rate; --{name} gives it"),
-        buffer=Estimated(None, "B", f"it takes the rate, which --{name} gives"),
-        wait=Estimated(wait, "s", basis, bound="at least")
-        if wait > 0
-        else Estimated(None, "s", "no packet was seen to wait"),
-        loss=loss,
-    )
+    wait = Estimated(None, "s", "no packet was seen to wait")
+    if longest > 0:
+        wait = Estimated(longest, "s", basis, bound="at least")
+    way = pings.direction_of("mtr", name, wait, loss)
     about = f"report of mtr: {hop.sent} pings of {hop.host}"
     found = Found(file, "mtr", about, 0.0, rtt=rtt, cautions=tuple(_cautions(hop.is_last, name)))
     return replace(found, down=way) if name == "down" else replace(found, up=way)
 
 
 def _cautions(is_last: bool, name: str) -> list[str]:
-    other = "up" if name == "down" else "down"
-    found = [
-        f"a ping waits in both directions: all of it is taken to be {name} (--direction {other}: "
-        "it is the other one)"
-    ]
+    found = [pings.both_ways(name)]
     if not is_last:
         found.append(
             "the last host of the path did not answer; this is about the last one that did"

@@ -248,6 +248,25 @@ def full_wait(pings: Pings) -> Estimated:
     return full
 
 
+def direction_of(program: str, name: str, wait: Estimated, loss: Estimated) -> Direction:
+    """Return a direction of which a program tells waits and losses, and no rate."""
+    return Direction(
+        rate=Estimated(None, "bit/s", f"{program} says nothing about the rate; --{name} gives it"),
+        buffer=Estimated(None, "B", f"it takes the rate, which --{name} gives"),
+        wait=wait,
+        loss=loss,
+    )
+
+
+def both_ways(name: str) -> str:
+    """Return what to know of waits that are taken to be of one direction."""
+    other = "up" if name == "down" else "down"
+    return (
+        f"a ping waits in both directions: all of it is taken to be {name} (--direction {other}: "
+        "it is the other one)"
+    )
+
+
 def estimate(pings: Pings, file: Path, direction: str | None = None) -> Found:
     """Return what a ping log tells of a line.
 
@@ -259,16 +278,9 @@ def estimate(pings: Pings, file: Path, direction: str | None = None) -> Found:
     rtt, full = base(pings.trip_s, pings.finest_s, pings.below), full_wait(pings)
     name = direction or "down"
     total = len(pings.trip_s) + pings.lost
-    way = Direction(
-        rate=Estimated(None, "bit/s", f"a ping log says nothing about the rate; --{name} gives it"),
-        buffer=Estimated(None, "B", f"it takes the rate, which --{name} gives"),
-        wait=full,
-        loss=Estimated(pings.lost / total, "", f"{pings.lost} of {total} pings"),
-    )
-    cautions = [
-        "a ping waits in both directions: all of it is taken to be "
-        f"{name} (--direction {'up' if name == 'down' else 'down'}: it is the other one)"
-    ]
+    loss = Estimated(pings.lost / total, "", f"{pings.lost} of {total} pings")
+    way = direction_of("a ping log", name, full, loss)
+    cautions = [both_ways(name)]
     if pings.hosts > 1:
         cautions.append(
             f"the log has pings of {pings.hosts} hosts; those of {pings.host[:LONGEST_NAME]} are "

@@ -62,6 +62,9 @@ MOST_STEPS = 12
 STANDING_PACKETS = 2
 """A queue stands while packets wait longer than so many full packets take."""
 
+STANDING = 0.1
+"""A queue stands if all but this share of what tells of waiting shows it."""
+
 LEAST_S = 1.0
 """Time in which a queue has to stand for a rate: ten times the longest round trip within a
 continent, as CoDel takes for its interval (RFC 8289, section 4.2)."""

@@ -25,9 +25,6 @@ has written into its socket is not delivered yet."""
 STANDING_S = 0.005
 """A queue stands if packets wait at least so long: TARGET of CoDel (RFC 8289, section 4.3)."""
 
-STANDING, STANDING_PACKETS = 0.1, 2
-"""Nine tenths of the round trips have to show it, and at least so many full packets."""
-
 
 @dataclass(frozen=True)
 class Intervals:
@@ -69,9 +66,8 @@ def why_no_queue(intervals: Intervals) -> str:
     told = waits[np.isfinite(waits)]
     if len(told) < len(waits) or not len(waits):
         return "the file does not tell round trips of each interval"
-    packet_s = 8 * rates.PACKET_B / max(intervals.mean_bps, 1.0)
-    least = max(STANDING_S, STANDING_PACKETS * packet_s)
-    standing = float(np.quantile(told, STANDING))
+    least = max(STANDING_S, rates.standing_s(intervals.mean_bps, 0.0))
+    standing = float(np.quantile(told, rates.STANDING))
     if standing >= least:
         return ""
     return (

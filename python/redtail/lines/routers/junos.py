@@ -17,7 +17,7 @@ from redtail import facts
 from redtail.lines.line import Shaped
 from redtail.lines.routers import rates, table
 from redtail.lines.routers.model import Change, Made
-from redtail.lines.routers.names import exit_notices, exits, tag
+from redtail.lines.routers.names import exit_notices, exits, of_direction
 from redtail.lines.routers.tc import Kernel
 from redtail.lines.routers.units import Percent, Place, in_bytes
 
@@ -38,18 +38,13 @@ def made(directions: Sequence[Shaped], wan: str, lan: str | None, kernel: Kernel
         found.changes += changes
         interface, number = unit(device)
         found.check += [
-            f"run show configuration groups {name(shaped, device)} | display set",
+            f"run show configuration groups {of_direction(shaped, device)} | display set",
             f"run show class-of-service interface {interface}.{number}",
             f"run show interfaces queue {interface}.{number}",
         ]
         found.undo += undo(shaped, device)
     found.notices += rates.notices(directions, COUNTED)
     return found
-
-
-def name(shaped: Shaped, device: str) -> str:
-    """Return the name of what is made for a direction at an interface."""
-    return f"redtail-{shaped.direction}-{tag(device)}"
 
 
 def unit(device: str) -> tuple[str, str]:
@@ -73,7 +68,7 @@ def lines(shaped: Shaped, device: str, packet_bytes: int) -> tuple[list[str], li
             thresholds[key] = keys.pop(key)
     values, more = table.settings("junos", shaped, keys, place)
     changes += more
-    here, (interface, number) = name(shaped, device), unit(device)
+    here, (interface, number) = of_direction(shaped, device), unit(device)
     group = f"set groups {here}"
     cos = f"{group} class-of-service"
     scheduler = f"{cos} schedulers {here}"
@@ -133,7 +128,7 @@ def _profile(levels: Sequence[int], max_p: int, gentle: str) -> str:
 
 def undo(shaped: Shaped, device: str) -> list[str]:
     """Return the configuration that removes it, and leaves everything else as it was."""
-    here, (interface, number) = name(shaped, device), unit(device)
+    here, (interface, number) = of_direction(shaped, device), unit(device)
     at_unit = f"class-of-service interfaces {interface} unit {number}"
     return [
         f"delete apply-groups {here}",

@@ -39,6 +39,11 @@ def tag(device: str, sign: str = "-", most: int = 16) -> str:
     return plain if plain == device else f"{plain}{sign}{short_hash(device)}"
 
 
+def of_direction(shaped: Shaped, device: str) -> str:
+    """Return the name of what is made for a direction at an interface."""
+    return f"redtail-{shaped.direction}-{tag(device)}"
+
+
 def exits(directions: Sequence[Shaped], wan: str, lan: str | None) -> Iterator[tuple[Shaped, str]]:
     """Yield each direction with the interface at which its packets leave the router."""
     for shaped in directions:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from redtail.lines.line import Shaped
 from redtail.lines.routers import rates, table
 from redtail.lines.routers.model import Change, Made
-from redtail.lines.routers.names import exit_notices, exits, tag
+from redtail.lines.routers.names import exit_notices, exits, of_direction
 from redtail.lines.routers.tc import Kernel
 from redtail.lines.routers.units import Place
 
@@ -31,17 +31,12 @@ KINDS = {
 """The `kind` of a queue type."""
 
 
-def name(shaped: Shaped, device: str) -> str:
-    """Return the name of what is made for a direction."""
-    return f"redtail-{shaped.direction}-{tag(device)}"
-
-
 def made(directions: Sequence[Shaped], wan: str, lan: str | None, kernel: Kernel) -> Made:
     """Return the commands of RouterOS."""
     found = Made(notices=[*exit_notices(directions, lan), *_notices(directions)])
     for shaped, device in exits(directions, wan, lan):
         set_up, changes = _queue(shaped, device, kernel)
-        here = name(shaped, device)
+        here = of_direction(shaped, device)
         found.set_up += set_up
         found.changes += changes
         found.check.append(f'/queue tree print stats where name="{here}"')
@@ -57,7 +52,7 @@ def _queue(shaped: Shaped, device: str, kernel: Kernel) -> tuple[list[str], list
     rate, changes = rates.for_full_packets(shaped, kernel.mtu, COUNTED, 1)
     keys = table.keys_of(shaped)
     values, more = table.settings("routeros", shaped, keys, Place(rate, kernel.mtu))
-    here = name(shaped, device)
+    here = of_direction(shaped, device)
     words = [f"kind={KINDS[kind]}"]
     words += [
         f"{row.setting}={values[row.key].text}"

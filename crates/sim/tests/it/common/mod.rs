@@ -98,3 +98,23 @@ pub fn metrics_of<'a>(result: &'a RunResult, prefix: &str) -> Vec<&'a (String, f
     assert!(!found.is_empty(), "no metrics of {prefix}");
     found
 }
+
+/// Packets of 20 replications wait as long on average as is expected, in s.
+///
+/// Student's t with 19 degrees of freedom is beyond 7.1 with probability 1e-6. The test is sharp: the bound is less than
+/// `share` of the wait.
+pub fn assert_mean_wait(text: &str, expected: f64, share: f64) {
+    let n = 20;
+    let waits: Vec<f64> = (0..n)
+        .map(|replication| metric(&run_replication(text, replication), "queue_delay_mean"))
+        .collect();
+    let n = f64::from(n);
+    let mean = waits.iter().sum::<f64>() / n;
+    let variance = waits.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let error = (variance / n).sqrt();
+    assert!(7.1 * error < share * expected, "standard error {error}");
+    assert!(
+        (mean - expected).abs() < 7.1 * error,
+        "{mean}, not {expected}"
+    );
+}
