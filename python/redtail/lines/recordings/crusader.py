@@ -16,9 +16,8 @@ import numpy as np
 
 from redtail.lines.recordings import pings, rates, transfers
 from redtail.lines.recordings.documents import number, of_kind
-from redtail.lines.recordings.flent import FULL_B, HEADERS_B, LEAST_HEADERS_B, SEGMENT_B
 from redtail.lines.recordings.found import Direction, Flows, Found
-from redtail.lines.recordings.transfers import Intervals
+from redtail.lines.recordings.transfers import HEADERS_B, LEAST_HEADERS_B, SEGMENT_B, Intervals
 from redtail.lines.recordings.values import Estimated, quantity
 
 if TYPE_CHECKING:
@@ -175,7 +174,7 @@ def _direction(name: str, load: _Load, sent: Array, trip: Array) -> Direction:
     if load.beside:
         why = why or "the other direction was loaded, too"
     how = "of what was received with its headers"
-    rate = transfers.rate(middle, why, how, least=SEGMENT_B / (FULL_B - LEAST_HEADERS_B))
+    rate = transfers.rate(middle, why, how, least=SEGMENT_B / (rates.PACKET_B - LEAST_HEADERS_B))
     missing = Estimated(None, "s", "the file has few pings beside the transfer")
     full = missing
     inside = (sent >= load.at_s[0]) & (sent < load.at_s[-1])

@@ -17,14 +17,12 @@ from redtail.lines.recordings import pings, rates
 from redtail.lines.recordings.documents import numbers, of_kind, short, shown
 from redtail.lines.recordings.found import Direction, Flows, Found
 from redtail.lines.recordings.pings import Pings
-from redtail.lines.recordings.rates import Deliveries
+from redtail.lines.recordings.rates import PACKET_B, Deliveries
+from redtail.lines.recordings.transfers import HEADERS_B, LEAST_HEADERS_B, SEGMENT_B
 from redtail.lines.recordings.values import Estimated, quantity
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
-
-SEGMENT_B, HEADERS_B = 1448, 52
-"""Payload and headers of a full segment with timestamps in a packet of 1500 bytes over IPv4."""
 
 ACK_B = 52.0 / 2
 """Bytes of acknowledgements for each segment: one for every second (RFC 9293, section 3.8.6.3)."""
@@ -37,10 +35,6 @@ _SUMS = ("avg", "sum", "totals")
 SHORTEST_S, WINDOWS = 1.0, 30
 """Transfers tell what they have sent in irregular steps, which evens out over a second or more: a
 window is so long, and at least so long that a file has so many."""
-
-
-FULL_B, LEAST_HEADERS_B = 1500, 40
-"""A full packet, and the headers that it has at least: IPv4 and TCP without options."""
 
 MIDDLE = 0.1
 """Share of the time of load at either end that is left out where a mean or a standing queue is
@@ -333,7 +327,7 @@ def _mean_of_middle(at: Array, goodput: Array, why: str) -> Estimated:
         f"the mean of transfers over {quantity(float(np.ptp(at[inside])), 's', 3)} with headers of "
         f"40 bytes for each 1460; the link is not known to have been full: {why}"
     )
-    mean = float(goodput[inside].mean()) * FULL_B / (FULL_B - LEAST_HEADERS_B)
+    mean = float(goodput[inside].mean()) * PACKET_B / (PACKET_B - LEAST_HEADERS_B)
     return Estimated(mean, "bit/s", basis, bound="at least")
 
 

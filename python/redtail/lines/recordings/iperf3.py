@@ -18,21 +18,21 @@ from redtail.lines.recordings import pings, rates, transfers
 from redtail.lines.recordings.documents import number, of_kind, part, short
 from redtail.lines.recordings.found import Direction, Flows, Found
 from redtail.lines.recordings.packets import LEAST_MSS_B
-from redtail.lines.recordings.transfers import Intervals
+from redtail.lines.recordings.transfers import HEADERS_B, LEAST_HEADERS_B, SEGMENT_B, Intervals
 from redtail.lines.recordings.values import Estimated, given, quantity
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
 
-TCP_B, LEAST_TCP_B, UDP_B = 52, 40, 28
-"""Headers of IPv4 with TCP and its timestamps, of TCP without options, and of UDP."""
+UDP_B = 28
+"""Headers of IPv4 with UDP."""
 
 DRAIN_S = 1.0
 """What waits when a test by UDP ends is received after it, which takes up to so long; of a test by
 TCP its longest round trip says how long."""
 
-MOST_MSS_B, MSS_B = 65_495, 1448
-"""What a segment may carry, and what it does if the file does not tell."""
+MOST_MSS_B = 65_495
+"""The most that a segment may carry."""
 
 MOST_BYTES, MOST_S, MOST_US, MOST_PACKETS = 1e17, 1e8, 1e6 * pings.LONGEST_TRIP_S, 1e15
 """The largest values of an interval that are accepted."""
@@ -142,7 +142,7 @@ def _test(data: Mapping[str, Any], direction: str | None) -> _Test:
         start, "tcp_mss", '"start"', 1e9
     )
     if mss is None or not LEAST_MSS_B <= mss <= MOST_MSS_B:
-        mss = MSS_B
+        mss = SEGMENT_B
     forward = direction or ("down" if reverse else "up")
     if reverse:
         forward = "up" if forward == "down" else "down"
@@ -250,7 +250,7 @@ def _direction(
     waits = np.array(way.rtts_s) - (base.value or 0.0)
     if test.protocol == "UDP":
         return _of_udp(data, way, seconds, sent, both)
-    size = sent * (test.mss + TCP_B) / test.mss
+    size = sent * (test.mss + HEADERS_B) / test.mss
     grain = test.block_b * way.streams if way.sends else 0.0
     middle = Intervals(seconds, size, np.maximum(waits, 0.0), grain).middle()
     why = transfers.why_no_queue(middle)
@@ -259,14 +259,14 @@ def _direction(
     if both:
         why = why or "transfers go both ways, so that round trips do not tell which way is full"
     received = _received_bps(data, test, way)
-    how = f"of the goodput with headers of {TCP_B} bytes for each {test.mss:.0f}"
+    how = f"of the goodput with headers of {HEADERS_B} bytes for each {test.mss:.0f}"
     if way.sends and received is None:
         reason = "the file has what was written into sockets, and not what was received"
         rate = Estimated(None, "bit/s", reason)
     else:
-        scale = (test.mss + TCP_B) / test.mss
+        scale = (test.mss + HEADERS_B) / test.mss
         received = None if received is None else received * scale
-        least = (test.mss + LEAST_TCP_B) / (test.mss + TCP_B)
+        least = (test.mss + LEAST_HEADERS_B) / (test.mss + HEADERS_B)
         rate = transfers.rate(middle, why, how, received, least)
     loss = Estimated(None, "", "the file has no count of retransmissions")
     if way.sends and sent.any():
@@ -372,8 +372,8 @@ def _of_udp(
 def _flows(test: _Test, ways: Mapping[str, _Way]) -> Iterator[Flows]:
     for name, way in ways.items():
         if way.seconds and test.protocol == "TCP" and sum(way.bytes):
-            bps = 8 * sum(way.bytes) / sum(way.seconds) * (test.mss + TCP_B) / test.mss
-            yield Flows("bulk", name, way.streams, bps, int(test.mss) + TCP_B, tcp="linux")
+            bps = 8 * sum(way.bytes) / sum(way.seconds) * (test.mss + HEADERS_B) / test.mss
+            yield Flows("bulk", name, way.streams, bps, int(test.mss) + HEADERS_B, tcp="linux")
 
 
 def _told(test: _Test, direction: str | None) -> str:

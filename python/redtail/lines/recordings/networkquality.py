@@ -15,10 +15,9 @@ import numpy as np
 from redtail.lines.recordings import pings
 from redtail.lines.recordings.documents import number, numbers, of_kind, short
 from redtail.lines.recordings.found import Direction, Flows, Found
+from redtail.lines.recordings.rates import PACKET_B
+from redtail.lines.recordings.transfers import LEAST_HEADERS_B
 from redtail.lines.recordings.values import Estimated
-
-FULL_B, LEAST_HEADERS_B = 1500, 40
-"""A full packet, and the headers that it has at least: IPv4 and TCP without options."""
 
 MOST_BPS, MOST_FLOWS, MOST_BYTES = 1e12, 1e6, 1e17
 
@@ -117,7 +116,7 @@ def _direction(data: Mapping[str, Any], key: str) -> Direction:
             "for the file has no course over time (a capture, or iperf3 -J, has)"
         )
         rate = Estimated(
-            told * FULL_B / (FULL_B - LEAST_HEADERS_B), "bit/s", basis, bound="at least"
+            told * PACKET_B / (PACKET_B - LEAST_HEADERS_B), "bit/s", basis, bound="at least"
         )
     return Direction(
         rate=rate,
@@ -133,7 +132,7 @@ def _flows(data: Mapping[str, Any], ways: Mapping[str, Direction]) -> Iterator[F
         count = number(data, f"{key}_flows", "networkQuality", MOST_FLOWS)
         rate = ways[name].rate.value
         if count and rate is not None:
-            yield Flows("bulk", name, int(count), rate, FULL_B, tcp="linux")
+            yield Flows("bulk", name, int(count), rate, PACKET_B, tcp="linux")
 
 
 def _duration(data: Mapping[str, Any]) -> float:

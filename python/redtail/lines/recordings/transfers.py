@@ -18,6 +18,12 @@ from redtail.lines.recordings.values import Estimated, quantity, within
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
 
+SEGMENT_B, HEADERS_B = 1448, 52
+"""Payload and headers of a full segment with timestamps in a packet of 1500 bytes over IPv4."""
+
+LEAST_HEADERS_B = 40
+"""Headers that a packet has at least: IPv4 and TCP without options."""
+
 MIDDLE = 0.1
 """Share of the intervals at either end that is left out: transfers begin and end, and what a sender
 has written into its socket is not delivered yet."""
