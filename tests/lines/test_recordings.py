@@ -27,7 +27,7 @@ from redtail import lines
 from redtail.cli import app
 from redtail.errors import RedtailWarning, SpecError
 from redtail.experiment import FORMAT
-from redtail.lines.recordings import line, packets, rates
+from redtail.lines.recordings import buffers, line, packets, rates
 from redtail.lines.recordings.found import Direction, Found
 from redtail.lines.recordings.values import Estimated
 
@@ -691,6 +691,52 @@ def test_transfers_that_leave_no_queue_give_a_bound(tmp_path: Path) -> None:
     assert estimates.down.rate.bound == "at least"
     assert 0.9 * 10e6 < (estimates.down.rate.value or 0.0) <= 10e6
     assert "no queue of 2 packets was seen to stand" in estimates.down.rate.basis
+
+
+def test_the_buffer_at_a_rate_that_is_a_bound_is_a_bound(tmp_path: Path) -> None:
+    data = flent_file()
+    # Pings are lost at a full buffer, and in more than a tenth of the time none waits: the link was
+    # not full all the time, so that the mean is below its rate.
+    rows = data["raw_values"]["Ping (ms) ICMP"]
+    for row in rows:
+        if row["seq"] % 8 == 0:
+            row["val"] = 40.0
+    file = tmp_path / "bound.flent"
+    file.write_text(json.dumps(data))
+    estimates = lines.estimate(file)
+    assert estimates.down.rate.bound == "at least" and not estimates.down.wait.bound
+    assert estimates.down.buffer.bound == "at least"
+    assert known(lines.estimate(file, down_bps=10e6).down.buffer) == pytest.approx(
+        150e3, rel=BUFFER
+    )
+
+
+BOUNDS = {
+    "both exact": ("", "", ""),
+    "a rate of at least": ("", "at least", "at least"),
+    "a wait of at most": ("at most", "", "at most"),
+    "both at least": ("at least", "at least", "at least"),
+    "sides that differ": ("at most", "at least", None),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_a_buffer_is_no_surer_than_the_wait_and_the_rate(name: str) -> None:
+    of_wait, of_rate, expected = BOUNDS[name]
+    wait = Estimated(0.1, "s", "w", bound=of_wait)  # type: ignore[arg-type]
+    rate = Estimated(8e6, "bit/s", "r", bound=of_rate)  # type: ignore[arg-type]
+    found = buffers.of_wait(wait, rate, "down")
+    if expected is None:
+        assert not found.known and "--down" in found.basis
+    else:
+        assert found.value == pytest.approx(100e3) and found.bound == expected
+
+
+def test_a_buffer_takes_the_intervals_of_the_wait_and_the_rate() -> None:
+    wait = Estimated(0.1, "s", "", 0.09, 0.12)
+    rate = Estimated(8e6, "bit/s", "", 7e6, 9e6)
+    found = buffers.of_wait(wait, rate, "up")
+    assert (found.low, found.high) == pytest.approx((0.09 * 7e6 / 8, 0.12 * 9e6 / 8))
 
 
 def test_a_trace_tells_the_rate_and_needs_the_round_trip(tmp_path: Path) -> None:

@@ -115,6 +115,40 @@ def estimate(
     )
 
 
+def of_wait(wait: Estimated, rate: Estimated, name: str) -> Estimated:
+    """Return the buffer in bytes: what passes at a rate while a packet waits for the full buffer.
+
+    A bound of one of the two is a bound of the buffer; two bounds of different sides tell nothing.
+
+    Args:
+        wait: what a packet waits when the buffer is full.
+        rate: the rate of the link.
+        name: the direction, "down" or "up".
+    """
+    if rate.value is None:
+        return Estimated(None, "B", f"it takes the rate, which --{name} gives")
+    if wait.value is None:
+        return Estimated(None, "B", wait.basis)
+    bounds = {wait.bound, rate.bound} - {""}
+    if len(bounds) > 1:
+        return Estimated(
+            None, "B", f"the wait is known as {wait.bound}, the rate as {rate.bound}; --{name}"
+            " gives the rate",
+        )  # fmt: skip
+    basis = f"the wait times the {'given ' if rate.given else ''}rate; {wait.basis}"
+    if bounds:
+        return Estimated(wait.value * rate.value / 8, "B", basis, bound=bounds.pop())
+    ends = [
+        None
+        if wait_end is None and rate_end is None
+        else (wait.value if wait_end is None else wait_end)
+        * (rate.value if rate_end is None else rate_end)
+        / 8
+        for wait_end, rate_end in ((wait.low, rate.low), (wait.high, rate.high))
+    ]
+    return Estimated(wait.value * rate.value / 8, "B", basis, ends[0], ends[1])
+
+
 def _beside_another(events: Array) -> tuple[Estimated, Estimated]:
     """Return bounds where waits in another queue are added: the least of the loss events."""
     if len(events) < FEWEST_EVENTS:

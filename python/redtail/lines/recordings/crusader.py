@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings import pings, rates, transfers
+from redtail.lines.recordings import buffers, pings, rates, transfers
 from redtail.lines.recordings.documents import number, of_kind
 from redtail.lines.recordings.found import Direction, Flows, Found
 from redtail.lines.recordings.transfers import HEADERS_B, LEAST_HEADERS_B, SEGMENT_B, Intervals
@@ -183,17 +183,7 @@ def _direction(name: str, load: _Load, sent: Array, trip: Array) -> Direction:
         ends = np.flatnonzero(inside)[[0, -1]]
         series = pings.series(seq, sent[seq], wait[seq], True, (int(ends[0]), int(ends[1])))
         full = pings.full_wait(series)
-    buffer = Estimated(None, "B", f"it takes the rate and the wait; --{name} gives the rate")
-    if rate.value is not None and full.value is not None and not rate.bound:
-        scale = rate.value / 8
-        buffer = Estimated(
-            full.value * scale,
-            "B",
-            f"the wait of pings times the rate; {full.basis}",
-            None if full.low is None else full.low * scale,
-            None if full.high is None else full.high * scale,
-            full.bound,
-        )
+    buffer = buffers.of_wait(full, rate, name)
     loss = Estimated(None, "", "the file does not tell the losses of transfers")
     return Direction(rate=rate, buffer=buffer, wait=full, loss=loss, bytes=int(size.sum()))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings import pings, rates
+from redtail.lines.recordings import buffers, pings, rates
 from redtail.lines.recordings.documents import numbers, of_kind, short, shown
 from redtail.lines.recordings.found import Direction, Flows, Found
 from redtail.lines.recordings.pings import Pings
@@ -351,15 +351,7 @@ def _with_wait(
         return unknown, told
     name = loaded[0] if loaded else "down"
     way = ways[name]
-    size = Estimated(None, "B", f"it takes the rate, which --{name} gives")
-    if way.rate.value is not None and full.value is not None:
-        scale = way.rate.value / 8
-        low = None if full.low is None else full.low * scale
-        high = None if full.high is None else full.high * scale
-        size = Estimated(
-            full.value * scale, "B", f"the wait of pings times the rate; {full.basis}", low, high,
-            full.bound,
-        )  # fmt: skip
+    size = buffers.of_wait(full, way.rate, name)
     told = f"all that pings wait is taken to be {name}; a fair queue would hide it from them"
     return {**ways, name: replace(way, wait=full, buffer=size)}, told
 

@@ -250,9 +250,10 @@ def full_wait(pings: Pings) -> Estimated:
 
 def direction_of(program: str, name: str, wait: Estimated, loss: Estimated) -> Direction:
     """Return a direction of which a program tells waits and losses, and no rate."""
+    rate = Estimated(None, "bit/s", f"{program} says nothing about the rate; --{name} gives it")
     return Direction(
-        rate=Estimated(None, "bit/s", f"{program} says nothing about the rate; --{name} gives it"),
-        buffer=Estimated(None, "B", f"it takes the rate, which --{name} gives"),
+        rate=rate,
+        buffer=buffers.of_wait(wait, rate, name),
         wait=wait,
         loss=loss,
     )

@@ -19,10 +19,10 @@ from typing import IO, Any
 from redtail.errors import SpecError
 from redtail.extras import extra
 from redtail.files import path_of
-from redtail.lines.recordings import documents, texts, two
+from redtail.lines.recordings import buffers, documents, texts, two
 from redtail.lines.recordings.found import Direction, Found
 from redtail.lines.recordings.texts import NoTextError, lines
-from redtail.lines.recordings.values import Estimated, given
+from redtail.lines.recordings.values import given
 
 FORMS = (
     "a capture (pcap or pcapng), a data file of Flent (.flent.gz), JSON of iperf3, irtt, mtr, "
@@ -318,22 +318,14 @@ def completed(
     if rtt_s is not None:
         found = replace(found, rtt=given(rtt_s, "s"))
     if down_bps is not None:
-        found = replace(found, down=_with_rate(found.down, down_bps))
+        found = replace(found, down=_with_rate(found.down, "down", down_bps))
     if up_bps is not None:
-        found = replace(found, up=_with_rate(found.up, up_bps))
+        found = replace(found, up=_with_rate(found.up, "up", up_bps))
     return found
 
 
-def _with_rate(way: Direction, bps: float) -> Direction:
+def _with_rate(way: Direction, name: str, bps: float) -> Direction:
     """Return a direction with a given rate; the buffer is then what waits at that rate."""
-    size, wait = way.buffer, way.wait
-    if wait.value is not None:
-        size = Estimated(
-            wait.value * bps / 8,
-            "B",
-            f"the wait times the given rate; {wait.basis}",
-            None if wait.low is None else wait.low * bps / 8,
-            None if wait.high is None else wait.high * bps / 8,
-            wait.bound,
-        )
-    return replace(way, rate=given(bps, "bit/s"), steps=(), trace_ms=(), buffer=size)
+    rate = given(bps, "bit/s")
+    size = buffers.of_wait(way.wait, rate, name) if way.wait.known else way.buffer
+    return replace(way, rate=rate, steps=(), trace_ms=(), buffer=size)
