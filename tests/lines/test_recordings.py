@@ -653,6 +653,46 @@ def test_a_flent_file_with_transfers_both_ways_cannot_tell_the_buffers(tmp_path:
     assert 0.9 * 10e6 < (estimates.down.rate.value or 0.0) <= 10e6
 
 
+def with_irtt(data: dict[str, Any], ahead_ms: float, drift_ms: float = 0.0) -> dict[str, Any]:
+    """The file as Flent writes it with irtt, whose server's clock is ahead and may drift.
+
+    Packets take 20 ms up, and the rest of the round trip down, where the queue is.
+    """
+    rows = data["raw_values"].pop("Ping (ms) ICMP")
+    numbers = {row["seq"] for row in rows}
+    for row in rows:
+        apart = ahead_ms + drift_ms * row["seq"] / len(rows)
+        row |= {"owd_up": 20 + apart, "owd_down": row["val"] - 20 - apart}
+    rows += [
+        {"seq": n, "t": 1.7e9, "lost": True, "lost_dir": "down"}
+        for n in set(range(max(numbers))) - numbers
+    ]
+    data["raw_values"]["Ping (ms) UDP BE"] = rows
+    data["results"]["Ping (ms) UDP BE"] = data["results"].pop("Ping (ms) ICMP")
+    data["results"]["TCP upload"] = [0.25 for _ in data["x_values"]]
+    data["metadata"]["SERIES_META"]["TCP upload"] = {"UNITS": "Mbits/s"}
+    return data
+
+
+def test_delays_of_each_direction_tell_the_buffers_under_transfers_both_ways(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "rrul.flent"
+    file.write_text(json.dumps(with_irtt(flent_file(), ahead_ms=-7e6)))
+    estimates = lines.estimate(file)
+    assert known(estimates.rtt) == pytest.approx(BASE_S, rel=RTT)
+    assert known(estimates.down.rate) == pytest.approx(10e6, rel=RATE)
+    assert known(estimates.down.wait) == pytest.approx(0.120, rel=BUFFER)
+    assert known(estimates.down.buffer) == pytest.approx(150e3, rel=BUFFER)
+    assert estimates.up.rate.bound == "at least" and "no queue" in estimates.up.rate.basis
+    assert estimates.up.wait.bound == "at least" or not estimates.up.wait.known
+    assert not estimates.up.buffer.known or estimates.up.buffer.bound == "at least"
+    # Clocks that drift by more than a tenth of the round trip tell nothing of a direction.
+    file.write_text(json.dumps(with_irtt(flent_file(), ahead_ms=-7e6, drift_ms=30.0)))
+    drifting = lines.estimate(file)
+    assert drifting.down.rate.bound == "at least" and not drifting.down.buffer.known
+
+
 def test_a_sample_of_flent_that_is_missing_is_not_zero(tmp_path: Path) -> None:
     data = flent_file()
     for name, values in data["results"].items():

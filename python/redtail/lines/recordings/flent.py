@@ -1,19 +1,20 @@
 """Data files of Flent: goodputs and pings over time.
 
 Source of the form: doc/data-format.rst of Flent. Series are told apart by their names ("TCP
-download", "TCP upload BE", "Ping (ms) ICMP"), their unit stands in the metadata.
+download", "TCP upload BE", "Ping (ms) ICMP"), their unit stands in the metadata. Pings of irtt have
+the delay of each direction beside the round trip (`IrttRunner` in flent/runners.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings import buffers, pings, rates
+from redtail.lines.recordings import buffers, one_way, pings, rates
 from redtail.lines.recordings.documents import numbers, of_kind, short, shown
 from redtail.lines.recordings.found import Direction, Flows, Found
 from redtail.lines.recordings.pings import Pings
@@ -47,6 +48,9 @@ of a transfer or after the last one they passed: a transfer begins before it rep
 
 MOST_MBPS, MOST_MS, LATEST_S = 1e6, 1e3 * pings.LONGEST_TRIP_S, pings.LATEST_S
 """The largest goodput, round trip and time that are accepted."""
+
+MOST_APART_MS = 1e3 * LATEST_S
+"""How far apart two clocks may be: a delay of one direction has their distance in it."""
 
 MOST_APART = 65536
 """How much larger the number of a ping may be than that before it: ICMP has so many numbers."""
@@ -114,14 +118,25 @@ def estimate(data: Mapping[str, Any], file: Path) -> Found:
         )
     duration = float(at[-1] - at[0])
     step = duration / (len(at) - 1)
-    waits = None if all(counts.values()) else echoes
+    both = all(counts.values())
     unknown = (
         "transfers fill both directions, so that pings do not tell which of them a queue is in"
-        if all(counts.values())
+        if both
         else "the file has no pings that tell whether a queue stood"
     )
+    split = max(
+        (each for each in series if each.ways),
+        key=lambda each: len(each.pings.trip_s),
+        default=None,
+    )
+    waits = {
+        name: replace(split, pings=split.ways[name]) if split else None if both else echoes
+        for name in one_way.DIRECTIONS
+    }
     ways = {
-        name: _direction(at, step, goodputs, name, waits, unknown) if counts[name] else Direction()
+        name: _direction(at, step, goodputs, name, waits[name], unknown)
+        if counts[name]
+        else Direction()
         for name in ("down", "up")
     }
     cautions = [
@@ -131,7 +146,10 @@ def estimate(data: Mapping[str, Any], file: Path) -> Found:
     rtt = Found(file, "flent", "", 0.0).rtt
     if echoes is not None:
         rtt = pings.base(np.concatenate([each.pings.trip_s for each in series]))
-        ways, told = _with_wait(ways, counts, pings.full_wait(echoes.pings))
+        if split is None:
+            ways, told = _with_wait(ways, counts, pings.full_wait(echoes.pings))
+        else:
+            ways, told = _with_waits(ways, counts, split)
         cautions.append(told)
     about = short(data["metadata"].get("NAME", "?"))
     total = sum(counts.values())
@@ -188,10 +206,12 @@ class _Echoes:
     Attributes:
         pings: the pings.
         begin_s: when the first was sent, on the clock of the file's x_values.
+        ways: the waits of each direction as series, if the clocks tell them; else empty.
     """
 
     pings: Pings
     begin_s: float
+    ways: Mapping[str, Pings] = field(default_factory=dict)
 
 
 def _pings(data: Mapping[str, Any], at: Array) -> list[_Echoes]:
@@ -204,28 +224,38 @@ def _pings(data: Mapping[str, Any], at: Array) -> list[_Echoes]:
         where = f'the series "{short(name)}"'
         trip = numbers(values, where, MOST_MS) / 1e3
         some = np.isfinite(trip)
-        rows = _of_rows(raw.get(name, []), f'"raw_values": "{short(name)}"')
+        begin = float(at[some][0]) if some.any() else 0.0
+        rows = _of_rows(raw.get(name, []), f'"raw_values": "{short(name)}"', begin)
         if rows is not None:
-            found.append(_Echoes(rows, float(at[some][0]) if some.any() else 0.0))
+            found.append(rows)
         elif some.sum() >= pings.FEWEST:
             since = at[some] - at[some][0]
             only = Pings(since, trip[some], np.zeros(0), True, 0)
-            found.append(_Echoes(only, float(at[some][0])))
+            found.append(_Echoes(only, begin))
     return found
 
 
-def _of_rows(rows: object, where: str) -> Pings | None:
+def _of_rows(rows: object, where: str, begin_s: float) -> _Echoes | None:
     """Return the pings of a raw series; None without numbers, or if there are few."""
     if not isinstance(rows, list):
         raise ValueError(f"{where} is {shown(rows)}; accepted: a list")
     for number, row in enumerate(rows, start=1):
         of_kind(row, dict, f"{where}: value {number}")
+    lost = [row for row in rows if row.get("lost") is True and row.get("seq") is not None]
     rows = [row for row in rows if row.get("val") is not None and row.get("t") is not None]
     if len(rows) < pings.FEWEST or any(row.get("seq") is None for row in rows):
         return None
-    seq = numbers([row["seq"] for row in rows], f'{where}: "seq"', 2.0**52)
-    trip = numbers([row["val"] for row in rows], f'{where}: "val"', MOST_MS) / 1e3
-    sent = numbers([row["t"] for row in rows], f'{where}: "t"', LATEST_S, -LATEST_S)
+
+    def column(of: list[Any], key: str, most: float, least: float = 0.0) -> Array:
+        return numbers([row.get(key) for row in of], f'{where}: "{key}"', most, least)
+
+    seq = column(rows, "seq", 2.0**52)
+    trip = column(rows, "val", MOST_MS) / 1e3
+    sent = column(rows, "t", LATEST_S, -LATEST_S)
+    delays = {
+        name: column(rows, f"owd_{name}", MOST_APART_MS, -MOST_APART_MS) / 1e3
+        for name in one_way.DIRECTIONS
+    }
     order = np.argsort(seq, kind="stable")
     seq = seq[order].astype(np.int64)
     far = np.flatnonzero(np.diff(seq) > MOST_APART)
@@ -234,7 +264,19 @@ def _of_rows(rows: object, where: str) -> Pings | None:
             f'{where}: "seq" goes from {seq[far[0]]} to {seq[far[0] + 1]}; accepted: at most '
             f"{MOST_APART} more"
         )
-    return pings.series(seq, sent[order], trip[order], True)
+    whole = pings.series(seq, sent[order], trip[order], True)
+    delays = {name: delay[order] for name, delay in delays.items()}
+    if one_way.why_not(delays, trip[order]):
+        return _Echoes(whole, begin_s)
+    gone = {
+        name: np.interp(
+            np.sort(column([row for row in lost if row.get("lost_dir") == name], "seq", 2.0**52)),
+            seq,
+            whole.sent_s,
+        )
+        for name in one_way.DIRECTIONS
+    }
+    return _Echoes(whole, begin_s, one_way.split(delays, whole, gone))
 
 
 def _direction(
@@ -308,9 +350,10 @@ def _why_not_full(waits: _Echoes, begin: float, end: float, bps: float) -> str:
     standing = float(np.quantile(loaded, rates.STANDING))
     if standing > rates.standing_s(bps, noise):
         return ""
+    beside = f", and pings without load up to {quantity(noise, 's', 3)}" if noise > 0 else ""
     return (
-        f"a tenth of the pings waited {quantity(standing, 's', 3)} or less beside the transfers, "
-        f"so that no queue of {rates.STANDING_PACKETS} packets was seen to stand"
+        f"a tenth of the pings waited {quantity(standing, 's', 3)} or less beside the transfers"
+        f"{beside}, so that no queue of {rates.STANDING_PACKETS} packets was seen to stand"
     )
 
 
@@ -354,6 +397,22 @@ def _with_wait(
     size = buffers.of_wait(full, way.rate, name)
     told = f"all that pings wait is taken to be {name}; a fair queue would hide it from them"
     return {**ways, name: replace(way, wait=full, buffer=size)}, told
+
+
+def _with_waits(
+    ways: dict[str, Direction], counts: Mapping[str, int], split: _Echoes
+) -> tuple[dict[str, Direction], str]:
+    """Give each direction that transfers have filled the wait that the clocks of both ends tell."""
+    made = dict(ways)
+    for name, count in counts.items():
+        if count:
+            full = pings.full_wait(split.ways[name])
+            size = buffers.of_wait(full, ways[name].rate, name)
+            made[name] = replace(ways[name], wait=full, buffer=size)
+    return made, (
+        "irtt's delays of each direction tell where packets waited; a fair queue would hide it "
+        "from them"
+    )
 
 
 def _flows(goodputs: Mapping[str, Array], counts: Mapping[str, int]) -> Iterator[Flows]:

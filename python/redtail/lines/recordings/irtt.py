@@ -1,8 +1,6 @@
 """Results of irtt in JSON (`irtt client -o`): round trips and delays of each direction.
 
-Source of the form: result.go of irtt 0.9. Times are in ns. A delay of one direction has the
-distance of the two clocks in it, which is the same in all of them, so that the least is taken off.
-Whether the clocks went alike is seen from the round trips, which one clock tells.
+Source of the form: result.go of irtt 0.9. Times are in ns.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings import pings
+from redtail.lines.recordings import one_way, pings
 from redtail.lines.recordings.documents import number, of_kind, part
 from redtail.lines.recordings.found import Direction, Found
 from redtail.lines.recordings.pings import Pings
@@ -28,10 +26,6 @@ MOST_NS = 1e9 * pings.LONGEST_TRIP_S
 
 LARGEST_NS = 2.0**63
 """The largest time that is accepted: irtt has 64 bits for it."""
-
-APART, LEAST_APART_S = 0.1, 0.001
-"""The least delays of both directions make a round trip that is this part of the least one, or so
-much, shorter than it, if the clocks went alike and the line was idle once."""
 
 _LOST = {"true_up": "up", "true_down": "down"}
 
@@ -75,9 +69,9 @@ def estimate(data: Mapping[str, Any], file: Path, direction: str | None = None) 
     whole = pings.series(seq, sent[seq - 1], trip, True, ends)
     ways = {
         name: np.array([row[2 + place] for row in answered], float)
-        for place, name in enumerate(("up", "down"))
+        for place, name in enumerate(one_way.DIRECTIONS)
     }
-    why = _why_not_one_way(ways, trip)
+    why = one_way.why_not(ways, trip)
     base = pings.base(trip)
     about = f"irtt, {len(read)} round trips in {quantity(whole.duration_s, 's', 3)}"
     if why:
@@ -85,7 +79,15 @@ def estimate(data: Mapping[str, Any], file: Path, direction: str | None = None) 
         note = f"the delays of each direction do not tell where packets waited: {why}"
         return replace(found, form="irtt", about=about, cautions=(*found.cautions, note))
     lost = [row[4] for row in read]
-    made = {name: _direction(name, ways[name], seq, sent, lost) for name in ways}
+    gone = {
+        name: sent[[place for place, told in enumerate(lost) if _LOST.get(told) == name]]
+        - sent[seq - 1].min()
+        for name in ways
+    }
+    made = {
+        name: _direction(name, waits, lost)
+        for name, waits in one_way.split(ways, whole, gone).items()
+    }
     cautions = ["irtt runs at the people's side of the line, and its server beyond it"]
     return Found(
         file, "irtt", about, whole.duration_s, made["down"], made["up"], base, (), tuple(cautions)
@@ -100,7 +102,7 @@ def _row(
     delay = part(row, "delay", where)
     stamps = part(row, "timestamps", where)
     trip = number(delay, "rtt", f'{where}: "delay"', MOST_NS)
-    times = [_one_way(stamps, delay, name, where) for name in ("up", "down")]
+    times = [_one_way(stamps, delay, name, where) for name in one_way.DIRECTIONS]
     told = of_kind(row.get("lost", "false"), str, f'{where}: "lost"')
     return place, None if trip is None else trip / 1e9, times[0], times[1], told
 
@@ -131,28 +133,11 @@ def _sent_s(read: list[Any], data: Mapping[str, Any]) -> Array:
     return np.arange(len(read)) * interval / 1e9
 
 
-def _why_not_one_way(ways: Mapping[str, Array], trip: Array) -> str:
-    """Return why the delays of each direction do not tell what waited there; empty if they do."""
-    if not all(np.isfinite(delay).all() for delay in ways.values()):
-        return "the file does not have them (--tstamp=both)"
-    least = float(trip.min())
-    apart = least - sum(float(delay.min()) for delay in ways.values())
-    if apart <= max(APART * least, LEAST_APART_S):
-        return ""
-    return (
-        f"the least of each make a round trip that is {quantity(apart, 's', 3)} shorter than any: "
-        "the clocks did not go alike, or one direction was always busy"
-    )
-
-
-def _direction(name: str, delay: Array, seq: Array, sent: Array, lost: list[str]) -> Direction:
-    wait = delay - delay.min()
-    gone = [place for place, told in enumerate(lost) if _LOST.get(told) == name]
+def _direction(name: str, waits: Pings, lost: list[str]) -> Direction:
     unknown = sum(told == "true" for told in lost)
-    echoes = Pings(sent[seq - 1], wait, sent[gone], True, len(gone))
     total = len(lost)
-    share = Estimated(len(gone) / total, "", f"{len(gone)} of {total} packets")
+    share = Estimated(waits.lost / total, "", f"{waits.lost} of {total} packets")
     if unknown:
         reason = f"of {unknown} of {total} packets it is not told in which direction they were lost"
         share = Estimated(None, "", reason)
-    return pings.direction_of("irtt", name, pings.full_wait(echoes), share)
+    return pings.direction_of("irtt", name, pings.full_wait(waits), share)
