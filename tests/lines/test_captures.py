@@ -158,10 +158,16 @@ def test_advice_is_for_the_rate_of_the_line(points: tuple[str, ...]) -> None:
 )
 def test_a_line_that_hosts_leave_idle_has_bounds(name: str, points: tuple[str, ...]) -> None:
     told = found(name, points)
+    # Acknowledgements alone go up, unless there are requests. What passes has passed the line too
+    # if the point of capture is behind it, which losses tell: here they are behind both points.
+    told_up = name == "answers" or name.startswith("losses")
     for way, rate in ((told.down, DOWN), (told.up, UP)):
+        assert not way.buffer.known and not way.wait.known
+        if way is told.up and not told_up:
+            assert not way.rate.known and "nothing tells how much" in way.rate.basis
+            continue
         assert way.rate.bound == "at least" and 0 < (way.rate.value or 0) <= rate
         assert "not known to have been full" in way.rate.basis
-        assert not way.buffer.known and not way.wait.known
     assert known(told.rtt) == pytest.approx(BASE_S, rel=RTT)
 
 
@@ -410,3 +416,36 @@ def test_a_lower_bound_counts_what_was_delivered_in_any_case() -> None:
     told = rates.most(replace(burst, sure=acked), "").mean
     assert told.value is not None
     assert 0.8e6 < told.value < 0.99e6  # the link delivers 99 packets in 1.2 s
+
+
+@cache
+def single(traffic: str, points: tuple[str, ...], text: str = LINE) -> Found:
+    """What a capture of one group tells."""
+    place = points[0].replace(":", " ")
+    file = folder() / f"single {abs(hash((traffic, text)))} {place}.pcapng"
+    redtail.capture(
+        redtail.Toml(text.format(duration=20, traffic=traffic)), dict.fromkeys(points, file)
+    )
+    return lines.estimate(file)
+
+
+@POINTS
+@pytest.mark.parametrize("up", ["300 kbit/s", "150 kbit/s"])
+def test_acknowledgements_that_wait_are_no_queue_of_the_data(
+    up: str, points: tuple[str, ...]
+) -> None:
+    bulk = '[[traffic]]\nname = "download"\nkind = "bulk"\nflows = 2\ntcp = "linux"\n'
+    told = single(bulk, points, LINE.replace("5 Mbit/s", up))
+    assert known(told.down.rate) == pytest.approx(DOWN, rel=RATE)
+    assert len(told.down.steps) == 1 and not told.down.trace_ms
+    # Of the way up, acknowledgements wait 200 packets of 52 B: more than the data, at its 120 ms.
+    assert holds(told.down.wait, 8 * PACKETS * 1500 / DOWN, BUFFER)
+    if points == RECEIVER:
+        assert not told.up.rate.known  # what passes the point is dropped behind it
+
+
+@pytest.mark.parametrize("place", ["bottleneck:in", "bottleneck:out"])
+def test_udp_alone_tells_no_rate_where_nothing_says_that_it_passed_the_line(place: str) -> None:
+    flood = '[[traffic]]\nname = "flood"\nkind = "cbr"\nrate = "30 Mbit/s"\npacket = "1200 B"\n'
+    told = single(flood, (place,))
+    assert not told.down.rate.known and "nothing tells how much" in told.down.rate.basis

@@ -163,24 +163,25 @@ def _deliveries(seen: Seen, name: str, loss: Estimated) -> Deliveries:
     at, size = seen.capture["at_s"], seen.capture["size"].astype(float)
     acked = seen.of(seen.segments.delivered, name, talk=1, end=2)
     passed = Deliveries(at[way], size[way], 0.0, "as they passed the point of capture")
-    if seen.position[name] == "behind" or not len(acked):
+    if seen.place(name) == "behind":
         return passed
+    # What passed may still wait for the link, or be dropped. What was acknowledged has passed it.
+    sure = Deliveries(acked[:, 0], acked[:, 3], 0.0, "as acknowledgements tell", ACKS_S)
+    if not len(acked):
+        return replace(passed, sure=sure)
+    late = spread(seen.trips[turn(seen, name)], MOST_LATE)
+    if seen.position[name] != "before" or loss.value is None:
+        return replace(passed, sure=replace(sure, late_s=late))
     rest = way & ~tcp_data(seen.capture)
-    lost = loss.value or 0.0
-    others = size[rest] * (1 - lost)
+    others = size[rest] * (1 - loss.value)
     total = float(acked[:, 3].sum() + others.sum())
-    delivered = Deliveries(
-        np.concatenate([acked[:, 0], at[rest]]),
-        np.concatenate([acked[:, 3], others]),
-        lost * float(others.sum()) / max(total, 1.0),
-        "as acknowledgements tell",
-        ACKS_S,
-        spread(seen.trips[turn(seen, name)], MOST_LATE),
+    return replace(
+        sure,
+        at_s=np.concatenate([acked[:, 0], at[rest]]),
+        size_b=np.concatenate([acked[:, 3], others]),
+        uncertain=loss.value * float(others.sum()) / max(total, 1.0),
+        late_s=late,
     )
-    if seen.position[name] == "before":
-        return delivered
-    # What passed may still have waited for the link, but what was acknowledged has not.
-    return replace(passed, sure=delivered)
 
 
 def _buffer(

@@ -328,7 +328,12 @@ def _wide(deliveries: Deliveries, shortest_s: float) -> Array:
 
 def most(deliveries: Deliveries, why: str) -> Rate:
     """Return the most that was delivered as a lower bound; `why` it is no more than that."""
-    deliveries = deliveries.sure or deliveries
+    nothing = "packets came one by one"
+    if deliveries.sure is not None:
+        deliveries = deliveries.sure
+        nothing = "nothing tells how much of what passed the point of capture passed the line"
+    if not len(deliveries.at_s):
+        return Rate(Estimated(None, "bit/s", f"{why}; {nothing}"))
     width = max(MOST_S, LUMPS * deliveries.even_s, LUMPS * deliveries.late_s)
     at, total = cumulative(deliveries.at_s, deliveries.size_b)
     inside = total[np.searchsorted(at, at + width) - 1] - total
@@ -336,7 +341,7 @@ def most(deliveries: Deliveries, why: str) -> Rate:
     # seen late.
     value = 8 * float(inside.max() - deliveries.size_b.max()) / (width + deliveries.late_s)
     if value <= 0:
-        return Rate(Estimated(None, "bit/s", f"{why}; packets came one by one"))
+        return Rate(Estimated(None, "bit/s", f"{why}; {nothing}"))
     basis = (
         f"the link is not known to have been full: {why}; this is the most that was delivered in "
         f"{quantity(width, 's', 3)}"

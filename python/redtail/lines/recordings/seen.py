@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings import clocks, delays, loads, points, tcp
+from redtail.lines.recordings import clocks, delays, loads, points, stamps, tcp
 from redtail.lines.recordings.packets import ICMP, REPLY, REQUEST, TCP, Capture
 from redtail.lines.recordings.rates import PACKET_B
 from redtail.lines.recordings.sides import Sides
@@ -40,6 +40,10 @@ FULL = 0.8
 RARE = 0.1
 """Share of the losses of the other direction below which a direction loses nothing itself: what is
 sent again there is because answers were lost."""
+
+ELSEWHERE = 0.2
+"""Share of the waits in the other direction from which they are taken off. Source: our choice; a
+tick of the clocks, or a host that is late, makes less."""
 
 REORDERED_S = 0.003
 """Data that comes late by less was reordered, not sent again, where nothing else tells."""
@@ -74,6 +78,17 @@ class Seen:
         """Directions whose queue packets are taken to wait in."""
         loading = (*self.loads.owners, *self.pairs)
         return tuple(name for name in ("down", "up") if name in loading)
+
+    def place(self, name: str) -> str:
+        """Return where the point of capture is, also as the other direction tells it.
+
+        Before the queue of one direction it is behind that of the other, and the reverse.
+        """
+        other = "up" if name == "down" else "down"
+        turned = {"before": "behind", "behind": "before"}.get(self.position[other], "")
+        if _lost_on_one_side(self, other) and not _lost_on_one_side(self, name):
+            return turned
+        return self.position[name] or turned
 
     def way(self, name: str) -> Array:
         """Return of each packet whether it goes in a direction."""
@@ -165,14 +180,18 @@ def _echoes(capture: Capture) -> Array:
 def _position(seen: Seen, name: str) -> str:
     if name in seen.pairs:
         return "both"
-    beyond, missing = seen.of(seen.segments.beyond, name), came_late(seen, name)
-    if len(beyond) != len(missing):
-        return "before" if len(beyond) > len(missing) else "behind"
+    if lost := _lost_on_one_side(seen, name):
+        return "before" if lost > 0 else "behind"
     ahead = spread(seen.trips["local" if name == "down" else "remote"])
     back = spread(seen.trips["remote" if name == "down" else "local"])
     if max(ahead, back) < 2 * CLOCK_S:
         return ""
     return "before" if ahead >= back else "behind"
+
+
+def _lost_on_one_side(seen: Seen, name: str) -> int:
+    """Return how many more packets of a direction were lost behind the point than before it."""
+    return len(seen.of(seen.segments.beyond, name)) - len(came_late(seen, name))
 
 
 def came_late(seen: Seen, name: str) -> Array:
@@ -272,7 +291,47 @@ def trips_of(
     rows, trip = rows[keep], trip[keep]
     wait = trip - np.array([bases[talk] for talk in rows[:, 2].astype(int).tolist()])
     wait, sure = np.maximum(wait, 0.0), np.maximum(wait - rows[:, 6], 0.0)
+    other = _other_wait(seen, name, rows, wait, bps)
+    if other is not None:
+        wait = np.maximum(wait - other, 0.0)
+        sure = np.minimum(sure, wait)
     return delays.Trips(rows[:, 0], rows[:, 1], trip, rows[:, 2], wait, sure)
+
+
+def _other_wait(seen: Seen, name: str, rows: Array, wait: Array, bps: float | None) -> Array | None:
+    """Return what of waits is in the other direction, whose packets carry acknowledgements.
+
+    Args:
+        seen: the capture.
+        name: the direction whose data loads the line.
+        rows: round trips.
+        wait: what of each is waiting, in both directions.
+        bps: the rate of the direction, if it is known.
+
+    Returns:
+        None if nothing tells, or if they did not wait there.
+    """
+    if shares_trips(seen, name) or not seen.position[name] or not tells_waits(seen, name):
+        return None
+    side = turn(seen, name)
+    behind = seen.position[name] == "behind"
+    far = seen.sender["down" if side == "remote" else "up"]
+    talk, at, late, tick = stamps.delays(seen.capture, far)
+    if not len(talk):
+        return None
+    width = min(max(SLOT_S, SLOT_PACKETS * 8 * PACKET_B / (bps or 1e12)), MOST_SLOT_S)
+    apart = 1.0  # delays differ by an unknown part, and bases are above 0
+    bases = delays.bases(at, late + apart, talk, np.ones(len(at), bool), width)
+    waited = late + apart - np.array([bases[one] for one in talk.tolist()])
+    far_wait = stamps.matched(talk, at, np.maximum(waited, 0.0), rows[:, 2], rows[:, 1])
+    other = np.maximum(wait - far_wait, 0.0) if behind else np.minimum(far_wait, wait)
+    long = np.isfinite(other) & (wait > 2 * max(tick, CLOCK_S))
+    if long.sum() < delays.FEWEST:
+        return None
+    if np.median(other[long] / wait[long]) < ELSEWHERE:
+        return None
+    # A wait is known as finely as the clock ticks, and lower bounds of the direction have to hold.
+    return np.where(np.isfinite(other), other + tick, wait)
 
 
 def spans_of(seen: Seen, rows: Array, bps: Mapping[str, float]) -> Array:

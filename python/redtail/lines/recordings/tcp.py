@@ -260,8 +260,8 @@ class _Connection:
             stream.asked = at
         if blocks and stream.again:
             self._received_twice(stream, ack, blocks)
-        for left, right in blocks:
-            bytes_now += self._select(stream, end, at, left, right)
+        for place, (left, right) in enumerate(blocks):
+            bytes_now += self._select(stream, end, at, left, right, place == 0)
         if bytes_now:
             self.delivered.extend((at, self.number, end, bytes_now))
 
@@ -278,7 +278,13 @@ class _Connection:
         for begin in list(stream.again)[:-MOST_HOLES]:
             del stream.again[begin]
 
-    def _select(self, stream: _Stream, end: int, at: float, left: int, right: int) -> int:
+    def _select(
+        self, stream: _Stream, end: int, at: float, left: int, right: int, newest: bool
+    ) -> int:
+        """Take a block; the newest has the segment that was just received (RFC 2018, section 4).
+
+        What another one tells for the first time was in an acknowledgement that did not come.
+        """
         assert stream.highest is not None
         stop, begin = _unwrapped(right, stream.highest), _unwrapped(left, stream.highest)
         if stop <= stream.una:
@@ -290,7 +296,7 @@ class _Connection:
                 break
             segment[4] = True
             bytes_now += segment[2]
-            if first and not segment[3]:
+            if first and newest and not segment[3]:
                 self._trip(segment, at, end, 0.0)
             first = False
             stop = segment[0]
