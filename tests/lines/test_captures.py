@@ -320,6 +320,18 @@ def test_a_receiver_answers_at_once_what_is_more_than_a_segment() -> None:
     assert seen.acknowledged(12.0, 3000, (4000, 5000)) == 0.0, "out of order"
 
 
+def test_what_an_older_block_tells_first_is_no_round_trip() -> None:
+    seen = Observed()
+    for number in range(8):
+        seen.data(0, float(number), 1000 * number, 1000)
+    assert seen.acknowledged(10.0, 1000, (2000, 3000)) == 0.0
+    count = len(seen.out[0])
+    # The acknowledgement that told of 4000 to 5000 first was lost, and that of the newest was not.
+    seen.connection.acknowledge(0, 20.0, 1000, [(6000, 7000), (4000, 5000), (2000, 3000)], True)
+    trips = np.array(seen.out[0][count:]).reshape(-1, 7)
+    assert trips[:, 0].tolist() == [6.0]
+
+
 def test_of_the_last_segment_all_may_be_the_receivers_time() -> None:
     seen = Observed()
     seen.data(0, 1.0, 0, 400)
@@ -442,6 +454,19 @@ def test_acknowledgements_that_wait_are_no_queue_of_the_data(
     assert holds(told.down.wait, 8 * PACKETS * 1500 / DOWN, BUFFER)
     if points == RECEIVER:
         assert not told.up.rate.known  # what passes the point is dropped behind it
+
+
+@POINTS
+def test_a_queue_management_that_drops_seldom_has_no_full_buffer(points: tuple[str, ...]) -> None:
+    """CoDel at 100 Mbit/s: five losses in 20 s, three of them at the same backlog."""
+    bulk = '[[traffic]]\nname = "download"\nkind = "bulk"\nflows = 1\ntcp = "linux"\n'
+    text = LINE.replace("20 Mbit/s", "100 Mbit/s").replace("5 Mbit/s", "20 Mbit/s")
+    managed = text.replace(
+        '{{ kind = "tail-drop", limit = "200 packets" }}', '{{ kind = "codel" }}', 1
+    )
+    told = single(bulk, points, managed)
+    assert known(told.down.rate) == pytest.approx(100e6, rel=RATE)
+    assert told.down.buffer.bound == told.down.wait.bound == "at least"
 
 
 @pytest.mark.parametrize("place", ["bottleneck:in", "bottleneck:out"])

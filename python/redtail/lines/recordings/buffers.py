@@ -28,6 +28,11 @@ SHARP = 0.25
 """Largest distance of the quartiles of the backlogs at losses, relative to their median, at which a
 full buffer explains the losses."""
 
+MANY_EVENTS = 10
+"""Loss events below which the largest and the smallest tenths take the place of the quartiles: of
+five events the quartiles are three, and CoDel drops at one backlog three times and at twice as much
+then."""
+
 REACHED = 0.8
 """Share of the largest backlogs that the backlogs at losses have to reach for the same."""
 
@@ -96,7 +101,8 @@ def estimate(
     if len(events) < FEWEST_EVENTS:
         return bound(_too_few(events))
     size, wait = events[:, 0], events[:, 1]
-    low, middle, high = np.quantile(size, [0.25, 0.5, 0.75])
+    tail = 0.25 if len(events) >= MANY_EVENTS else 0.1
+    low, middle, high = np.quantile(size, [tail, 0.5, 1 - tail])
     if middle < REACHED * most or high - low > SHARP * middle:
         ends = [quantity(end, unit, 2) for end in _ends(size)]
         if few:
