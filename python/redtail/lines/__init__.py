@@ -16,8 +16,11 @@ from the texts to the advice. `write_experiment` makes an experiment file of wha
     recordings  what a recording tells of a line
     advice      which queue to set on it, and with which parameters
     routers     commands that set it
+    verify      whether it helped: two recordings, before and after
+    watch       what the queues of a router do, and whether its shaper is above the line
 
-`recordings` and `routers` know nothing of `advice`, nor it of them. The package runs experiments
+`recordings` and `routers` know nothing of `advice`, nor it of them; nobody knows `verify` and
+`watch`. The package runs experiments
 as everybody does (`running`, `analysis`). It must not know the command line, tuning, or how
 results are drawn, and none of these knows it but the command line.
 
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from redtail.lines.routers import commands
     from redtail.lines.routers.model import Commands
     from redtail.lines.routers.table import DEVICES
+    from redtail.lines.verify.verified import Verified, verify_change
 
 _MODULES = {
     "ACCESS": "advice.access",
@@ -66,6 +70,7 @@ _MODULES = {
     "Recorded": "line",
     "Shaped": "line",
     "USES": "advice.loads",
+    "Verified": "verify.verified",
     "advise": "advice.advise",
     "advise_on": "advice.advise",
     "commands": "routers",
@@ -75,6 +80,7 @@ _MODULES = {
     "queue_parameters": "advice.parameters",
     "recorded_line": "recordings.line",
     "require_writable": "advice.answer",
+    "verify_change": "verify.verified",
     "write_experiment": "recordings.experiment",
 }
 
@@ -95,6 +101,7 @@ __all__ = [
     "QueueParameters",
     "Recorded",
     "Shaped",
+    "Verified",
     "advise",
     "advise_on",
     "commands",
@@ -104,6 +111,7 @@ __all__ = [
     "queue_parameters",
     "recorded_line",
     "require_writable",
+    "verify_change",
     "write_experiment",
 ]
 

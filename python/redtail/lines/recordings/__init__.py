@@ -20,6 +20,7 @@ so it is read within limits.
     seen          a capture, prepared; `bases`: its round trip; `captures`: its estimates together
     values        estimates with intervals, bounds and reasons, which hold by construction;
                   `found`: all of a line
+    course        what it shows over time, which two recordings are compared by
     experiment    the file that a recording becomes; `line`: the line to advise on
 
 >>> from redtail import lines

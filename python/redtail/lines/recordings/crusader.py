@@ -7,14 +7,15 @@ time, and pings beside it. Bytes are those that were received. The file that cru
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings import pings, rates, transfers
+from redtail.lines.recordings import course, pings, rates, transfers
+from redtail.lines.recordings.course import Course
 from redtail.lines.recordings.documents import number, of_kind
 from redtail.lines.recordings.found import Direction, Flows, Found
 from redtail.lines.recordings.transfers import HEADERS_B, LEAST_HEADERS_B, SEGMENT_B, Intervals
@@ -95,7 +96,36 @@ def estimate(data: Mapping[str, Any], file: Path, direction: str | None = None) 
         f"rates are what was received with headers of {HEADERS_B} bytes for each {SEGMENT_B}; what "
         "others sent at the same time is not in the file"
     )
-    return Found(file, "crusader", about, length, made["down"], made["up"], base, flows, (caution,))
+    return Found(
+        file, "crusader", about, length, made["down"], made["up"], base, flows, (caution,),
+        _course(data, sent, trip),
+    )  # fmt: skip
+
+
+def _course(data: Mapping[str, Any], sent: Array, trip: Array) -> Course | None:
+    """Return what the result shows over time: of all its transfers, not one a direction."""
+    found: dict[str, list[_Load]] = {}
+    for name, load in _groups(data):
+        found.setdefault(name, []).append(load)
+    if not found or not len(sent):
+        return None
+    delivered = {name: _one_after_another(groups) for name, groups in found.items()}
+    streams = {name: max(load.streams for load in groups) for name, groups in found.items()}
+    order = np.argsort(sent, kind="stable")
+    ends = [way.at_s[-1] for way in delivered.values()]
+    phases = course.phases_of(delivered, float(sent.min()), float(max(sent.max(), *ends)))
+    return Course(sent[order], trip[order], "UDP", delivered, phases, "", streams)
+
+
+def _one_after_another(groups: list[_Load]) -> course.Delivered:
+    at: list[Array] = []
+    total: list[Array] = []
+    done = 0.0
+    for load in sorted(groups, key=lambda each: float(each.at_s[0])):
+        at.append(load.at_s)
+        total.append((load.total_b - load.total_b[0]) * (SEGMENT_B + HEADERS_B) / SEGMENT_B + done)
+        done = float(total[-1][-1])
+    return course.Delivered(np.concatenate(at), np.concatenate(total))
 
 
 def _scaled(load: _Load) -> float:
@@ -107,18 +137,22 @@ def _scaled(load: _Load) -> float:
 def _loads(data: Mapping[str, Any]) -> dict[str, _Load]:
     """Return the transfer of each direction: the one beside which nothing else was sent, if any."""
     found: dict[str, _Load] = {}
+    for name, load in _groups(data):
+        if name not in found or (found[name].beside and not load.beside):
+            found[name] = load
+    return found
+
+
+def _groups(data: Mapping[str, Any]) -> Iterator[tuple[str, _Load]]:
+    """Yield the transfers with their directions."""
     groups = of_kind(data["stream_groups"], list, '"stream_groups"')
     for place, group in enumerate(groups, start=1):
         where = f'"stream_groups": value {place}'
         of_kind(group, dict, where)
-        name = "down" if group.get("download") else "up"
-        beside = bool(group.get("both"))
-        if name in found and (beside or not found[name].beside):
-            continue
-        load = _load(of_kind(group.get("streams", []), list, f'{where}: "streams"'), beside, where)
+        streams = of_kind(group.get("streams", []), list, f'{where}: "streams"')
+        load = _load(streams, bool(group.get("both")), where)
         if load is not None:
-            found[name] = load
-    return found
+            yield ("down" if group.get("download") else "up"), load
 
 
 def _load(streams: list[Any], beside: bool, where: str) -> _Load | None:

@@ -6,6 +6,7 @@ download", "TCP upload BE", "Ping (ms) ICMP"), their unit stands in the metadata
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings import pings, rates
+from redtail.lines.recordings import course, pings, rates
+from redtail.lines.recordings.course import Course, Delivered
 from redtail.lines.recordings.documents import numbers, of_kind, short, shown
 from redtail.lines.recordings.found import Direction, Flows, Found
 from redtail.lines.recordings.pings import Pings
@@ -133,6 +135,7 @@ def estimate(data: Mapping[str, Any], file: Path) -> Found:
         rtt = pings.base(np.concatenate([each.pings.trip_s for each in series]))
         ways, told = _with_wait(ways, counts, pings.full_wait(echoes.pings))
         cautions.append(told)
+    over_time = None if echoes is None else _course(data, at, goodputs, counts, echoes)
     about = short(data["metadata"].get("NAME", "?"))
     total = sum(counts.values())
     return Found(
@@ -146,7 +149,30 @@ def estimate(data: Mapping[str, Any], file: Path) -> Found:
         rtt,
         tuple(_flows(goodputs, counts)),
         tuple(cautions),
+        over_time,
     )
+
+
+def _course(
+    data: Mapping[str, Any],
+    at: Array,
+    goodputs: Mapping[str, Array],
+    counts: Mapping[str, int],
+    echoes: _Echoes,
+) -> Course:
+    """Return what the file shows over time: transfers, and the longest series of pings."""
+    scale = (SEGMENT_B + HEADERS_B) / SEGMENT_B / 8
+    delivered = {
+        # The value at a time is of what came since the one before it.
+        name: Delivered(at, np.cumsum(scale * goodputs[name] * np.diff(at, prepend=at[0])))
+        for name, count in counts.items()
+        if count
+    }
+    sent, trips = course.of_pings(echoes.pings, echoes.begin_s)
+    phases = course.phases_of(delivered, float(at[0]), float(at[-1])) if delivered else ()
+    host = data["metadata"].get("HOST")
+    server = short(host) if isinstance(host, str) else ""
+    return Course(sent, trips, echoes.probe, delivered, phases, server, counts)
 
 
 def _filled(goodput: Array) -> Array:
@@ -188,10 +214,12 @@ class _Echoes:
     Attributes:
         pings: the pings.
         begin_s: when the first was sent, on the clock of the file's x_values.
+        probe: the protocol, as the series names it.
     """
 
     pings: Pings
     begin_s: float
+    probe: str
 
 
 def _pings(data: Mapping[str, Any], at: Array) -> list[_Echoes]:
@@ -201,17 +229,27 @@ def _pings(data: Mapping[str, Any], at: Array) -> list[_Echoes]:
     for name, values in data["results"].items():
         if not name.startswith("Ping (ms)") or name.split()[-1] in _SUMS:
             continue
-        where = f'the series "{short(name)}"'
+        where, probe = f'the series "{short(name)}"', _probe(name)
         trip = numbers(values, where, MOST_MS) / 1e3
         some = np.isfinite(trip)
         rows = _of_rows(raw.get(name, []), f'"raw_values": "{short(name)}"')
         if rows is not None:
-            found.append(_Echoes(rows, float(at[some][0]) if some.any() else 0.0))
+            found.append(_Echoes(rows, float(at[some][0]) if some.any() else 0.0, probe))
         elif some.sum() >= pings.FEWEST:
             since = at[some] - at[some][0]
             only = Pings(since, trip[some], np.zeros(0), True, 0)
-            found.append(_Echoes(only, float(at[some][0])))
+            found.append(_Echoes(only, float(at[some][0]), probe))
     return found
+
+
+def _probe(name: str) -> str:
+    """Return what the pings of a series are: "Ping (ms) UDP EF" has packets of UDP.
+
+    >>> _probe("Ping (ms) UDP EF"), _probe("Ping (ms)::tcp")
+    ('UDP', 'TCP')
+    """
+    words = re.findall(r"[A-Z]+", name.upper().removeprefix("PING (MS)"))
+    return next((word for word in words if word in ("UDP", "TCP", "ICMP")), "ICMP")
 
 
 def _of_rows(rows: object, where: str) -> Pings | None:

@@ -7,7 +7,7 @@ Whether the clocks went alike is seen from the round trips, which one clock tell
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from redtail.lines.recordings import pings
+from redtail.lines.recordings.course import Course
 from redtail.lines.recordings.documents import number, of_kind, part
 from redtail.lines.recordings.found import Direction, Found
 from redtail.lines.recordings.pings import Pings
@@ -79,17 +80,25 @@ def estimate(data: Mapping[str, Any], file: Path, direction: str | None = None) 
     }
     why = _why_not_one_way(ways, trip)
     base = pings.base(trip)
+    over_time = _course(read, sent)
     about = f"irtt, {len(read)} round trips in {quantity(whole.duration_s, 's', 3)}"
     if why:
         found = pings.estimate(whole, file, direction)
         note = f"the delays of each direction do not tell where packets waited: {why}"
-        return replace(found, form="irtt", about=about, cautions=(*found.cautions, note))
+        cautions = (*found.cautions, note)
+        return replace(found, form="irtt", about=about, cautions=cautions, course=over_time)
     lost = [row[4] for row in read]
     made = {name: _direction(name, ways[name], seq, sent, lost) for name in ways}
-    cautions = ["irtt runs at the people's side of the line, and its server beyond it"]
+    told = "irtt runs at the people's side of the line, and its server beyond it"
     return Found(
-        file, "irtt", about, whole.duration_s, made["down"], made["up"], base, (), tuple(cautions)
-    )
+        file, "irtt", about, whole.duration_s, made["down"], made["up"], base, (), (told,),
+        over_time,
+    )  # fmt: skip
+
+
+def _course(read: Sequence[Any], sent: Array) -> Course:
+    trips = np.array([np.nan if row[1] is None else row[1] for row in read], float)
+    return Course(sent, trips, "UDP")
 
 
 def _row(

@@ -16,6 +16,8 @@ from redtail.lines.recordings.found import Direction, Found
 from redtail.lines.recordings.values import Estimated, quantity
 
 if TYPE_CHECKING:
+    from redtail.lines.recordings.course import Course
+
     Array: TypeAlias = np.ndarray[Any, Any]
 
 FORMS: tuple[Form, ...] = (hrping, fping, windows, unix)
@@ -267,6 +269,13 @@ def both_ways(name: str) -> str:
     )
 
 
+def _course(pings: Pings) -> Course:
+    from redtail.lines.recordings import course
+
+    sent, trips = course.of_pings(pings)
+    return course.Course(sent, trips, "ICMP", server=pings.host, finest_s=pings.finest_s)
+
+
 def estimate(pings: Pings, file: Path, direction: str | None = None) -> Found:
     """Return what a ping log tells of a line.
 
@@ -291,5 +300,8 @@ def estimate(pings: Pings, file: Path, direction: str | None = None) -> Found:
             "the log has no times (ping -D and fping -D print them): one ping a second is assumed"
         )
     about = f"{pings.program} log of {total} pings in {quantity(pings.duration_s, 's', 3)}"
-    found = Found(file, "ping", about, pings.duration_s, rtt=rtt, cautions=tuple(cautions))
+    found = Found(
+        file, "ping", about, pings.duration_s, rtt=rtt, cautions=tuple(cautions),
+        course=_course(pings),
+    )  # fmt: skip
     return replace(found, down=way) if name == "down" else replace(found, up=way)
