@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from redtail.cli.estimate import Local
 from redtail.cli.exits import EXIT_DID_NOT_HELP, EXIT_MADE_WORSE, EXIT_UNDECIDED
 from redtail.cli.options import Format
-from redtail.cli.output import form_alone, print_wide, say
-
-if TYPE_CHECKING:
-    from redtail.lines import Verified
+from redtail.cli.output import form_alone, say, width
 
 _EXITS = {
     "helped": 0,
@@ -81,20 +78,6 @@ def verify(
     elif form is not None:
         say(found.table_text(form))
     else:
-        _show(found)
+        print(found.to_text(width()))
     if found.verdict != "helped":
         raise typer.Exit(_EXITS[found.verdict])
-
-
-def _show(found: Verified) -> None:
-    from redtail import escape
-    from redtail.lines.verify import report
-
-    for side in (found.before, found.after):
-        say(escape.name(f"{side.name}: {side.found.file}: {side.found.about}"))
-    if found.rows:
-        print_wide(found.table())
-    if found.promised:
-        print_wide(report.promises_of(found))
-    for line in report.lines_of(found):
-        say(escape.name(line))

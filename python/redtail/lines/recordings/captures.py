@@ -13,6 +13,7 @@ from redtail.lines.recordings import buffers, delays, links, mix, points, rates
 from redtail.lines.recordings.bases import round_trip
 from redtail.lines.recordings.course import Course, Delivered, of_slots
 from redtail.lines.recordings.found import Direction, Found
+from redtail.lines.recordings.loads import MOST_SLOTS
 from redtail.lines.recordings.packets import ICMP, REQUEST, TCP, UDP, Capture
 from redtail.lines.recordings.rates import PACKET_B, Deliveries, Rate
 from redtail.lines.recordings.seen import (
@@ -89,7 +90,9 @@ def _course(
     at, trips, probe = _probes(seen, rtt)
     if not len(at):
         return None
-    edges = np.arange(0.0, seen.capture.duration_s + COURSE_S, COURSE_S)
+    # A damaged time stamp can be years away.
+    width = max(COURSE_S, seen.capture.duration_s / MOST_SLOTS)
+    edges = width * np.arange(int(seen.capture.duration_s / width) + 2)
     delivered = {}
     for name, (way, _) in ways.items():
         if way.bytes:

@@ -7,7 +7,7 @@ blocks of time, of which each has its own value.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -15,7 +15,6 @@ import numpy as np
 
 from redtail.lines.recordings import rates
 from redtail.lines.recordings.loads import LOADED, MOST_SLOTS, SLOT_S
-from redtail.lines.recordings.pings import Pings
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
@@ -101,12 +100,19 @@ class Course:
     finest_s: float = 0.0
 
 
-def of_pings(echoes: Pings, begin_s: float = 0.0) -> tuple[Array, Array]:
-    """Return when pings were sent, and their round trips, NaN for those without an answer."""
-    sent = np.concatenate([echoes.sent_s, echoes.lost_s]) + begin_s
-    trips = np.concatenate([echoes.trip_s, np.full(len(echoes.lost_s), np.nan)])
-    order = np.argsort(sent, kind="stable")
-    return sent[order], trips[order]
+def summed(columns: Sequence[tuple[Array, Array]], scale: float) -> Delivered:
+    """Return what several connections delivered together.
+
+    Args:
+        columns: of each times, and the payload that was received up to each.
+        scale: bytes of IP packets for each byte of payload.
+    """
+    at = np.unique(np.concatenate([times for times, _ in columns]))
+    total = np.zeros(len(at))
+    for times, got in columns:
+        if len(times):
+            total += np.interp(at, times, got - got[0])
+    return Delivered(at, scale * total)
 
 
 def phases_of(

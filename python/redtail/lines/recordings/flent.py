@@ -20,7 +20,7 @@ from redtail.lines.recordings.documents import numbers, of_kind, short, shown
 from redtail.lines.recordings.found import Direction, Flows, Found
 from redtail.lines.recordings.pings import Pings
 from redtail.lines.recordings.rates import PACKET_B, Deliveries
-from redtail.lines.recordings.transfers import HEADERS_B, LEAST_HEADERS_B, SEGMENT_B
+from redtail.lines.recordings.transfers import HEADERS_B, LEAST_HEADERS_B, SEGMENT_B, WIRE
 from redtail.lines.recordings.values import Estimated, quantity
 
 if TYPE_CHECKING:
@@ -161,14 +161,13 @@ def _course(
     echoes: _Echoes,
 ) -> Course:
     """Return what the file shows over time: transfers, and the longest series of pings."""
-    scale = (SEGMENT_B + HEADERS_B) / SEGMENT_B / 8
     delivered = {
         # The value at a time is of what came since the one before it.
-        name: Delivered(at, np.cumsum(scale * goodputs[name] * np.diff(at, prepend=at[0])))
+        name: Delivered(at, np.cumsum(WIRE / 8 * goodputs[name] * np.diff(at, prepend=at[0])))
         for name, count in counts.items()
         if count
     }
-    sent, trips = course.of_pings(echoes.pings, echoes.begin_s)
+    sent, trips = pings.over_time(echoes.pings, echoes.begin_s)
     phases = course.phases_of(delivered, float(at[0]), float(at[-1])) if delivered else ()
     host = data["metadata"].get("HOST")
     server = short(host) if isinstance(host, str) else ""

@@ -63,7 +63,7 @@ def table_of(found: Verified) -> Table:
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for head in HEADS:
         table.add_column(head, no_wrap=True)
     for row in found.rows:
@@ -79,12 +79,12 @@ def table_of(found: Verified) -> Table:
     return table
 
 
-def promises_of(found: Verified) -> Table:
+def _promises(found: Verified) -> Table:
     """Return the promises of the advice as a table of the terminal."""
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for head in ("promised", "value", "after", "kept", "why"):
         table.add_column(head)
     for each in found.promised:
@@ -99,7 +99,25 @@ def promises_of(found: Verified) -> Table:
     return table
 
 
-def lines_of(found: Verified) -> Iterator[str]:
+def printed(found: Verified, width: int) -> str:
+    """Return all of it as text with lines of at most so many columns."""
+    from rich.console import Console
+
+    console = Console(width=width, highlight=False, markup=False, emoji=False, color_system=None)
+    with console.capture() as captured:
+        for side in (found.before, found.after):
+            # Names of others have no lines of their own.
+            console.print(escape.name(f"{side.name}: {side.found.file}: {side.found.about}"))
+        if found.rows:
+            console.print(table_of(found))
+        if found.promised:
+            console.print(_promises(found))
+        for line in _lines(found):
+            console.print(escape.name(line))
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def _lines(found: Verified) -> Iterator[str]:
     """Yield what is said below the tables."""
     yield f"verdict: {found.verdict}"
     for text in found.reasons:

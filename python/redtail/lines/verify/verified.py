@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from redtail.analysis.paired import LEVEL, adjusted
 from redtail.errors import SpecError
@@ -20,9 +20,6 @@ from redtail.lines.verify import promise as promises
 from redtail.lines.verify.blocks import Difference, Value, difference
 from redtail.lines.verify.comparable import Obstacle, Side, obstacles
 from redtail.lines.verify.phases import loaded
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 DELAY_MARGIN_S, DELAY_MARGIN = 0.005, 0.1
 """A delay that differs by less than this, or by this part of what it was, makes no difference that
@@ -234,11 +231,11 @@ class Verified:
         """Return it as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
-    def table(self) -> Table:
-        """Return the rows as the command prints them."""
-        from redtail.lines.verify.report import table_of
+    def to_text(self, width: int = 100) -> str:
+        """Return it as the command prints it, in so many columns."""
+        from redtail.lines.verify.report import printed
 
-        return table_of(self)
+        return printed(self, width)
 
     def table_text(self, form: str = "csv") -> str:
         """Return the rows as text for other programs: "csv", "latex" or "markdown".
