@@ -92,6 +92,10 @@ _COMMANDS = {
         "verify.verify",
         "Say whether a change to a line helped, as promised: recordings from before and after it.",
     ),
+    "watch": (
+        "watch.watch",
+        "Watch the queues of a device, and whether its shaper is above the line.",
+    ),
     "parameters": (
         "parameters.parameters",
         "Compute parameters for one queue on one link by published rules, each with its source.",

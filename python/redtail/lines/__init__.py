@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from redtail.lines.routers.model import Commands
     from redtail.lines.routers.table import DEVICES
     from redtail.lines.verify.verified import Verified, verify_change
+    from redtail.lines.watch.watching import Seen, Watch, watch_device
 
 _MODULES = {
     "ACCESS": "advice.access",
@@ -68,9 +69,11 @@ _MODULES = {
     "QueueParameter": "advice.parameters",
     "QueueParameters": "advice.parameters",
     "Recorded": "line",
+    "Seen": "watch.watching",
     "Shaped": "line",
     "USES": "advice.loads",
     "Verified": "verify.verified",
+    "Watch": "watch.watching",
     "advise": "advice.advise",
     "advise_on": "advice.advise",
     "commands": "routers",
@@ -81,6 +84,7 @@ _MODULES = {
     "recorded_line": "recordings.line",
     "require_writable": "advice.answer",
     "verify_change": "verify.verified",
+    "watch_device": "watch.watching",
     "write_experiment": "recordings.experiment",
 }
 
@@ -100,8 +104,10 @@ __all__ = [
     "QueueParameter",
     "QueueParameters",
     "Recorded",
+    "Seen",
     "Shaped",
     "Verified",
+    "Watch",
     "advise",
     "advise_on",
     "commands",
@@ -112,6 +118,7 @@ __all__ = [
     "recorded_line",
     "require_writable",
     "verify_change",
+    "watch_device",
     "write_experiment",
 ]
 

@@ -13,7 +13,7 @@ from redtail.lines.verify.verified import BASE, Row, Verified
 if TYPE_CHECKING:
     from rich.table import Table
 
-HEADS = ("load", "quantity", "before", "after", "difference", "says")
+HEADS = ("quantity", "before", "after", "difference", "says")
 
 
 def shown(value: float, unit: str) -> str:
@@ -69,8 +69,7 @@ def table_of(found: Verified) -> Table:
     for row in found.rows:
         says = "" if row.quantity == BASE else row.effect
         table.add_row(
-            row.load,
-            row.quantity,
+            f"{row.load} {row.quantity}".strip(),
             value_text(row.before, row.unit),
             value_text(row.after, row.unit),
             _difference(row),
