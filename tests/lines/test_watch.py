@@ -8,6 +8,7 @@ import stat
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -168,20 +169,23 @@ def judged(
     idle: int = 5,
     delay_s: float = 0.0,
     other: float | None = 0.03,
+    ingress: float | None = None,
 ) -> Any:
     """A verdict after some readings without load, with round trips of 20 ms, and then some with."""
     judge = Judge(pings=pings_ms is not None)
     way_back = "up" if direction == "down" else "down"
     for number in range(idle + READINGS):
         quiet = number < idle
-        shapers: dict[str, Row | None] = {
-            direction: row(direction, 0.0 if quiet else share, holds=holds and not quiet,
-                           delay_s=delay_s)
-        }  # fmt: skip
+        found = [
+            row(direction, 0.0 if quiet else share, holds=holds and not quiet, delay_s=delay_s)
+        ]
         if other is not None:
-            shapers[way_back] = row(way_back, 0.0 if quiet else other, holds=False)
+            found.append(row(way_back, 0.0 if quiet else other, holds=False))
+        if ingress is not None:
+            there = row(way_back, 0.0 if quiet else ingress, holds=False)
+            found.append(replace(there, shaper_bps=None, kind="ingress"))
         pings = [] if pings_ms is None else [0.020 if quiet else pings_ms / 1e3]
-        judge.add(shapers, pings)
+        judge.add(found, pings)
     return judge.verdict(direction)
 
 
@@ -215,6 +219,11 @@ def judged(
          "undecided", "the way down carries a load"),
         ({"direction": "up", "share": 0.8, "holds": False, "pings_ms": 300, "other": None},
          "undecided", "nothing tells what the way down carries"),
+        # What comes in is counted, and not shaped: acknowledgements, or a download.
+        ({"direction": "up", "share": 0.8, "holds": False, "pings_ms": 300, "other": None,
+          "ingress": 0.03}, "above", "in the"),
+        ({"direction": "up", "share": 0.8, "holds": False, "pings_ms": 300, "other": None,
+          "ingress": 0.9}, "undecided", "the way down carries a load"),
         # The line was never idle: what seems to be no wait may be a standing one.
         ({"direction": "up", "share": 1.0, "holds": True, "pings_ms": 80, "idle": 0},
          "undecided", "no ping passed without load"),
@@ -229,9 +238,9 @@ def test_a_shaper_is_above_the_line_or_not_or_nothing_tells(
 
 def test_a_verdict_needs_a_shaper_and_some_readings() -> None:
     judge = Judge()
-    judge.add({"up": None}, [])
+    judge.add([], [])
     assert "no shaper" in judge.verdict("up").why
-    judge.add({"up": row("up", 1.0, holds=True)}, [])
+    judge.add([row("up", 1.0, holds=True)], [])
     assert f"2 of {READINGS} readings" in judge.verdict("up").why
 
 

@@ -27,7 +27,7 @@ from typing import Literal, TypeAlias
 
 from redtail.lines.recordings.transfers import STANDING_S
 from redtail.lines.recordings.values import quantity
-from redtail.lines.watch.rows import Row
+from redtail.lines.watch.rows import Row, carried, shaper
 
 READINGS, HOLDS = 10, 0.8
 """Readings that are looked at, and the share of them that has to agree. Source: our choice: 10 s
@@ -43,6 +43,8 @@ Source: our choice; acknowledgements of a download take 2 to 5 % of as much uplo
 
 FEWEST_IDLE = 3
 """Readings in which neither direction carried a load that tell the base round trip."""
+
+DIRECTIONS = ("up", "down")
 
 State: TypeAlias = Literal["not above", "above", "undecided"]
 
@@ -66,11 +68,28 @@ class Moment:
 
     Attributes:
         shapers: by direction, the row of the shaper; None without one.
+        carried: by direction, what it carried, in bit/s; None where nothing tells.
         ping_s: the median round trip since the last reading; None without one.
     """
 
     shapers: Mapping[str, Row | None]
+    carried: Mapping[str, float | None]
     ping_s: float | None
+
+    def other_share(self, direction: str) -> float | None:
+        """Return how much the other direction carries, as a share; None if nothing tells.
+
+        It is that of its shaper's rate, or without one `LOADED` where it carries `QUIET` of what
+        this direction does: acknowledgements alone are less.
+        """
+        other = "up" if direction == "down" else "down"
+        row = self.shapers[other]
+        if row is not None:
+            return _share(row)
+        here, there = self.carried[direction], self.carried[other]
+        if there is None or not here:
+            return None
+        return LOADED / QUIET * there / here
 
 
 @dataclass
@@ -88,19 +107,23 @@ class Judge:
     least_s: float | None = None
     idle: int = 0
 
-    def add(self, shapers: Mapping[str, Row | None], pings_s: Sequence[float]) -> None:
+    def add(self, rows: Sequence[Row], pings_s: Sequence[float]) -> None:
         """Add a reading.
 
         Args:
-            shapers: by direction, the row of its shaper.
+            rows: what each class did.
             pings_s: the round trips of pings since the reading before.
         """
         ping = median(pings_s) if pings_s else None
-        self.moments.append(Moment(shapers, ping))
+        shapers = {name: shaper(rows, name) for name in DIRECTIONS}
+        self.moments.append(
+            Moment(shapers, {name: carried(rows, name) for name in DIRECTIONS}, ping)
+        )
         if not pings_s:
             return
         self.least_s = min(pings_s) if self.least_s is None else min(self.least_s, *pings_s)
-        self.idle += all(row is None or _share(row) < QUIET for row in shapers.values())
+        shares = [_share(row) for row in shapers.values() if row is not None]
+        self.idle += bool(shares) and max(shares) < QUIET
 
     @property
     def base_s(self) -> float | None:
@@ -114,7 +137,7 @@ class Judge:
 
     def verdict(self, direction: str) -> Verdict:
         """Return what is said of the shaper of a direction."""
-        rows = [moment.shapers.get(direction) for moment in self.moments]
+        rows = [moment.shapers[direction] for moment in self.moments]
         known = [row for row in rows if row is not None]
         if not known:
             return Verdict(
@@ -197,7 +220,7 @@ class Judge:
         base = self.base_s
         found = []
         for moment in self.moments:
-            row = moment.shapers.get(direction)
+            row = moment.shapers[direction]
             if moment.ping_s is None or row is None or base is None:
                 continue
             found.append(max(moment.ping_s - base - (row.delay_s or 0.0), 0.0))
@@ -206,10 +229,14 @@ class Judge:
     def _other_load(self, direction: str) -> str:
         """Return why pings may wait in the other direction; empty if it carries little."""
         other = "up" if direction == "down" else "down"
-        rows = [moment.shapers.get(other) for moment in self.moments]
-        shares = [_share(row) for row in rows if row is not None]
+        shares = [
+            share for moment in self.moments if (share := moment.other_share(direction)) is not None
+        ]
         if not shares:
-            return f"nothing tells what the way {other} carries: it has no shaper that is read"
+            return (
+                f"nothing tells what the way {other} carries (tc qdisc add dev DEV handle ffff: "
+                "ingress counts it)"
+            )
         return "" if median(shares) < LOADED else f"the way {other} carries a load, too"
 
 

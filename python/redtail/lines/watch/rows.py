@@ -108,10 +108,8 @@ def rows(before: Reading, after: Reading, directions: Mapping[str, str]) -> Iter
         return
     for key, now in after.queues.items():
         was = before.queues.get(key)
-        if was is None or now.kind in SILENT or now.kind not in KNOWN:
-            continue
-        direction = directions.get(now.device)
-        if direction is None or was.counts.bytes > now.counts.bytes:
+        direction = _direction(now, directions)
+        if was is None or direction is None or was.counts.bytes > now.counts.bytes:
             continue
         is_class = key[3]
         yield _row(direction, now, _name(now, is_class), was.counts, now.counts, seconds)
@@ -119,6 +117,17 @@ def rows(before: Reading, after: Reading, directions: Mapping[str, str]) -> Iter
             for (name, counts), (_, old) in zip(now.tins, was.tins, strict=True):
                 if old.bytes <= counts.bytes:
                     yield _row(direction, now, name, old, counts, seconds, is_tin=True)
+
+
+def _direction(queue: Queue, directions: Mapping[str, str]) -> str | None:
+    """Return the direction of a queue; None if it is not shown.
+
+    An ingress counts what comes in, which tells the way down where no ifb does.
+    """
+    found = directions.get(queue.device)
+    if queue.kind == "ingress" and found == "up":
+        return None if "down" in directions.values() else "down"
+    return found if queue.kind in KNOWN - SILENT else None
 
 
 def _name(queue: Queue, is_class: bool) -> str:
@@ -146,7 +155,9 @@ def _row(
         delay = max(told, default=None)
     if delay is not None and sent == 0:
         delay = None  # what it tells is old
-    if delay is None:
+    if queue.kind in SILENT:
+        delay, how = None, ""
+    elif delay is None:
         how = ""
         if now.backlog_b == 0 and sent > 0:
             delay, how = 0.0, ESTIMATED
@@ -167,6 +178,11 @@ def _row(
         None if is_tin else queue.shaper_bps,
         8 * on_wire(sent, packets, queue.wire) / seconds,
     )
+
+
+def carried(found: Sequence[Row], direction: str) -> float | None:
+    """Return what a direction carries, in bit/s: the most of its rows; None if it has none."""
+    return max((row.bps for row in found if row.direction == direction), default=None)
 
 
 def shaper(found: Sequence[Row], direction: str) -> Row | None:

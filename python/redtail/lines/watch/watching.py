@@ -13,8 +13,8 @@ from redtail.errors import RedtailError, SpecError
 from redtail.lines.recordings.values import quantity
 from redtail.lines.watch import tc
 from redtail.lines.watch.commands import Ping, Tc, device_of, words_of
-from redtail.lines.watch.judge import Judge, Verdict
-from redtail.lines.watch.rows import TITLES, Reading, Row, reading, rows, shaper, unknown
+from redtail.lines.watch.judge import DIRECTIONS, Judge, Verdict
+from redtail.lines.watch.rows import TITLES, Reading, Row, reading, rows, unknown
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,8 +24,6 @@ CLASSFUL = {"htb", "hfsc", "drr", "qfq", "ets"}
 
 SHORTEST_S = 0.1
 """The shortest time between two readings: `tc` itself takes some ms. Source: our choice."""
-
-DIRECTIONS = ("up", "down")
 
 HEADS = (
     *("time (s)", "direction", "device", "class", "rate (bit/s)", "shaper (bit/s)", "delay (s)"),
@@ -92,7 +90,7 @@ class Seen:
             [
                 *(self.at_s, row.direction, row.device, row.name, row.bps, row.shaper_bps),
                 *(row.delay_s, row.delay_how, row.drops, row.marks, row.backlog_b, self.ping_s),
-                self.verdicts[row.direction].state,
+                self.verdicts[row.direction].state if row.direction in self.verdicts else None,
             ]
             for row in self.rows
         ]
@@ -201,7 +199,7 @@ class Watch:
     ) -> Seen:
         found = tuple(rows(before, after, self.directions))
         names = [name for name in DIRECTIONS if name in self.directions.values()]
-        judge.add({name: shaper(found, name) for name in names}, pings)
+        judge.add(found, pings)
         verdicts = {name: judge.verdict(name) for name in names}
         return Seen(after.at_s - first, found, judge.moments[-1].ping_s, verdicts)
 
