@@ -114,7 +114,7 @@ def test_a_shaper_that_takes_the_queue_away_has_helped() -> None:
     for load in ("down", "up"):
         assert effect(found, load, "delay median") == effect(found, load, "delay p95") == "better"
         assert effect(found, load, f"rate {load}") == "alike"
-    row = next(row for row in found.rows if row.name == "delay median (down)")
+    row = next(row for row in found.rows if row.name == "down delay median")
     assert row.difference is not None
     assert row.difference.low < -0.146 < row.difference.high
 
@@ -179,13 +179,13 @@ def test_a_recording_that_is_too_short_says_how_much_it_needs() -> None:
     few = slice(None, None, 100)
     course = replace(found.course, sent_s=found.course.sent_s[few], trip_s=found.course.trip_s[few])
     short = compared(replace(found, course=course), recording(2, (0.004, 0.008)))
-    row = next(row for row in short.rows if row.name == "delay p95 (down)")
+    row = next(row for row in short.rows if row.name == "down delay p95")
     assert row.effect == "undecided" and "and 60 are needed" in row.why
 
 
 def test_no_loss_at_all_is_no_certainty() -> None:
     found = compared(recording(1, (0.150, 0.400)), recording(2, (0.004, 0.008)))
-    row = next(row for row in found.rows if row.name == "loss (down)")
+    row = next(row for row in found.rows if row.name == "down loss")
     ends = row.before.ends()
     # Three over the number of probes: J. A. Hanley, A. Lippman-Hand, JAMA 249(13), 1983.
     assert row.before.value == 0 and ends is not None and ends[1] > 3 / 240

@@ -49,6 +49,9 @@ ACKS_S, SHARED_S = 0.25, 1.0
 MOST_LATE = 0.99
 """The quantile of round trips above the least that stands for the largest."""
 
+PINGS = "ICMP"
+"""What probes of a capture are called that has pings."""
+
 COURSE_S = 0.1
 """How finely what was delivered is told over time."""
 
@@ -100,7 +103,7 @@ def _course(
             sums, _ = np.histogram(came.at_s, edges, weights=came.size_b)
             delivered[name] = Delivered(edges, np.concatenate([[0.0], np.cumsum(sums)]))
     phases = of_slots(seen.loads.loaded, 0.0, seen.loads.width_s)
-    return Course(at, trips, probe, delivered, phases)
+    return Course(at, trips, probe, delivered, phases, loses=probe == PINGS)
 
 
 def _probes(seen: Seen, rtt: Estimated) -> tuple[Array, Array, str]:
@@ -113,7 +116,7 @@ def _probes(seen: Seen, rtt: Estimated) -> tuple[Array, Array, str]:
         at = np.concatenate([echoed[:, 0], lost])
         trip = np.concatenate([delays.spans(echoed), np.full(len(lost), np.nan)])
         order = np.argsort(at, kind="stable")
-        return at[order], trip[order], "ICMP"
+        return at[order], trip[order], PINGS
     name = max(seen.owners, key=lambda each: int(seen.way(each).sum()), default="down")
     trips = trips_of(seen, name)
     order = np.argsort(trips.sent_s, kind="stable")

@@ -88,6 +88,7 @@ class Course:
         server: the far end, as the file names it; empty if it does not.
         streams: by direction, how many connections loaded it; None where that is an estimate.
         finest_s: how finely round trips are told.
+        loses: whether it has the probes that were lost, too.
     """
 
     sent_s: Array
@@ -98,6 +99,7 @@ class Course:
     server: str = ""
     streams: Mapping[str, int] | None = None
     finest_s: float = 0.0
+    loses: bool = True
 
 
 def summed(columns: Sequence[tuple[Array, Array]], scale: float) -> Delivered:

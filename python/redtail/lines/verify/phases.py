@@ -84,7 +84,7 @@ def _of_stretches(course: Course, load: str, stretches: Sequence[Phase]) -> Load
     def over(name: str, of: Callable[[Array], float]) -> Value:
         return _in_blocks(clock, known_at, known, of, IN_A_BLOCK[name], rounding)
 
-    lost = np.where(answered, 0.0, 1.0)
+    lost = np.where(answered, 0.0, 1.0) if course.loses else np.zeros(0)
     return Loaded(
         load,
         clock.length_s,
@@ -93,7 +93,12 @@ def _of_stretches(course: Course, load: str, stretches: Sequence[Phase]) -> Load
         over("p95", lambda part: float(np.quantile(part, QUANTILES["p95"]))),
         over("spread", lambda part: float(np.diff(np.quantile(part, [0.05, 0.95]))[0])),
         _in_blocks(
-            clock, at, lost, lambda part: float(part.mean()), IN_A_BLOCK["loss"], _of_few(lost)
+            clock,
+            at[: len(lost)],
+            lost,
+            lambda part: float(part.mean()),
+            IN_A_BLOCK["loss"],
+            _of_few(lost),
         ),
         {
             name: _rate(clock, way)

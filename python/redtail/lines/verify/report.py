@@ -69,7 +69,7 @@ def table_of(found: Verified) -> Table:
     for row in found.rows:
         says = "" if row.quantity == BASE else row.effect
         table.add_row(
-            f"{row.load} {row.quantity}".strip(),
+            row.name,
             value_text(row.before, row.unit),
             value_text(row.after, row.unit),
             _difference(row),
@@ -126,7 +126,7 @@ def _lines(found: Verified) -> Iterator[str]:
         if row.missing:
             missing.setdefault(row.missing, []).append(row.name)
     for text, names in missing.items():
-        yield f"missing: {'; '.join(names)}: {text}"
+        yield f"missing: {', '.join(names)}: {text}"
     for text in found.cautions:
         yield f"note:    {text}"
 

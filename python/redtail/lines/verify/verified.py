@@ -75,7 +75,9 @@ class Row:
     @property
     def name(self) -> str:
         """The quantity with its load."""
-        return f"{self.quantity} ({self.load})"
+        if self.quantity == f"rate {self.load}":
+            return f"{self.load} rate"
+        return f"{self.load} {self.quantity}".strip()
 
     @property
     def missing(self) -> str:
@@ -183,7 +185,7 @@ class Verified:
     def reasons(self) -> tuple[str, ...]:
         """Why the verdict is what it is, or what is missing for one, a sentence each."""
         named = {
-            effect: "; ".join(row.name for row in self.with_effect(effect))
+            effect: ", ".join(row.name for row in self.with_effect(effect))
             for effect in ("better", "worse")
         }
         found = []
@@ -334,10 +336,14 @@ def _rows(before: Side, after: Side) -> Iterator[Row]:
         for name in (DOWN, UP):
             if name in was.rates and name in now.rates:
                 yield _row(load, f"rate {name}", "bit/s", was.rates[name], now.rates[name])
-        yield _row(load, "delay median", "s", was.median, now.median)
-        yield _row(load, "delay p95", "s", was.p95, now.p95)
-        yield _row(load, "delay spread", "s", was.spread, now.spread)
-        yield _row(load, "loss", "", was.loss, now.loss)
+        for name, unit, before_it, after_it in (
+            ("delay median", "s", was.median, now.median),
+            ("delay p95", "s", was.p95, now.p95),
+            ("delay spread", "s", was.spread, now.spread),
+            ("loss", "", was.loss, now.loss),
+        ):
+            if before_it.known or after_it.known:
+                yield _row(load, name, unit, before_it, after_it)
 
 
 def _row(load: str, name: str, unit: str, before: Value, after: Value) -> Row:
