@@ -103,7 +103,7 @@ def _course(
             sums, _ = np.histogram(came.at_s, edges, weights=came.size_b)
             delivered[name] = Delivered(edges, np.concatenate([[0.0], np.cumsum(sums)]))
     phases = of_slots(seen.loads.loaded, 0.0, seen.loads.width_s)
-    return Course(at, trips, probe, delivered, phases, loses=probe == PINGS)
+    return Course(at, trips, probe, delivered, phases, own=probe != PINGS)
 
 
 def _probes(seen: Seen, rtt: Estimated) -> tuple[Array, Array, str]:

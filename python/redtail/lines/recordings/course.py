@@ -88,7 +88,8 @@ class Course:
         server: the far end, as the file names it; empty if it does not.
         streams: by direction, how many connections loaded it; None where that is an estimate.
         finest_s: how finely round trips are told.
-        loses: whether it has the probes that were lost, too.
+        own: whether round trips are those of the transfers themselves, which wait in the transfers'
+            queues, and of which none tells of a loss.
     """
 
     sent_s: Array
@@ -99,7 +100,7 @@ class Course:
     server: str = ""
     streams: Mapping[str, int] | None = None
     finest_s: float = 0.0
-    loses: bool = True
+    own: bool = False
 
 
 def summed(columns: Sequence[tuple[Array, Array]], scale: float) -> Delivered:

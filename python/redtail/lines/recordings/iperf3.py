@@ -161,7 +161,7 @@ def _course(data: Mapping[str, Any], test: _Test, ways: Mapping[str, _Way]) -> C
         _server(data),
         {name: way.streams for name, way in ways.items() if way.seconds},
         1e-6,
-        loses=False,
+        own=True,
     )
 
 

@@ -84,7 +84,7 @@ def _of_stretches(course: Course, load: str, stretches: Sequence[Phase]) -> Load
     def over(name: str, of: Callable[[Array], float]) -> Value:
         return _in_blocks(clock, known_at, known, of, IN_A_BLOCK[name], rounding)
 
-    lost = np.where(answered, 0.0, 1.0) if course.loses else np.zeros(0)
+    lost = np.where(answered, 0.0, 1.0) if not course.own else np.zeros(0)
     return Loaded(
         load,
         clock.length_s,

@@ -402,14 +402,24 @@ def _promised(
         )
         limit = sum(mean + _half(half) for mean, half in expected.delays_s.values())
         if len(expected.delays_s) == 2:
-            name = f"delay p95, {load}: a call's round trip under '{expected.load}'"
-            yield _held(name, "s", limit, now.p95, blocked or why, at_most=True)
+            name = f"{load} delay p95: a call's round trip under '{expected.load}'"
+            held = _held(name, "s", limit, now.p95, blocked or why, at_most=True)
+            course = after.found.course
+            if held.kept == "not kept" and course is not None and course.own:
+                held = replace(held, kept="cannot be told", why=_OWN)
+            yield held
         for direction, (lost, half) in expected.lost.items():
             if direction not in now.rates:
                 continue
             least = promise.line_bps[direction] * (1 - min(lost + _half(half), 1.0))
-            name = f"rate {direction}, {load}: under '{expected.load}'"
+            name = f"rate {direction}: under '{expected.load}'"
             yield _held(name, "bit/s", least, now.rates[direction], blocked, at_most=False)
+
+
+_OWN = (
+    "the round trips are those of the transfers themselves, which may wait longer than a call; record "
+    "pings beside them"
+)
 
 
 def _half(value: float) -> float:
