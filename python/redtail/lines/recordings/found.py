@@ -127,8 +127,8 @@ class Found:
 
     Attributes:
         file: the recording.
-        form: what it is: "capture", "flent", "iperf3", "crusader", "irtt", "networkquality",
-            "ping", "mtr" or "mahimahi"; of two recordings both.
+        form: what it is: "capture", "measurement", "flent", "iperf3", "crusader", "irtt",
+            "networkquality", "ping", "mtr" or "mahimahi"; of two recordings both.
         about: what is in it, in a line.
         duration_s: how long it is.
         down: the direction to the people.

@@ -237,10 +237,16 @@ def base(trip_s: Array, finest_s: float = 0.0, below: bool = False) -> Estimated
     )
 
 
-def full_wait(pings: Pings) -> Estimated:
-    """Return what a packet waits when the buffer is full."""
+def full_wait(pings: Pings, least_s: float | None = None) -> Estimated:
+    """Return what a packet waits when the buffer is full.
+
+    Args:
+        pings: the pings.
+        least_s: the round trip without waiting; by default the least of them.
+    """
     order = np.argsort(pings.sent_s, kind="stable")
-    sent, wait = pings.sent_s[order], pings.wait_s[order]
+    least = pings.trip_s.min() if least_s is None else least_s
+    sent, wait = pings.sent_s[order], pings.trip_s[order] - least
     gap = float(np.median(np.diff(sent))) if len(sent) > 1 else INTERVAL_S
     _, full = buffers.estimate(
         buffers.Backlogs(sent, wait, wait), pings.lost_s, 1.5 * gap, gap, unit="s"
