@@ -88,6 +88,10 @@ _COMMANDS = {
         "estimate.estimate",
         "Estimate a line from a recording: rate, round trip, buffer, and who sent.",
     ),
+    "measure": (
+        "measure.measure",
+        "Measure a line of yours: rates, delay under load, responsiveness; writes a recording.",
+    ),
     "parameters": (
         "parameters.parameters",
         "Compute parameters for one queue on one link by published rules, each with its source.",

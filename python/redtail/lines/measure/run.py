@@ -1,0 +1,108 @@
+"""A measurement from begin to end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from redtail.errors import RedtailError
+from redtail.lines.measure import client, programs
+from redtail.lines.measure.options import Options, place
+from redtail.lines.measure.record import Record, State
+from redtail.lines.recordings.measurement import Measurement
+
+SHOWN_S = 0.2
+"""Time between two states that are shown."""
+
+_PROBES = {"redtail": "udp", "iperf3": "icmp", "irtt": "irtt"}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a measurement has come to.
+
+    Attributes:
+        measurement: what was measured.
+        stopped: whether Ctrl-C ended it.
+        failed: why it ended before its time; empty if it did not.
+    """
+
+    measurement: Measurement
+    stopped: bool = False
+    failed: str = ""
+
+
+def measure_line(
+    server: str,
+    options: Options | None = None,
+    show: Callable[[State], None] = lambda state: None,
+) -> Measured:
+    """Measure a line: load it in RRUL's form, and probe its delay at the same time.
+
+    Nothing is sent but to the server. Ctrl-C ends the measurement, and what was measured is kept;
+    so it is where the server fails.
+
+    Args:
+        server: HOST, HOST:PORT or [ADDRESS]:PORT of a server of one's own.
+        options: what is measured.
+        show: is called five times in a second with what was measured.
+
+    Raises:
+        SpecError: the server is not named so.
+        RedtailError: nothing could be measured.
+    """
+    options = options or Options()
+    host, port = place(server, options.port)
+    length = sum(map(options.length_s, options.phases)) + client.PAUSE_S * len(options.phases)
+    record = Record(host, _PROBES[options.kind], length)
+    with _ended(record) as ended:
+        asyncio.run(_measured(host, port, options, record, show))
+    measurement = record.measurement()
+    if ended.failed and not measurement.transfers and not len(measurement.sent_s):
+        raise RedtailError(ended.failed)
+    if ended.stopped:
+        record.notes.append("the measurement was stopped by its user")
+    elif ended.failed:
+        record.notes.append(f"the measurement ended before its time: {ended.failed}")
+    return Measured(record.measurement(), ended.stopped, ended.failed)
+
+
+@dataclass
+class _End:
+    stopped: bool = False
+    failed: str = ""
+
+
+@contextlib.contextmanager
+def _ended(record: Record) -> Iterator[_End]:
+    """Keep how a measurement has ended."""
+    end = _End()
+    try:
+        yield end
+    except KeyboardInterrupt:
+        end.stopped = True
+    except RedtailError as error:
+        end.failed = str(error)
+
+
+async def _measured(
+    host: str, port: int, options: Options, record: Record, show: Callable[[State], None]
+) -> None:
+    async def shown() -> None:
+        while True:
+            show(record.state())
+            await asyncio.sleep(SHOWN_S)
+
+    showing = asyncio.create_task(shown())
+    try:
+        if options.kind == "redtail":
+            await client.measure(host, port, options, record)
+        elif options.kind == "iperf3":
+            await programs.by_iperf3(host, port, options, record)
+        else:
+            await programs.by_irtt(host, port, options, record)
+    finally:
+        showing.cancel()
+        await asyncio.gather(showing, return_exceptions=True)
