@@ -54,12 +54,18 @@ class _Session:
         family: of its address.
         token: what names the session.
         begin_s: when the session began, about, since the begin of the record.
+        longest_s: how long it may last.
+        most_b: payload that it may have.
+        congestion: the congestion control there; empty if it is not told.
     """
 
     place: tuple[str, int]
     family: socket.AddressFamily
     token: bytes
     begin_s: float
+    longest_s: float
+    most_b: int
+    congestion: str
 
 
 async def measure(host: str, port: int, options: Options, record: Record) -> None:
@@ -100,54 +106,67 @@ async def _session(
     host: str, port: int, options: Options, record: Record
 ) -> AsyncIterator[_Session]:
     """Ask the server for a session, which lasts as long as the context."""
-    connection, told, session = await _asked(host, port, record)
+    connection, session = await _asked(host, port, record)
     with contextlib.closing(connection):
-        longest = protocol.whole(told, "longest_ms", 10**10) / 1000
         needed = sum(map(options.length_s, options.phases)) + PAUSE_S * len(options.phases)
-        if longest < needed:
+        if session.longest_s < needed:
             raise RedtailError(
-                f"{host}: the server gives {longest:g} s, and the measurement takes {needed:g} s "
-                "or more; accepted: less --load, or a server with a larger --longest"
+                f"{host}: the server gives {session.longest_s:g} s, and the measurement takes "
+                f"{needed:g} s or more; accepted: less --load, or a server with a larger --longest"
             )
-        name = told.get("congestion")
-        server = name if isinstance(name, str) and protocol.CONGESTION.fullmatch(name) else "?"
-        here = protocol.congestion(connection) or "?"
-        down, up = options.congestion or server, options.congestion or here
+        down = options.congestion or session.congestion or "not known"
+        up = options.congestion or protocol.congestion(connection) or "not known"
         record.notes.append(f"TCP's congestion control: {down} down, {up} up")
         yield session
 
 
-async def _asked(
-    host: str, port: int, record: Record
-) -> tuple[socket.socket, dict[str, object], _Session]:
-    """Return the connection of a new session, and what the server has told."""
-    found = await addresses(host, port)
+async def _asked(host: str, port: int, record: Record) -> tuple[socket.socket, _Session]:
+    """Return the connection of a new session, and the session."""
     why = "has no address"
-    for family, place in found:
+    for family, place in await addresses(host, port):
         try:
             async with asyncio.timeout(CONNECT_S):
                 connection = await _connected(family, place)
                 before = record.now_s()
                 told, _ = await _hello(connection, Hello("session"))
+            begin = (before + record.now_s()) / 2
+            with contextlib.ExitStack() as refused:
+                refused.callback(connection.close)
+                session = _given(told, family, place, begin)
+                refused.pop_all()
+            return connection, session
         except Refused as error:
             raise RedtailError(f"{host}: {error}") from None
         except TimeoutError:
             why = f"does not answer within {CONNECT_S:g} s"
         except (OSError, EOFError) as error:
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        else:
-            begin = (before + record.now_s()) / 2
-            token = told.get("token")
-            if not isinstance(token, str) or len(token) != 2 * protocol.TOKEN_B:
-                raise RedtailError(f"{host}: the server's answer has no token")
-            try:
-                session = _Session(place, family, bytes.fromhex(token), begin)
-            except ValueError:
-                raise RedtailError(f"{host}: the server's answer has no token") from None
-            return connection, told, session
     raise RedtailError(
         f"{host}, port {port}: {why}; accepted: a host with `redtail measure --serve`, and both "
         "TCP and UDP let through to its port"
+    )
+
+
+def _given(
+    told: dict[str, object], family: socket.AddressFamily, place: tuple[str, int], begin_s: float
+) -> _Session:
+    """Return the session that an answer of the server gives.
+
+    Raises:
+        Refused: it gives none.
+    """
+    token, name = told.get("token"), told.get("congestion")
+    if not (isinstance(token, str) and protocol.TOKEN.fullmatch(token)):
+        raise Refused("the server's answer has no token")
+    known = isinstance(name, str) and protocol.CONGESTION.fullmatch(name) is not None
+    return _Session(
+        place,
+        family,
+        bytes.fromhex(token),
+        begin_s,
+        protocol.whole(told, "longest_ms", 10**10) / 1000,
+        protocol.whole(told, "most_b", 10**18),
+        str(name) if known else "",
     )
 
 
@@ -360,14 +379,14 @@ async def _load(
         ]
         try:
             done, _ = await asyncio.wait(tasks, timeout=options.load_s)
-            _note_ends(done, name, record)
+            _note_ends(done, name, session, record)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _note_ends(done: set[asyncio.Task[None]], name: str, record: Record) -> None:
+def _note_ends(done: set[asyncio.Task[None]], name: str, session: _Session, record: Record) -> None:
     """Note connections that have ended on their own.
 
     Raises:
@@ -377,8 +396,11 @@ def _note_ends(done: set[asyncio.Task[None]], name: str, record: Record) -> None
         error = task.exception()
         if isinstance(error, Refused):
             raise error
-        why = f": {type(error).__name__}" if error is not None else " at the bound of the server"
-        record.notes.append(f"a connection of the phase {name} ended before its time{why}")
+        why = getattr(error, "strerror", None) or "the server has closed it"
+        record.notes.append(
+            f"a connection of the phase {name} ended before its time: {why} (a measurement may "
+            f"have {session.most_b} bytes there)"
+        )
 
 
 async def _stream(

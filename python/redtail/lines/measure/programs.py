@@ -193,15 +193,7 @@ def _note(told: Mapping[str, Any], begin_s: float, end_s: float, record: Record)
     Raises:
         ValueError: a value is impossible.
     """
-    courses = _courses(told, "iperf3")
-    length = max((at for course in courses.values() for at, _ in course), default=0.0)
-    # The test is somewhere in the program's time: before it and after it there is talk.
-    shift = begin_s + max(end_s - begin_s - length, 0.0) / 2
-    for course in courses.values():
-        made = record.course("down")
-        made.add(shift, 0)
-        for at, total in course:
-            made.add(shift + at, total)
+    received = _courses(told, "iperf3")
     server = part(told, "server_output_json", "iperf3")
     sent = _courses(server, '"server_output_json"') if server else _sums(told)
     if sent and not server:
@@ -209,11 +201,16 @@ def _note(told: Mapping[str, Any], begin_s: float, end_s: float, record: Record)
             "the iperf3 server does not tell what it received over time, so that the rate up is a "
             "lower bound; `iperf3 -s -J -i 0.1` does"
         )
-    for course in sent.values():
-        made = record.course("up")
+    every = [("down", course) for course in received.values()]
+    every += [("up", course) for course in sent.values()]
+    length = max((at for _, course in every for at, _ in course), default=0.0)
+    # The test is somewhere in the program's time: before it and after it there is talk.
+    shift = begin_s + max(end_s - begin_s - length, 0.0) / 2
+    for way, course in every:
+        made = record.course(way)
         made.add(shift, 0)
         for at, total in course:
-            made.add(shift + at, total)
+            made.add(min(shift + at, end_s), total)
 
 
 def _courses(told: Mapping[str, Any], where: str) -> dict[float, list[tuple[float, int]]]:

@@ -30,6 +30,9 @@ LONGEST_LINE = 512
 TOKEN_B = 16
 """128 bits, which nobody guesses (RFC 4086, section 8.2.2)."""
 
+TOKEN = re.compile(rf"[0-9a-f]{{{2 * TOKEN_B}}}", re.ASCII)
+"""A token in a line."""
+
 PROBE = struct.Struct("!4s16sIqq")
 """Magic, token, number, when the server received it and when it answered, in ns since the begin of
 the session; zeros in a probe."""
@@ -112,7 +115,7 @@ def hello(data: bytes) -> Hello:
         raise Refused(f"this server speaks version {VERSION} of the protocol")
     if want not in ("session", "down", "up"):
         raise Refused('"want": accepted: "session", "down", "up"')
-    if not (isinstance(token, str) and re.fullmatch(r"([0-9a-f]{32})?", token, re.ASCII)):
+    if not isinstance(token, str) or not (token == "" or TOKEN.fullmatch(token)):
         raise Refused(f'"token": accepted: {2 * TOKEN_B} hexadecimal digits')
     if not isinstance(congestion, str) or not (
         congestion == "" or CONGESTION.fullmatch(congestion)

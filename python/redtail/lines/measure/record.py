@@ -116,7 +116,8 @@ class Record:
         """Return the course of a new connection, to which reports are added."""
         made = Course(direction)
         self._courses.append(made)
-        self._open.append(made)
+        if self._phases and self._phases[-1][2] is None:
+            self._open.append(made)
         return made
 
     def sent(self, at_s: float) -> int:
