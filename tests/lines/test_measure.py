@@ -15,6 +15,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -91,9 +92,15 @@ def asked(connection: socket.socket, hello: Hello) -> dict[str, Any]:
     return line(connection)
 
 
-def session(server: Server, address: str = "127.0.0.1") -> tuple[socket.socket, bytes]:
-    connection = connected(server, address)
-    return connection, bytes.fromhex(asked(connection, Hello("session"))["token"])
+def session(server: Server) -> tuple[socket.socket, bytes]:
+    """A session, once there is a place for it: one that is closed is free a moment later."""
+    for _ in range(1000):
+        connection = connected(server)
+        with suppress(ConnectionError, EOFError, KeyError):
+            return connection, bytes.fromhex(asked(connection, Hello("session"))["token"])
+        connection.close()
+        time.sleep(0.01)
+    pytest.fail("the server takes no client")
 
 
 def drained(connection: socket.socket) -> int:
