@@ -29,23 +29,23 @@ from redtail import lines
 from redtail.cli import app
 from redtail.errors import RedtailError, SpecError
 from redtail.lines.measure import protocol, summary
-from redtail.lines.measure.options import Options, place
+from redtail.lines.measure.options import Measuring, place
 from redtail.lines.measure.protocol import PROBE, REPORT, Hello, Refused
 from redtail.lines.measure.record import Record
 from redtail.lines.measure.run import Measured, measure_line
-from redtail.lines.measure.server import Limits, Server
+from redtail.lines.measure.server import Server, ServerLimits
 from redtail.lines.recordings.measurement import Measurement, Phase, Transfer
 
 LONG_S = 20.0
 """Only ends a test that fails."""
 
-PLAIN = Limits()
+PLAIN = ServerLimits()
 
-SHORT = Options(load_s=1.0, idle_s=1.0, streams=2)
+SHORT = Measuring(load_s=1.0, idle_s=1.0, streams=2)
 
 
 @contextmanager
-def serving(limits: Limits = PLAIN, **more: Any) -> Iterator[Server]:
+def serving(limits: ServerLimits = PLAIN, **more: Any) -> Iterator[Server]:
     """A server on loopback."""
     server = Server("127.0.0.1", 0, limits, **more)
     started, holder = threading.Event(), {}
@@ -144,7 +144,7 @@ def answers(server: Server, *probes: bytes, address: str = "127.0.0.1") -> list[
 
 
 def test_a_probe_with_the_token_is_answered_and_the_answer_is_no_larger() -> None:
-    with serving(Limits(clients=2)) as server:
+    with serving(ServerLimits(clients=2)) as server:
         holder, token = session(server)
         probe = PROBE.pack(protocol.MAGIC, token, 7, 0, 0)
         (answer,) = answers(server, probe)
@@ -155,7 +155,7 @@ def test_a_probe_with_the_token_is_answered_and_the_answer_is_no_larger() -> Non
 
 
 def test_without_token_and_handshake_from_the_same_address_nothing_is_answered() -> None:
-    with serving(Limits(clients=2)) as server:
+    with serving(ServerLimits(clients=2)) as server:
         holder, token = session(server)
         probe = PROBE.pack(protocol.MAGIC, token, 7, 0, 0)
         guessed = PROBE.pack(protocol.MAGIC, bytes(16), 7, 0, 0)
@@ -166,7 +166,7 @@ def test_without_token_and_handshake_from_the_same_address_nothing_is_answered()
 
 
 def test_the_answers_of_a_session_are_bounded() -> None:
-    with serving(Limits(clients=2)) as server:
+    with serving(ServerLimits(clients=2)) as server:
         holder, token = session(server)
         probe = PROBE.pack(protocol.MAGIC, token, 7, 0, 0)
         # As many as the socket's buffer holds, far faster than the server answers.
@@ -175,7 +175,7 @@ def test_the_answers_of_a_session_are_bounded() -> None:
 
 
 def test_clients_streams_and_bytes_are_bounded() -> None:
-    with serving(Limits(clients=1, most_b=100_000)) as server:
+    with serving(ServerLimits(clients=1, most_b=100_000)) as server:
         holder, token = session(server)
         with connected(server) as second:
             assert "1 clients, the most" in asked(second, Hello("session"))["error"]
@@ -198,7 +198,7 @@ def test_clients_streams_and_bytes_are_bounded() -> None:
 
 def test_a_session_ends_with_its_time_or_its_connection_and_its_transfers_with_it() -> None:
     said: list[str] = []
-    with serving(Limits(longest_s=0.5), tell=said.append) as server:
+    with serving(ServerLimits(longest_s=0.5), tell=said.append) as server:
         holder, token = session(server)
         down = connected(server)
         assert "error" not in asked(down, Hello("down", token))
@@ -260,7 +260,7 @@ def test_a_first_line_is_read_or_refused() -> None:
 
 
 def test_a_server_stays_up_whatever_it_hears() -> None:
-    with serving(Limits(clients=2)) as server:
+    with serving(ServerLimits(clients=2)) as server:
         for data in mutants(150):
             with connected(server) as one, suppress(OSError):  # it has closed already
                 one.sendall(data + b"\n")
@@ -284,7 +284,7 @@ def test_a_server_stays_up_whatever_it_hears() -> None:
 )
 def test_an_address_or_port_that_is_not_there_is_named(bind: str, port: int) -> None:
     with pytest.raises(SpecError, match=r"--bind .*accepted: an address of this computer"):
-        Server(bind, port)
+        Server(bind, port, PLAIN)
 
 
 # The client
@@ -319,7 +319,7 @@ def test_where_udp_does_not_pass_handshakes_are_the_probes(monkeypatch: Any) -> 
     monkeypatch.setattr(Server, "_answer", lambda self: self._udp.recv(100))
     monkeypatch.setattr("redtail.lines.measure.client.FIRST_S", 0.01)
     with serving() as server:
-        options = Options(load_s=1.0, idle_s=1.0, phases=("idle", "down"))
+        options = Measuring(load_s=1.0, idle_s=1.0, phases=("idle", "down"))
         measured = measure_line(f"127.0.0.1:{server.port}", options).measurement
     assert measured.probe == "tcp-handshake"
     assert any("no probe over UDP was answered" in note for note in measured.notes)
@@ -328,16 +328,16 @@ def test_where_udp_does_not_pass_handshakes_are_the_probes(monkeypatch: Any) -> 
 
 def test_what_a_server_refuses_is_told() -> None:
     with (
-        serving(Limits(longest_s=5)) as server,
+        serving(ServerLimits(longest_s=5)) as server,
         pytest.raises(RedtailError, match=r"the server gives 5 s, and the measurement takes"),
     ):
-        measure_line(f"127.0.0.1:{server.port}", Options())
+        measure_line(f"127.0.0.1:{server.port}", Measuring())
     with serving() as server:
         holder, _ = session(server)
         with pytest.raises(RedtailError, match="the server refuses: the server has 1 clients"):
             measure_line(f"127.0.0.1:{server.port}", SHORT)
         holder.close()
-        options = Options(load_s=1.0, idle_s=1.0, congestion="no-such")
+        options = Measuring(load_s=1.0, idle_s=1.0, congestion="no-such")
         done = measure_line(f"127.0.0.1:{server.port}", options)
         # The idle line was measured before a load was refused.
         assert "congestion control no-such" in done.failed and len(done.measurement.sent_s)
@@ -346,7 +346,7 @@ def test_what_a_server_refuses_is_told() -> None:
 
 
 def test_a_server_that_goes_away_leaves_what_was_measured() -> None:
-    with serving(Limits(most_b=1000)) as server:
+    with serving(ServerLimits(most_b=1000)) as server:
         done = measure_line(f"127.0.0.1:{server.port}", SHORT)
     assert not done.failed
     assert any("may have 1000 bytes there" in note for note in done.measurement.notes)
@@ -517,7 +517,7 @@ def test_the_summary_is_printed_and_the_file_is_written(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
-    with serving(Limits(longest_s=1000)) as server:
+    with serving(ServerLimits(longest_s=1000)) as server:
         process = subprocess.Popen(
             [sys.executable, "-m", "redtail", "measure", f"127.0.0.1:{server.port}", "--idle",
              "600 s", "--load", "1 s", "--phases", "down,idle", "--save", "line.json"],
@@ -625,4 +625,4 @@ def test_what_two_clocks_go_apart_is_no_queue() -> None:
 
 def test_nothing_measured_is_an_empty_summary() -> None:
     empty = Measured(made(lambda sent: np.full(len(sent), np.nan), ()))
-    assert summary.rows(empty.measurement) == [] and summary.waits(empty.measurement) == ""
+    assert summary.rows(empty.measurement) == [] and empty.added == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 from collections import deque
@@ -24,11 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-    from redtail.lines.measure.options import Options
-    from redtail.lines.measure.record import State
-    from redtail.lines.measure.run import Measured
-    from redtail.lines.measure.summary import Row
-    from redtail.lines.recordings.values import Estimated
+    from redtail.lines import Estimated, Measured, MeasuredRow, MeasureState, Measuring
 
 # A log gets a line so often.
 _SECONDS_BETWEEN_LINES = 5.0
@@ -177,18 +174,15 @@ def _options(
     streams: int,
     interval: str,
     tcp: str | None,
-) -> Options:
-    from redtail import facts
-    from redtail.lines.measure.options import Options
-    from redtail.lines.recordings.measurement import PHASES
+) -> Measuring:
+    from redtail import facts, lines
     from redtail.selection import split
 
-    named = tuple(split(phases)) if phases is not None else PHASES
-    if phases is None and kind is Kind.irtt:
-        named = ("idle",)
-    return Options(
+    plain = lines.Measuring()
+    named = plain.phases if kind is not Kind.irtt else ("idle",)
+    return lines.Measuring(
         kind.value,
-        named,
+        tuple(split(phases)) if phases is not None else named,
         facts.time_s("load", load),
         facts.time_s("idle", idle),
         streams,
@@ -204,26 +198,18 @@ def _serve(
     longest: str | None,
     most: str | None,
 ) -> None:
-    from redtail import facts
-    from redtail.lines.measure import protocol
-    from redtail.lines.measure.server import Limits, Server, serve
+    from redtail import facts, lines
 
-    plain = Limits()
+    plain = lines.ServerLimits()
     size, unit = facts.si_value(most) if most is not None else (float(plain.most_b), "B")
-    if unit != "B" or size < 1:
+    if unit != "B":
         raise SpecError(f"--most {most}: accepted: a size such as 10 GB")
-    if clients is not None and not 1 <= clients <= 100:
-        raise SpecError(f"--clients {clients}: accepted: 1 to 100")
-    if port is not None and not 0 <= port <= 65535:
-        raise SpecError(f"--port {port}: accepted: 1 to 65535, or 0 for one that is free")
-    seconds = plain.longest_s if longest is None else facts.time_s("longest", longest)
-    limits = Limits(plain.clients if clients is None else clients, seconds, int(size))
-    server = Server(
-        bind, protocol.PORT if port is None else port, limits, lambda text: _at_once(text)
+    limits = lines.ServerLimits(
+        plain.clients if clients is None else clients,
+        plain.longest_s if longest is None else facts.time_s("longest", longest),
+        int(size),
     )
-    place = "all addresses" if bind is None else bind
-    _at_once(f"serving on {place}, port {server.port} (TCP and UDP), until Ctrl-C")
-    serve(server)
+    lines.serve(bind, lines.PORT if port is None else port, limits, _at_once)
 
 
 def _at_once(text: str) -> None:
@@ -232,15 +218,12 @@ def _at_once(text: str) -> None:
     sys.stdout.flush()
 
 
-def _measure(server: str, options: Options, save: str | None, force: bool, as_json: bool) -> None:
-    from redtail.lines.measure import file, run
+def _measure(server: str, options: Measuring, save: str | None, force: bool, as_json: bool) -> None:
+    from redtail import lines
 
-    name = f"line-{time.strftime('%Y%m%dT%H%M%S')}.json.gz"
-    path = path_of(save if save is not None else name)
-    file.require_writable(path, force)
+    path = path_of(save or f"line-{time.strftime('%Y%m%dT%H%M%S')}.json.gz")
     with _shown() as show:
-        measured = run.measure_line(server, options, show)
-    file.write(measured.measurement, path)
+        measured = lines.measure_line(server, options, show, save=path, force=force)
     _print(measured, path, as_json)
     if measured.stopped:
         complain("interrupted; what was measured is kept")
@@ -252,13 +235,7 @@ def _measure(server: str, options: Options, save: str | None, force: bool, as_js
 
 def _print(measured: Measured, path: Path, as_json: bool) -> None:
     """Print what a measurement has come to."""
-    from redtail.extras import extra
-    from redtail.lines.measure import summary
-
-    with extra("recordings", "the summary of a measurement"):
-        rows = summary.rows(measured.measurement)
-        told = summary.waits(measured.measurement)
-    notes = measured.measurement.notes
+    rows, notes = measured.rows(), measured.measurement.notes
     if as_json:
         made = {"format": 1, "file": str(path), "rows": [row.to_dict() for row in rows],
                 "notes": notes}  # fmt: skip
@@ -266,13 +243,14 @@ def _print(measured: Measured, path: Path, as_json: bool) -> None:
         return
     print_wide(_rates_table(rows))
     print_wide(_delays_table(rows))
-    for text in ([told] if told else []) + [f"note: {text}" for text in notes]:
+    for text in filter(None, (measured.added, *(f"note: {each}" for each in notes))):
         say(text)
     say(f"data:    {path}")
-    say(f"next:    redtail estimate {path}; redtail advise --from {path}")
+    file = shlex.quote(str(path))
+    say(f"next:    redtail estimate {file}; redtail advise --from {file}")
 
 
-def _rates_table(rows: list[Row]) -> Table:
+def _rates_table(rows: list[MeasuredRow]) -> Table:
     from rich import box
     from rich.table import Table
 
@@ -290,7 +268,7 @@ def _whole(rpm: Estimated) -> str:
     return rpm.text if rpm.value is None else f"{rpm.bound} {rpm.value:.0f} RPM".lstrip()
 
 
-def _delays_table(rows: list[Row]) -> Table:
+def _delays_table(rows: list[MeasuredRow]) -> Table:
     from rich import box
     from rich.table import Table
 
@@ -303,7 +281,7 @@ def _delays_table(rows: list[Row]) -> Table:
 
 
 @contextmanager
-def _shown() -> Iterator[Callable[[State], None]]:
+def _shown() -> Iterator[Callable[[MeasureState], None]]:
     """Show a graph on a terminal; lines on standard error without one."""
     if not (sys.stdout.isatty() and sys.stderr.isatty()):
         yield _lines()
@@ -311,50 +289,30 @@ def _shown() -> Iterator[Callable[[State], None]]:
     from rich.console import Console
     from rich.live import Live
 
-    states: deque[State] = deque(maxlen=_SHOWN)
+    states: deque[MeasureState] = deque(maxlen=_SHOWN)
     with Live(console=Console(stderr=True), transient=True, auto_refresh=False) as live:
 
-        def show(state: State) -> None:
+        def show(state: MeasureState) -> None:
             states.append(state)
             live.update(_graph(states), refresh=True)
 
         yield show
 
 
-def _lines() -> Callable[[State], None]:
+def _lines() -> Callable[[MeasureState], None]:
     """Return what prints a line with what is measured, but not more often than every few s."""
     last = -_SECONDS_BETWEEN_LINES
 
-    def show(state: State) -> None:
+    def show(state: MeasureState) -> None:
         nonlocal last
         if state.at_s - last >= _SECONDS_BETWEEN_LINES:
             last = state.at_s
-            complain(
-                ", ".join(filter(None, [_heading(state), *_values(state).values()])), "progress"
-            )
+            complain(", ".join(filter(None, [state.heading, *state.texts().values()])), "progress")
 
     return show
 
 
-def _heading(state: State) -> str:
-    return f"{state.phase or 'pause'}, {state.at_s:.0f} s of about {state.length_s:.0f} s"
-
-
-def _values(state: State) -> dict[str, str]:
-    """Return what is measured now, for people."""
-    from redtail.lines.recordings.values import quantity
-
-    found: dict[str, str] = {
-        name: f"{quantity(state.rates_bps[name], 'bit/s', 3)} {name}"
-        for name in ("down", "up")
-        if name in state.rates_bps
-    }
-    if state.rtt_s is not None:
-        found["round trip"] = f"round trip {quantity(state.rtt_s, 's', 3)}"
-    return found
-
-
-def _graph(states: deque[State]) -> Group:
+def _graph(states: deque[MeasureState]) -> Group:
     """Return the courses of rates and delay as bars."""
     from rich.console import Group
     from rich.table import Table
@@ -362,7 +320,7 @@ def _graph(states: deque[State]) -> Group:
 
     table = Table.grid(padding=(0, 1))
     now = states[-1]
-    values = _values(now)
+    values = now.texts()
     courses = {
         "down": [state.rates_bps.get("down", 0.0) for state in states],
         "up": [state.rates_bps.get("up", 0.0) for state in states],
@@ -370,7 +328,7 @@ def _graph(states: deque[State]) -> Group:
     }
     for name, course in courses.items():
         table.add_row(Text(name), Text(bars(course)), Text(values.get(name, "")))
-    return Group(Text(f"{_heading(now)} (Ctrl-C ends it and keeps what was measured)"), table)
+    return Group(Text(f"{now.heading} (Ctrl-C ends it and keeps what was measured)"), table)
 
 
 def bars(values: list[float]) -> str:

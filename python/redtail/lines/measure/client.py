@@ -15,7 +15,7 @@ import numpy as np
 
 from redtail.errors import RedtailError
 from redtail.lines.measure import protocol, stamps
-from redtail.lines.measure.options import Options
+from redtail.lines.measure.options import Measuring
 from redtail.lines.measure.protocol import Hello, Refused
 from redtail.lines.measure.record import LATE_S, Course, Record
 from redtail.lines.measure.server import read_line
@@ -68,7 +68,7 @@ class _Session:
     congestion: str
 
 
-async def measure(host: str, port: int, options: Options, record: Record) -> None:
+async def measure(host: str, port: int, options: Measuring, record: Record) -> None:
     """Measure a line against the server of redtail.
 
     Args:
@@ -103,7 +103,7 @@ async def measure(host: str, port: int, options: Options, record: Record) -> Non
 
 @contextlib.asynccontextmanager
 async def _session(
-    host: str, port: int, options: Options, record: Record
+    host: str, port: int, options: Measuring, record: Record
 ) -> AsyncIterator[_Session]:
     """Ask the server for a session, which lasts as long as the context."""
     connection, session = await _asked(host, port, record)
@@ -209,7 +209,7 @@ async def _hello(connection: socket.socket, hello: Hello) -> tuple[dict[str, obj
     return told, rest
 
 
-async def _prober(session: _Session, options: Options, record: Record) -> _Probing:
+async def _prober(session: _Session, options: Measuring, record: Record) -> _Probing:
     """Return what probes: over UDP, or by TCP's handshakes where UDP does not pass."""
     prober = _Prober(session, options.interval_s, record)
     if await prober.passes():
@@ -367,7 +367,7 @@ class _Prober:
 
 
 async def _load(
-    session: _Session, name: str, options: Options, record: Record, prober: _Probing
+    session: _Session, name: str, options: Measuring, record: Record, prober: _Probing
 ) -> None:
     """Load the line for a phase."""
     ways = ("down", "up") if name == "both" else (name,)
@@ -404,7 +404,7 @@ def _note_ends(done: set[asyncio.Task[None]], name: str, session: _Session, reco
 
 
 async def _stream(
-    session: _Session, way: str, options: Options, record: Record, prober: _Probing
+    session: _Session, way: str, options: Measuring, record: Record, prober: _Probing
 ) -> None:
     """Send or receive over a connection until the task is cancelled, or it ends."""
     async with asyncio.timeout(CONNECT_S):

@@ -36,7 +36,7 @@ LEAST_INTERVAL_S, MOST_INTERVAL_S = 0.002, 1.0
 
 
 @dataclass(frozen=True)
-class Options:
+class Measuring:
     """What is measured.
 
     Attributes:

@@ -17,7 +17,7 @@ import numpy as np
 
 from redtail.errors import RedtailError
 from redtail.lines.measure.client import addresses, drained
-from redtail.lines.measure.options import Options
+from redtail.lines.measure.options import Measuring
 from redtail.lines.measure.record import LATE_S, Record
 from redtail.lines.recordings import irtt, unix
 from redtail.lines.recordings.documents import number, of_kind, parsed, part
@@ -38,7 +38,7 @@ REPORT_S = 0.1
 MOST_SOCKET, MOST_BYTES = 1e9, 1e17
 
 
-async def by_iperf3(host: str, port: int, options: Options, record: Record) -> None:
+async def by_iperf3(host: str, port: int, options: Measuring, record: Record) -> None:
     """Measure with iperf3, and pings beside it.
 
     Raises:
@@ -68,7 +68,7 @@ def _require(program: str) -> None:
 
 
 @contextlib.asynccontextmanager
-async def _pinged(address: str, options: Options, record: Record) -> AsyncIterator[None]:
+async def _pinged(address: str, options: Measuring, record: Record) -> AsyncIterator[None]:
     """Ping a host as long as the context lasts."""
     words = ("ping", "-n", "-i", f"{options.interval_s:g}", address)
     program = await asyncio.create_subprocess_exec(
@@ -164,7 +164,7 @@ async def _printed(words: tuple[str, ...], longest_s: float) -> Mapping[str, Any
     return told
 
 
-async def _loaded(name: str, address: str, port: int, options: Options, record: Record) -> None:
+async def _loaded(name: str, address: str, port: int, options: Measuring, record: Record) -> None:
     """Load the line for a phase, and note what was received."""
     ways = {"down": ("-R",), "up": (), "both": ("--bidir",)}[name]
     words = (
@@ -248,7 +248,7 @@ def _list(data: Mapping[str, Any], key: str, where: str) -> list[Any]:
     return found
 
 
-async def by_irtt(host: str, port: int, options: Options, record: Record) -> None:
+async def by_irtt(host: str, port: int, options: Measuring, record: Record) -> None:
     """Measure delays with irtt; the line is loaded by nobody, or by others.
 
     Raises:

@@ -14,6 +14,7 @@ import numpy as np
 from redtail import facts
 from redtail.lines.recordings.measurement import MOST_BYTES, Measurement, Phase, Transfer
 from redtail.lines.recordings.pings import LONGEST_TRIP_S
+from redtail.lines.recordings.values import quantity
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
@@ -52,7 +53,7 @@ class Course:
 
 
 @dataclass(frozen=True)
-class State:
+class MeasureState:
     """What is shown while a line is measured.
 
     Attributes:
@@ -68,6 +69,21 @@ class State:
     length_s: float
     rates_bps: dict[str, float]
     rtt_s: float | None
+
+    @property
+    def heading(self) -> str:
+        """What is measured, and how far that is."""
+        return f"{self.phase or 'pause'}, {self.at_s:.0f} s of about {self.length_s:.0f} s"
+
+    def texts(self) -> dict[str, str]:
+        """Return the values for people: "down", "up" and "round trip", as far as there are any."""
+        found = {
+            name: f"{quantity(bps, 'bit/s', 3)} {name}"
+            for name, bps in sorted(self.rates_bps.items())
+        }
+        if self.rtt_s is not None:
+            found["round trip"] = f"round trip {quantity(self.rtt_s, 's', 3)}"
+        return found
 
 
 class Record:
@@ -154,7 +170,7 @@ class Record:
                 found.append(rtt)
         return found
 
-    def state(self) -> State:
+    def state(self) -> MeasureState:
         """Return what is shown now."""
         now = self.now_s()
         name, _, end = self._phases[-1] if self._phases else ("", 0.0, 0.0)
@@ -163,7 +179,7 @@ class Record:
             rates[each.direction] = rates.get(each.direction, 0.0) + each.rate_bps()
         some = self.series(now - SHOWN_S)
         rtt = float(np.median(some)) if some else None
-        return State(name if end is None else "", now, self._length_s, rates, rtt)
+        return MeasureState(name if end is None else "", now, self._length_s, rates, rtt)
 
     def measurement(self) -> Measurement:
         """Return what was measured."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from redtail.errors import RedtailError
-from redtail.lines.measure import client, programs
-from redtail.lines.measure.options import Options, place
-from redtail.lines.measure.record import Record, State
+from redtail.extras import extra
+from redtail.files import path_of
+from redtail.lines.measure import client, file, programs, summary
+from redtail.lines.measure.options import Measuring, place
+from redtail.lines.measure.record import MeasureState, Record
+from redtail.lines.measure.summary import MeasuredRow
 from redtail.lines.recordings.measurement import Measurement
 
 SHOWN_S = 0.2
@@ -33,11 +37,28 @@ class Measured:
     stopped: bool = False
     failed: str = ""
 
+    def rows(self) -> list[MeasuredRow]:
+        """Return what each phase has come to.
+
+        Raises:
+            RedtailError: libraries of the extra `recordings` are not installed.
+        """
+        with extra("recordings", "the summary of a measurement"):
+            return summary.rows(self.measurement)
+
+    @property
+    def added(self) -> str:
+        """What a load adds to the round trip, in a sentence; empty without evidence."""
+        return summary.added(self.rows())
+
 
 def measure_line(
     server: str,
-    options: Options | None = None,
-    show: Callable[[State], None] = lambda state: None,
+    options: Measuring | None = None,
+    show: Callable[[MeasureState], None] = lambda state: None,
+    *,
+    save: str | os.PathLike[str] | None = None,
+    force: bool = False,
 ) -> Measured:
     """Measure a line: load it in RRUL's form, and probe its delay at the same time.
 
@@ -48,12 +69,17 @@ def measure_line(
         server: HOST, HOST:PORT or [ADDRESS]:PORT of a server of one's own.
         options: what is measured.
         show: is called five times in a second with what was measured.
+        save: the file that it is written to, which `estimate` reads; None for none.
+        force: replace a file that exists.
 
     Raises:
-        SpecError: the server is not named so.
+        SpecError: the server is not named so, or the file cannot be one of a measurement.
         RedtailError: nothing could be measured.
     """
-    options = options or Options()
+    options = options or Measuring()
+    path = None if save is None else path_of(save)
+    if path is not None:
+        file.require_writable(path, force)
     host, port = place(server, options.port)
     length = sum(map(options.length_s, options.phases)) + client.PAUSE_S * len(options.phases)
     record = Record(host, _PROBES[options.kind], length)
@@ -66,7 +92,10 @@ def measure_line(
         record.notes.append("the measurement was stopped by its user")
     elif ended.failed:
         record.notes.append(f"the measurement ended before its time: {ended.failed}")
-    return Measured(record.measurement(), ended.stopped, ended.failed)
+    measurement = record.measurement()
+    if path is not None:
+        file.write(measurement, path)
+    return Measured(measurement, ended.stopped, ended.failed)
 
 
 @dataclass
@@ -88,7 +117,7 @@ def _ended(record: Record) -> Iterator[_End]:
 
 
 async def _measured(
-    host: str, port: int, options: Options, record: Record, show: Callable[[State], None]
+    host: str, port: int, options: Measuring, record: Record, show: Callable[[MeasureState], None]
 ) -> None:
     async def shown() -> None:
         while True:

@@ -29,12 +29,15 @@ PROBES_PER_S, BURST = 1000, 200
 """Probes of a client that are answered: ten times MPS of draft-ietf-ippm-responsiveness (100 in a
 second), and how many at once."""
 
+MOST_CLIENTS, LONGEST_S, MOST_B = 100, 86_400.0, 10**15
+"""What a server may be asked to give."""
+
 MOST_AT_ONCE = 64
 """Probes that are answered before other work has its turn."""
 
 
 @dataclass(frozen=True)
-class Limits:
+class ServerLimits:
     """What a server gives at most.
 
     Attributes:
@@ -46,6 +49,16 @@ class Limits:
     clients: int = 1
     longest_s: float = 300.0
     most_b: int = 10_000_000_000
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.clients <= MOST_CLIENTS:
+            raise SpecError(f"--clients {self.clients}: accepted: 1 to {MOST_CLIENTS}")
+        if not 0 < self.longest_s <= LONGEST_S:
+            raise SpecError(
+                f"--longest {self.longest_s:g} s: accepted: more than 0, up to {LONGEST_S:g} s"
+            )
+        if not 1 <= self.most_b <= MOST_B:
+            raise SpecError(f"--most {self.most_b} B: accepted: 1 B to {MOST_B // 10**12} TB")
 
 
 @dataclass
@@ -104,9 +117,9 @@ class Server:
 
     def __init__(
         self,
-        bind: str | None = None,
-        port: int = protocol.PORT,
-        limits: Limits = Limits(),
+        bind: str | None,
+        port: int,
+        limits: ServerLimits,
         tell: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._limits = limits
@@ -343,12 +356,27 @@ def _family(bind: str) -> socket.AddressFamily:
     return found[0][0]
 
 
-def serve(server: Server) -> None:
-    """Serve until Ctrl-C.
+def serve(
+    bind: str | None = None,
+    port: int = protocol.PORT,
+    limits: ServerLimits | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> None:
+    """Serve measurements of others until Ctrl-C.
+
+    Args:
+        bind: the address, as numbers; None for all of this computer.
+        port: for TCP and UDP; 0 for one that is free.
+        limits: what it gives at most.
+        tell: is called with a line when it begins, and for each measurement.
 
     Raises:
+        SpecError: the address is none of this computer's, or the port is taken.
         RedtailError: the system lets programs wait for sockets in no way that is known.
     """
+    server = Server(bind, port, limits or ServerLimits(), tell)
+    place = "all addresses" if bind is None else bind
+    tell(f"serving on {place}, port {server.port} (TCP and UDP), until Ctrl-C")
     try:
         with contextlib.suppress(KeyboardInterrupt):
             asyncio.run(server.run())

@@ -40,7 +40,7 @@ section 22.2.2.1)."""
 
 
 @dataclass(frozen=True)
-class Row:
+class MeasuredRow:
     """What a phase has come to.
 
     Attributes:
@@ -83,12 +83,12 @@ def fewest(quantile: float) -> int:
     return math.ceil(math.log(1 - SURE) / math.log(quantile))
 
 
-def rows(measured: Measurement) -> list[Row]:
+def rows(measured: Measurement) -> list[MeasuredRow]:
     """Return what each phase has come to."""
     return [_row(measured, phase) for phase in measured.phases]
 
 
-def _row(measured: Measurement, phase: Phase) -> Row:
+def _row(measured: Measurement, phase: Phase) -> MeasuredRow:
     part = _within(measured.sent_s, phase)
     margin = MIDDLE * (phase.to_s - phase.from_s) if phase.name != "idle" else 0.0
     middle = Phase(phase.name, phase.from_s + margin, phase.to_s - margin)
@@ -99,7 +99,7 @@ def _row(measured: Measurement, phase: Phase) -> Row:
     loss = Estimated(None, "", "there were no probes")
     if count:
         loss = Estimated(lost / count, "", f"{lost} of {count} probes")
-    return Row(
+    return MeasuredRow(
         phase.name,
         {name: each for name, each in rates.items() if each is not None},
         _least(trips),
@@ -192,18 +192,18 @@ def _drifted(sent_s: Array, delays: Array) -> Array:
     return found
 
 
-def waits(measured: Measurement) -> str:
-    """Return what the line adds to a round trip under load, in a sentence; empty without evidence.
+def added(told: list[MeasuredRow]) -> str:
+    """Return what a load adds to the round trip, in a sentence; empty without evidence.
 
     It is the median of each load less that of the idle line.
     """
-    found = {row.phase: row.delays["median"] for row in rows(measured)}
+    found = {row.phase: row.delays["median"] for row in told}
     idle = found.pop("idle", None)
     if idle is None or idle.value is None or idle.bound:
         return ""
-    told = [
+    more = [
         f"{quantity(max(each.value - idle.value, 0.0), 's', 3)} {name}"
         for name, each in found.items()
         if each.value is not None and not each.bound
     ]
-    return f"a load adds to the median round trip: {', '.join(told)}" if told else ""
+    return f"a load adds to the median round trip: {', '.join(more)}" if more else ""
