@@ -7,8 +7,10 @@ where nothing is known of rates and delays but that there are some.
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -16,6 +18,7 @@ import sys
 import textwrap
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,15 +26,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from redtail import lines
-from redtail.cli import app
+from redtail.cli import app, measure
 from redtail.errors import RedtailError, SpecError
-from redtail.lines.measure import protocol, summary
+from redtail.lines.measure import programs, protocol, summary
 from redtail.lines.measure.options import Measuring, place
 from redtail.lines.measure.protocol import PROBE, REPORT, Hello, Refused
-from redtail.lines.measure.record import Record
+from redtail.lines.measure.record import MeasureState, Record
 from redtail.lines.measure.run import Measured, measure_line
 from redtail.lines.measure.server import Server, ServerLimits
 from redtail.lines.recordings.measurement import Measurement, Phase, Transfer
@@ -540,6 +544,69 @@ def test_a_place_is_a_host_with_a_port_or_without() -> None:
     for wrong in ("", ":5", "[::1]x", "h:", "h:0", "h:99999", "h:1e3", "-h", "[]:5"):
         with pytest.raises(SpecError, match="accepted: HOST"):
             place(wrong, 1)
+
+
+def test_the_graph_shows_the_course_of_rates_and_delay() -> None:
+    states = deque(
+        MeasureState("down", n, 60.0, {"down": 1e6 * n}, 0.030 if n < 5 else 0.120)
+        for n in range(10)
+    )
+    shown = io.StringIO()
+    Console(file=shown, width=100).print(measure._graph(states))
+    heading, down, up, trip = shown.getvalue().splitlines()
+    assert "down, 9 s of about 60 s" in heading
+    assert "▁" in down and "█" in down and "9 Mbit/s down" in down
+    assert "█" not in up
+    assert "▂▂▂▂▂█████" in trip and "round trip 120 ms" in trip
+
+
+# iperf3
+
+
+def iperf3(server: bool = True, **more: Any) -> dict[str, Any]:
+    """What iperf3 prints of a test in both directions over 2 s."""
+
+    def told(receives: int, sends: int) -> list[dict[str, Any]]:
+        return [
+            {"streams": [
+                {"socket": receives, "end": n / 10, "bytes": 1000 * receives, "sender": False},
+                {"socket": sends, "end": n / 10, "bytes": 9_000_000, "sender": True},
+            ]} for n in range(1, 21)
+        ]  # fmt: skip
+
+    ends = [{"sender": {"sender": True}, "receiver": {"end": 2.1, "bytes": 140_000}},
+            {"sender": {"sender": False}, "receiver": {"end": 2.0, "bytes": 100_000}}]  # fmt: skip
+    found: dict[str, Any] = {"intervals": told(5, 6), "end": {"streams": ends}}
+    if server:
+        found["server_output_json"] = {"intervals": told(7, 8)}
+    return {**found, **more}
+
+
+@pytest.mark.parametrize("server", [True, False])
+def test_of_iperf3_what_was_received_counts(server: bool) -> None:
+    record = Record("here", "icmp", 10.0)
+    programs._note(iperf3(server), 1.0, 4.0, record)
+    down, up = record.measurement().transfers
+    assert (down.direction, up.direction) == ("down", "up")
+    assert down.total_b[-1] == 5000 * 20 and len(down.t_s) == 21
+    # Without the server's JSON what arrived up is told in all, and not over time.
+    assert (up.total_b[-1], len(up.t_s)) == ((7000 * 20, 21) if server else (140_000, 2))
+    assert down.t_s[0] >= 1.0 and up.t_s[-1] <= 4.0
+    assert bool(record.notes) != server
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"intervals": 5}, '"intervals" is 5; accepted: a list'),
+        ({"intervals": [{"streams": [{"bytes": -1}]}]}, '"bytes" is -1; accepted: 0 to'),
+        ({"intervals": [{"streams": [{"socket": 2, "end": "x"}]}]}, '"end" is a text'),
+        ({"server_output_json": {"intervals": [[]]}}, "value 1 is a list; accepted: an object"),
+    ],
+)
+def test_what_iperf3_cannot_have_printed_is_refused(more: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(told)):
+        programs._note(iperf3(**more), 1.0, 4.0, Record("here", "icmp", 10.0))
 
 
 # The summary

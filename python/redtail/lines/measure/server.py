@@ -381,4 +381,6 @@ def serve(
         with contextlib.suppress(KeyboardInterrupt):
             asyncio.run(server.run())
     except NotImplementedError:
-        raise RedtailError("redtail measure --serve: not on this system") from None
+        raise RedtailError(
+            "redtail measure --serve: not on this system; accepted: Linux or macOS"
+        ) from None
