@@ -480,6 +480,7 @@ def run(*words: str) -> Any:
         (["h", "--phases", "down,down"], "each once"),
         (["h", "--load", "1 ms"], "--load 0.001 s: accepted: 1 to 600 s"),
         (["h", "--interval", "1 us"], "--interval 1e-06 s: accepted: 0.002 to 1 s"),
+        (["h", "--interval", "2 ms", "--load", "600 s"], "up to 500000 probes"),
         (["h", "--streams", "0"], "--streams 0: accepted: 1 to 32"),
         (["h", "--tcp", "a b"], "--tcp a b: accepted: a name such as cubic"),
         (["h:x"], "h:x: accepted: HOST, HOST:PORT or [ADDRESS]:PORT"),

@@ -397,6 +397,8 @@ def _note_ends(done: set[asyncio.Task[None]], name: str, session: _Session, reco
         if isinstance(error, Refused):
             raise error
         why = getattr(error, "strerror", None) or "the server has closed it"
+        if isinstance(error, TimeoutError):
+            why = f"it was not there within {CONNECT_S:g} s"
         record.notes.append(
             f"a connection of the phase {name} ended before its time: {why} (a measurement may "
             f"have {session.most_b} bytes there)"

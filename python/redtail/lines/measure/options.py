@@ -31,6 +31,9 @@ has 750 of them, of which 7 are above the 99th percentile."""
 
 LONGEST_S, SHORTEST_S = 600.0, 1.0
 
+MOST_PROBES = 500_000
+"""Probes of a measurement, whose file then has a quarter of the values that are read at most."""
+
 LEAST_INTERVAL_S, MOST_INTERVAL_S = 0.002, 1.0
 """The least time between two pings that ping lets users have (iputils, ping(8))."""
 
@@ -73,6 +76,9 @@ class Measuring:
         accepted = f"{LEAST_INTERVAL_S:g} to {MOST_INTERVAL_S:g} s"
         within = LEAST_INTERVAL_S <= self.interval_s <= MOST_INTERVAL_S
         _require(within, "--interval", f"{self.interval_s:g} s", accepted)
+        probes = sum(map(self.length_s, self.phases)) / self.interval_s
+        accepted = f"up to {MOST_PROBES} probes; a larger --interval, or less time"
+        _require(probes <= MOST_PROBES, "--interval", f"{probes:.0f} probes", accepted)
         within = 1 <= self.streams <= protocol.MOST_STREAMS
         _require(within, "--streams", str(self.streams), f"1 to {protocol.MOST_STREAMS}")
         if self.congestion:

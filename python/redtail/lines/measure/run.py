@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from redtail.errors import RedtailError
+from redtail.errors import Cancelled, RedtailError
 from redtail.extras import extra
 from redtail.files import path_of
 from redtail.lines.measure import client, file, programs, summary
@@ -75,6 +75,7 @@ def measure_line(
     Raises:
         SpecError: the server is not named so, or the file cannot be one of a measurement.
         RedtailError: nothing could be measured.
+        Cancelled: Ctrl-C came before anything was.
     """
     options = options or Measuring()
     path = None if save is None else path_of(save)
@@ -86,8 +87,10 @@ def measure_line(
     with _ended(record) as ended:
         asyncio.run(_measured(host, port, options, record, show))
     measurement = record.measurement()
-    if ended.failed and not measurement.transfers and not len(measurement.sent_s):
-        raise RedtailError(ended.failed)
+    if not measurement.transfers and not len(measurement.sent_s):
+        if ended.stopped:
+            raise Cancelled("interrupted before anything was measured")
+        raise RedtailError(ended.failed or f"{host}: nothing was measured")
     if ended.stopped:
         record.notes.append("the measurement was stopped by its user")
     elif ended.failed:

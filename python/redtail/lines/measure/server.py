@@ -42,7 +42,7 @@ class ServerLimits:
 
     Attributes:
         clients: sessions at the same time. By default 1: two clients would measure each other.
-        longest_s: time of a session. By default 300 s: six times what a measurement takes.
+        longest_s: time of a session. By default 300 s: five times what a measurement takes.
         most_b: payload of a session. By default 10 GB: 40 s at 2 Gbit/s.
     """
 
