@@ -88,6 +88,10 @@ _COMMANDS = {
         "estimate.estimate",
         "Estimate a line from a recording: rate, round trip, buffer, and who sent.",
     ),
+    "measure": (
+        "measure.measure",
+        "Measure a line of yours: rates, delay under load, responsiveness; writes a recording.",
+    ),
     "verify": (
         "verify.verify",
         "Say whether a change to a line helped, as promised: recordings from before and after it.",

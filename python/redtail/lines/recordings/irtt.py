@@ -101,6 +101,21 @@ def _course(read: Sequence[Any], sent: Array) -> Course:
     return Course(sent, trips, "UDP")
 
 
+def round_trips(data: Mapping[str, Any]) -> tuple[Array, Array, Array, Array]:
+    """Return when packets were sent, round trips, and delays up and down; NaN where none is told.
+
+    Raises:
+        ValueError: a value is impossible; the text says which.
+    """
+    rows = of_kind(data.get("round_trips"), list, '"round_trips"')
+    read = [
+        _row(of_kind(row, dict, f'"round_trips": value {place}'), place)
+        for place, row in enumerate(rows, start=1)
+    ]
+    columns = np.array([row[1:4] for row in read], float).reshape(-1, 3)
+    return _sent_s(read, data), columns[:, 0], columns[:, 1], columns[:, 2]
+
+
 def _row(
     row: Mapping[str, Any], place: int
 ) -> tuple[int, float | None, float | None, float | None, str]:

@@ -20,9 +20,10 @@ from redtail.lines.recordings.values import Estimated
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
 
-INTERVALS = 20
+INTERVALS, FEWEST_INTERVALS = 20, 10
 """Intervals of a transfer in which the rate and the queue are looked at, at most: each has to have
-a report of its own, for between two reports nothing is known."""
+a report of its own, for between two reports nothing is known. Where round trips are long, they are
+fewer, but so many that those that are not at the ends tell a rate (`rates.FEWEST`)."""
 
 CAUTION = (
     f"rates are what was received with headers of {HEADERS_B} bytes for each {SEGMENT_B}; what "
@@ -70,12 +71,14 @@ class Load:
         return Intervals(np.diff(self.at_s), size, each)
 
 
-def load(columns: Sequence[tuple[Array, Array]], beside: bool) -> Load | None:
+def load(columns: Sequence[tuple[Array, Array]], beside: bool, trip_s: float = 0.0) -> Load | None:
     """Return the transfers of one direction; None if they do not overlap in time.
 
     Args:
         columns: of each connection times, and the payload that was received up to each.
         beside: whether the other direction was loaded, too.
+        trip_s: the round trip under load. What a lost segment holds back comes at once, after a
+            round trip: intervals are so many of them that this evens out (`rates.LUMPS`).
     """
     columns = [(at, got) for at, got in columns if len(at) > 1 and at[-1] > at[0]]
     if not columns:
@@ -84,7 +87,8 @@ def load(columns: Sequence[tuple[Array, Array]], beside: bool) -> Load | None:
     if end <= begin:
         return None
     longest = max(float(np.diff(at).max()) for at, _ in columns)
-    count = int(min(max((end - begin) // longest, 1), INTERVALS))
+    even = max((end - begin) / (rates.LUMPS * trip_s), FEWEST_INTERVALS) if trip_s else np.inf
+    count = int(min(max((end - begin) // longest, 1), even, INTERVALS))
     grid = np.linspace(begin, end, count + 1)
     total = sum(np.interp(grid, at, got) for at, got in columns)
     return Load(grid, np.asarray(total), len(columns), beside)

@@ -131,7 +131,9 @@ class Measurement:
             inside = (each.t_s >= phase.from_s) & (each.t_s <= phase.to_s)
             if each.direction == name and inside.sum() > 1:
                 columns.append((each.t_s[inside], each.total_b[inside]))
-        return loaded.load(columns, phase.name != name)
+        trips = self.rtt_s[(self.sent_s >= phase.from_s) & (self.sent_s < phase.to_s)]
+        trip = float(np.nanmedian(trips)) if np.isfinite(trips).any() else 0.0
+        return loaded.load(columns, phase.name != name, trip)
 
     def to_text(self) -> str:
         """Return it as the JSON text of a file."""

@@ -417,8 +417,8 @@ def _promised(
 
 
 _OWN = (
-    "the round trips are those of the transfers themselves, which may wait longer than a call; record "
-    "pings beside them"
+    "the round trips are those of the transfers themselves, which may wait longer than a call; "
+    "record pings beside them"
 )
 
 
