@@ -38,6 +38,7 @@ SLOW = (
     "tests/running/test_capture.py",
     "tests/lines/test_recordings.py",
     "tests/lines/test_captures.py",
+    "tests/lines/test_measure.py",
     "tests/store/test_kills.py",
     "tests/reference/test_delivery_times.py",
     "tests/running/test_offered_load.py",

@@ -40,6 +40,7 @@ from redtail.lines.recordings import (
     irtt,
     line,
     mahimahi,
+    measurement,
     mtr,
     networkquality,
     pings,
@@ -55,7 +56,7 @@ _SECONDS = 20.0
 # What an estimate loads when it is needed is in the empty process already.
 LOADED = (
     pandas, ruptures, scipy.sparse.csgraph, scipy.stats, captures, crusader, flent, iperf3, irtt,
-    mahimahi, mtr, networkquality, pings,
+    mahimahi, measurement, mtr, networkquality, pings,
 )  # fmt: skip
 
 # One of so many recordings is shown, which takes as long as an estimate.

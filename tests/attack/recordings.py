@@ -175,8 +175,27 @@ def _results(draw: random.Random, sent: list[int], trips: list[float]) -> dict[s
               "latency": {"total": {"secs": 0, "nanos": int(1e6 * trip)}} if n in sent else None}
              for n, trip in enumerate(trips)]  # fmt: skip
     groups = [{"download": True, "both": False, "streams": [{"data": points}]}]
+    made["measurement.json"] = _measurement(sent, trips)
     made["crusader.json"] = {"stream_groups": groups, "pings": pings, "duration": {"secs": 4}}
     return {name: json.dumps(data).encode() for name, data in made.items()}
+
+
+def _measurement(sent: list[int], trips: list[float]) -> dict[str, Any]:
+    """What `redtail measure` writes."""
+    at = [n / 50 for n in range(len(trips))]
+    half = at[len(at) // 2]
+    return {
+        "format": "redtail-measurement", "version": 1, "redtail": "0.1.0", "server": "192.0.2.1",
+        "begun": "2026-11-14T10:00:00Z", "probe": "udp",
+        "phases": [{"name": "idle", "from_s": 0, "to_s": half},
+                   {"name": "down", "from_s": half, "to_s": at[-1]}],
+        "delays": {"sent_s": at,
+                   "rtt_s": [t / 1e3 if n in sent else None for n, t in enumerate(trips)]},
+        "one_way": {"sent_s": at[:5], "up_s": [-3.5] * 5, "down_s": [3.6, None, 3.6, 3.6, 3.6]},
+        "transfers": [{"direction": "down", "t_s": at, "protocol": "tcp",
+                       "bytes": [50_000 * n for n in range(len(at))]}],
+        "notes": ["TCP: cubic"],
+    }  # fmt: skip
 
 
 def _logs(sent: list[int], trips: list[float]) -> dict[str, bytes]:

@@ -88,7 +88,7 @@ def test_recordings_of_all_forms_are_damaged(tmp_path: Path) -> None:
     assert forms == {
         *(("capture", "<False"), ("capture", ">False"), ("capture", "<True")),
         *((form, "") for form in ("flent", "iperf3", "crusader", "irtt", "networkquality")),
-        *((form, "") for form in ("ping", "mtr", "mahimahi")),
+        *((form, "") for form in ("ping", "mtr", "mahimahi", "measurement")),
     }
     made = [recordings.mutant(3, number) for number in range(40)]
     assert made == [recordings.mutant(3, number) for number in range(40)]

@@ -877,11 +877,15 @@ def test_captures_of_a_kernel_tell_the_line(points: tuple[str, ...], tmp_path: P
         traffic=bulk(2, "linux"),
     )
     file = tmp_path / "live.pcapng"
-    with warnings.catch_warnings():
-        # A run that was too late tells nothing of queues; its packets tell of the link as it was.
-        warnings.simplefilter("ignore", RedtailWarning)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", RedtailWarning)
         redtail.capture(redtail.Toml(text), dict.fromkeys(points, file), backend="live")
     estimates = lines.estimate(file)
+    if estimates.down.rate.bound and any("do not trust" in str(each.message) for each in told):
+        # The computer was too late to keep the link full, and so the bound is all there is.
+        assert estimates.down.rate.bound == "at least"
+        assert 0.5 * 20e6 < (estimates.down.rate.value or 0.0) <= (1 + RATE) * 20e6
+        return
     assert known(estimates.down.rate) == pytest.approx(20e6, rel=RATE)
     assert known(estimates.rtt) == pytest.approx(BASE_S, rel=RTT)
     assert known(estimates.down.buffer) == pytest.approx(90e3, rel=BUFFER)

@@ -1,8 +1,8 @@
 """The command line: a thin layer over the Python interface, with a file for each command.
 
 Exit codes: 0 done, 1 a run failed or its results could not be kept, 2 the input is not valid,
-130 interrupted. Standard output carries results alone; progress, warnings and errors go to
-standard error.
+130 interrupted; `verify` ends with 3, 4 or 5 where nothing helped (`exits`). Standard output
+carries results alone; progress, warnings and errors go to standard error.
 
 It must not know how a run is made or a number is computed, and no other package may know it. Heavy
 libraries are loaded only when a command needs them, and a command only when it is called.
@@ -87,6 +87,18 @@ _COMMANDS = {
     "estimate": (
         "estimate.estimate",
         "Estimate a line from a recording: rate, round trip, buffer, and who sent.",
+    ),
+    "measure": (
+        "measure.measure",
+        "Measure a line of yours: rates, delay under load, responsiveness; writes a recording.",
+    ),
+    "verify": (
+        "verify.verify",
+        "Say whether a change to a line helped, as promised: recordings from before and after it.",
+    ),
+    "watch": (
+        "watch.watch",
+        "Watch the queues of a device, and whether its shaper is above the line.",
     ),
     "parameters": (
         "parameters.parameters",

@@ -54,9 +54,9 @@ Recordings = Annotated[
     typer.Option(
         "--from",
         metavar="FILE",
-        help="Estimate what is not given from a recording of the line: a capture, a .flent.gz "
-        "file, JSON of iperf3, irtt, mtr, networkQuality or crusader, a log of ping, or a trace of "
-        "mahimahi; twice for two of one direction each.",
+        help="Estimate what is not given from a recording of the line: a capture, a measurement of "
+        "`redtail measure`, a .flent.gz file, JSON of iperf3, irtt, mtr, networkQuality or "
+        "crusader, a log of ping, or a trace of mahimahi; twice for two of one direction each.",
     ),
 ]
 People = Annotated[int, typer.Option("--people", metavar="N", help="How many people use the line.")]

@@ -39,9 +39,9 @@ def estimate(
         list[str],
         typer.Argument(
             metavar="FILE [FILE]",
-            help="A capture (pcap, pcapng), a .flent.gz file, JSON of iperf3, irtt, mtr, "
-            "networkQuality or crusader, a log of ping, fping, hrPING or mtr, or a trace of "
-            "mahimahi; or two of one direction each.",
+            help="A capture (pcap, pcapng), a measurement of `redtail measure`, a .flent.gz file, "
+            "JSON of iperf3, irtt, mtr, networkQuality or crusader, a log of ping, fping, hrPING "
+            "or mtr, or a trace of mahimahi; or two of one direction each.",
         ),
     ],
     rtt: Annotated[

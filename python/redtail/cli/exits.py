@@ -17,6 +17,11 @@ P = ParamSpec("P")
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 
+EXIT_DID_NOT_HELP = 3
+EXIT_MADE_WORSE = 4
+EXIT_UNDECIDED = 5
+"""How `redtail verify` ends, besides 0 where it helped."""
+
 
 def reported(command: Callable[P, None]) -> Callable[P, None]:
     """Turn what a user can run into one clear message and an exit code."""

@@ -8,18 +8,23 @@ The way from a recording to a router, each step on the result of the one before:
     made = commands([advice.down, advice.up], device="linux", wan="eth0")
     print(made.text())                               lines for the router: `Commands`
 
+`measure_line` makes a recording: it loads the line against a server of its user's own (`serve`).
 A line that its owner knows needs no recording: `given_line` reads it from texts, and `advise` goes
 from the texts to the advice. `write_experiment` makes an experiment file of what was recorded, and
 `queue_parameters` gives the published rules for one queue on one link.
 
     line        the line, and what is advised for a direction: plain data that the others share
+    measure     loads a line, and writes a recording of it
     recordings  what a recording tells of a line
     advice      which queue to set on it, and with which parameters
     routers     commands that set it
+    verify      whether it helped: two recordings, before and after
+    watch       what the queues of a router do, and whether its shaper is above the line
 
-`recordings` and `routers` know nothing of `advice`, nor it of them. The package runs experiments
-as everybody does (`running`, `analysis`). It must not know the command line, tuning, or how
-results are drawn, and none of these knows it but the command line.
+`recordings` and `routers` know nothing of `advice`, nor it of them; `measure`, `verify` and `watch`
+know `recordings`, and nobody knows these three. The package runs experiments as everybody does
+(`running`, `analysis`). It must not know the command line, tuning, or how results are drawn, and
+none of these knows it but the command line.
 
 Others use the names below, and of the packages `routers` alone: what the devices have. A name is
 loaded when it is used.
@@ -40,14 +45,23 @@ if TYPE_CHECKING:
     from redtail.lines.advice.parameters import QueueParameter, QueueParameters, queue_parameters
     from redtail.lines.advice.simulated import EFFORTS
     from redtail.lines.line import Line, Overhead, Recorded, Shaped
+    from redtail.lines.measure.options import Measuring
+    from redtail.lines.measure.protocol import PORT
+    from redtail.lines.measure.record import MeasureState
+    from redtail.lines.measure.run import Measured, measure_line
+    from redtail.lines.measure.server import ServerLimits, serve
+    from redtail.lines.measure.summary import MeasuredRow
     from redtail.lines.recordings.experiment import experiment_text, write_experiment
     from redtail.lines.recordings.found import Found
     from redtail.lines.recordings.line import recorded_line
+    from redtail.lines.recordings.measurement import Measurement
     from redtail.lines.recordings.reading import estimate
     from redtail.lines.recordings.values import Estimated
     from redtail.lines.routers import commands
     from redtail.lines.routers.model import Commands
     from redtail.lines.routers.table import DEVICES
+    from redtail.lines.verify.verified import Verified, verify_change
+    from redtail.lines.watch.watching import Seen, Watch, watch_device
 
 _MODULES = {
     "ACCESS": "advice.access",
@@ -58,23 +72,37 @@ _MODULES = {
     "Estimated": "recordings.values",
     "Found": "recordings.found",
     "Line": "line",
+    "MeasureState": "measure.record",
+    "Measured": "measure.run",
+    "MeasuredRow": "measure.summary",
+    "Measurement": "recordings.measurement",
+    "Measuring": "measure.options",
     "OBJECTIVES": "advice.objectives",
     "Overhead": "line",
+    "PORT": "measure.protocol",
     "QUEUES": "advice.candidates",
     "QueueParameter": "advice.parameters",
     "QueueParameters": "advice.parameters",
     "Recorded": "line",
+    "Seen": "watch.watching",
+    "ServerLimits": "measure.server",
     "Shaped": "line",
     "USES": "advice.loads",
+    "Verified": "verify.verified",
+    "Watch": "watch.watching",
     "advise": "advice.advise",
     "advise_on": "advice.advise",
     "commands": "routers",
     "estimate": "recordings.reading",
     "experiment_text": "recordings.experiment",
     "given_line": "advice.advise",
+    "measure_line": "measure.run",
     "queue_parameters": "advice.parameters",
     "recorded_line": "recordings.line",
     "require_writable": "advice.answer",
+    "serve": "measure.server",
+    "verify_change": "verify.verified",
+    "watch_device": "watch.watching",
     "write_experiment": "recordings.experiment",
 }
 
@@ -83,6 +111,7 @@ __all__ = [
     "DEVICES",
     "EFFORTS",
     "OBJECTIVES",
+    "PORT",
     "QUEUES",
     "USES",
     "Advice",
@@ -90,20 +119,33 @@ __all__ = [
     "Estimated",
     "Found",
     "Line",
+    "MeasureState",
+    "Measured",
+    "MeasuredRow",
+    "Measurement",
+    "Measuring",
     "Overhead",
     "QueueParameter",
     "QueueParameters",
     "Recorded",
+    "Seen",
+    "ServerLimits",
     "Shaped",
+    "Verified",
+    "Watch",
     "advise",
     "advise_on",
     "commands",
     "estimate",
     "experiment_text",
     "given_line",
+    "measure_line",
     "queue_parameters",
     "recorded_line",
     "require_writable",
+    "serve",
+    "verify_change",
+    "watch_device",
     "write_experiment",
 ]
 

@@ -2,14 +2,15 @@
 
 The file has parts, each a head with texts, a table, a list or lines to paste: the page shows them
 in their order, and does not know what is advised. It names the experiment file that it is of, since
-another one can have taken its place in the folder.
+another one can have taken its place in the folder. Beside the parts it has what programs read: the
+answer as `redtail advise --json` prints it, for `redtail verify`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -51,13 +52,19 @@ class Part:
     lines: tuple[str, ...] = ()
 
 
-def write(folder: Path, experiment: str, parts: Sequence[Part]) -> Path:
+def write(
+    folder: Path,
+    experiment: str,
+    parts: Sequence[Part],
+    answer: Mapping[str, Any] | None = None,
+) -> Path:
     """Write the file; an older one is replaced in one step.
 
     Args:
         folder: the folder of the results.
         experiment: the text of the experiment file.
         parts: what is shown.
+        answer: the advice as plain values, for programs.
 
     Raises:
         StoreError: it cannot be written.
@@ -67,6 +74,7 @@ def write(folder: Path, experiment: str, parts: Sequence[Part]) -> Path:
         "format": FORMAT,
         "experiment": _hash(experiment),
         "parts": list(map(asdict, parts)),
+        "answer": answer,
     }
     with explain_write_errors(path):
         replace_file(path, json.dumps(document, indent=1, ensure_ascii=False).encode())
@@ -101,6 +109,28 @@ def read(folder: Path, experiment: str | None) -> tuple[list[Part], list[str]]:
     if experiment is None or of != _hash(experiment):
         return [], [OTHERS]
     return parts, []
+
+
+def answer(folder: Path) -> object:
+    """Return the advice that was kept beside its runs, as plain values that nobody has checked.
+
+    Raises:
+        StoreError: there is none, or the file is damaged.
+    """
+    path = folder / ADVICE
+    try:
+        document = expect(decoded(plain_bytes(path, LARGEST)), dict, ADVICE)
+        found: object = document.get("answer")
+    except FileNotFoundError:
+        found = None
+    except MALFORMED as error:
+        raise StoreError(f"{path}: cannot be read: {brief(error)}") from error
+    if found is None:
+        raise StoreError(
+            f"{folder}: has no advice for programs; accepted: the folder of the runs of `redtail "
+            "advise`, or the file that `redtail advise --json` prints"
+        )
+    return found
 
 
 def _hash(experiment: str) -> str:

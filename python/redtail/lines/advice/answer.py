@@ -345,7 +345,8 @@ class Advice:
         from redtail.lines.advice.report import parts_of
         from redtail.store import advice
 
-        return advice.write(self.results.folder, self.text, [*parts_of(self), *more])
+        parts = [*parts_of(self), *more]
+        return advice.write(self.results.folder, self.text, parts, self.to_dict())
 
     def save(self, file: str | os.PathLike[str]) -> Path:
         """Write the experiment file, which `redtail run` makes the same runs of.

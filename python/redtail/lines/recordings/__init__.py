@@ -9,6 +9,7 @@ so it is read within limits.
     packets       captures; `links`: links that are not read
     flent, iperf3, crusader, irtt, mtr, networkquality
                   what test programs wrote; `transfers`: whether they filled a link
+    measurement   what `redtail measure` wrote; `loaded`: transfers with pings beside them
     pings         logs of pings; `unix`, `windows`, `fping`, `hrping`: who printed them (`echoes`)
     mahimahi      traces; `unread`: texts that are known and not read
     sides         which way the packets of a capture go; `points`: which were captured twice;
@@ -20,6 +21,7 @@ so it is read within limits.
     seen          a capture, prepared; `bases`: its round trip; `captures`: its estimates together
     values        estimates with intervals, bounds and reasons, which hold by construction;
                   `found`: all of a line
+    course        what it shows over time, which two recordings are compared by
     experiment    the file that a recording becomes; `line`: the line to advise on
 
 >>> from redtail import lines

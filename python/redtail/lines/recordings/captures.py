@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -11,14 +11,17 @@ import numpy as np
 
 from redtail.lines.recordings import buffers, delays, links, mix, points, rates
 from redtail.lines.recordings.bases import round_trip
+from redtail.lines.recordings.course import Course, Delivered, of_slots
 from redtail.lines.recordings.found import Direction, Found
-from redtail.lines.recordings.packets import ICMP, TCP, UDP, Capture
+from redtail.lines.recordings.loads import MOST_SLOTS
+from redtail.lines.recordings.packets import ICMP, REQUEST, TCP, UDP, Capture
 from redtail.lines.recordings.rates import PACKET_B, Deliveries, Rate
 from redtail.lines.recordings.seen import (
     CLOCK_S,
     MOSTLY,
     Seen,
     came_late,
+    echoes,
     own_trips,
     prepared,
     shares_trips,
@@ -45,6 +48,12 @@ ACKS_S, SHARED_S = 0.25, 1.0
 
 MOST_LATE = 0.99
 """The quantile of round trips above the least that stands for the largest."""
+
+PINGS = "ICMP"
+"""What probes of a capture are called that has pings."""
+
+COURSE_S = 0.1
+"""How finely what was delivered is told over time."""
 
 
 def estimate(capture: Capture, *, local: Sequence[str] = (), direction: str | None = None) -> Found:
@@ -73,7 +82,45 @@ def estimate(capture: Capture, *, local: Sequence[str] = (), direction: str | No
         rtt=rtt,
         flows=mix.mix(seen.capture, seen.is_up, by_talk),
         cautions=tuple(_cautions(seen, told, capture)),
+        course=_course(seen, ways, rtt),
     )
+
+
+def _course(
+    seen: Seen, ways: Mapping[str, tuple[Direction, Rate]], rtt: Estimated
+) -> Course | None:
+    """Return what a capture shows over time: pings if it has them, else round trips of TCP."""
+    at, trips, probe = _probes(seen, rtt)
+    if not len(at):
+        return None
+    # A damaged time stamp can be years away.
+    width = max(COURSE_S, seen.capture.duration_s / MOST_SLOTS)
+    edges = width * np.arange(int(seen.capture.duration_s / width) + 2)
+    delivered = {}
+    for name, (way, _) in ways.items():
+        if way.bytes:
+            came = _deliveries(seen, name, way.loss)
+            sums, _ = np.histogram(came.at_s, edges, weights=came.size_b)
+            delivered[name] = Delivered(edges, np.concatenate([[0.0], np.cumsum(sums)]))
+    phases = of_slots(seen.loads.loaded, 0.0, seen.loads.width_s)
+    return Course(at, trips, probe, delivered, phases, own=probe != PINGS)
+
+
+def _probes(seen: Seen, rtt: Estimated) -> tuple[Array, Array, str]:
+    """Return when probes were sent, their round trips, and what they are."""
+    echoed = echoes(seen.capture)
+    if len(echoed) >= delays.FEWEST:
+        asked = (seen.capture.protocol == ICMP) & (seen.capture["flags"] == REQUEST)
+        sent = seen.capture["at_s"][asked]
+        lost = sent[~np.isin(sent, echoed[:, 0])]
+        at = np.concatenate([echoed[:, 0], lost])
+        trip = np.concatenate([delays.spans(echoed), np.full(len(lost), np.nan)])
+        order = np.argsort(at, kind="stable")
+        return at[order], trip[order], PINGS
+    name = max(seen.owners, key=lambda each: int(seen.way(each).sum()), default="down")
+    trips = trips_of(seen, name)
+    order = np.argsort(trips.sent_s, kind="stable")
+    return trips.sent_s[order], (trips.wait_s + (rtt.value or 0.0))[order], "TCP's own"
 
 
 def _direction(seen: Seen, name: str) -> tuple[Direction, Rate]:

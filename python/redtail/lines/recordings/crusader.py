@@ -7,17 +7,18 @@ time, and pings beside it. Bytes are those that were received. The file that cru
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings import buffers, pings, rates, transfers
+from redtail.lines.recordings import course, loaded, pings
+from redtail.lines.recordings.course import Course
 from redtail.lines.recordings.documents import number, of_kind
-from redtail.lines.recordings.found import Direction, Flows, Found
-from redtail.lines.recordings.transfers import HEADERS_B, LEAST_HEADERS_B, SEGMENT_B, Intervals
+from redtail.lines.recordings.found import Direction, Found
+from redtail.lines.recordings.loaded import Load
+from redtail.lines.recordings.transfers import WIRE
 from redtail.lines.recordings.values import Estimated, quantity
 
 if TYPE_CHECKING:
@@ -31,32 +32,12 @@ BINARY = (
     "is read"
 )
 
-INTERVALS = 20
-"""Intervals of a transfer in which the rate and the queue are looked at."""
-
 MOST_S, MOST_BYTES, MOST_STREAMS = 1e9, 1e17, 10_000
 
 
 def is_one(data: Mapping[str, Any]) -> bool:
     """Return whether an object is a result of crusader."""
     return "stream_groups" in data
-
-
-@dataclass(frozen=True)
-class _Load:
-    """A transfer of one direction.
-
-    Attributes:
-        at_s: times.
-        total_b: payload that was received up to each.
-        streams: connections.
-        beside: whether the other direction was loaded, too.
-    """
-
-    at_s: Array
-    total_b: Array
-    streams: int
-    beside: bool
 
 
 def estimate(data: Mapping[str, Any], file: Path, direction: str | None = None) -> Found:
@@ -81,47 +62,59 @@ def estimate(data: Mapping[str, Any], file: Path, direction: str | None = None) 
     if answered.sum() >= pings.FEWEST:
         base = pings.base(trip[answered])
     made = {
-        name: _direction(name, loads[name], sent, trip) if name in loads else Direction()
+        name: loaded.direction(name, loads[name], sent, trip) if name in loads else Direction()
         for name in ("down", "up")
     }
     length = _seconds(data.get("duration", 0), '"duration"')
     about = f"crusader, {quantity(length, 's', 3)}: {int(answered.sum())} pings"
-    flows = tuple(
-        Flows("bulk", name, load.streams, _scaled(load), SEGMENT_B + HEADERS_B, tcp="linux")
-        for name, load in loads.items()
-        if _scaled(load) > 0
+    flows = loaded.flows(loads)
+    cautions = (loaded.CAUTION,)
+    over_time = _course(data, sent, trip)
+    return Found(
+        file, "crusader", about, length, made["down"], made["up"], base, flows, cautions, over_time
     )
-    caution = (
-        f"rates are what was received with headers of {HEADERS_B} bytes for each {SEGMENT_B}; what "
-        "others sent at the same time is not in the file"
-    )
-    return Found(file, "crusader", about, length, made["down"], made["up"], base, flows, (caution,))
 
 
-def _scaled(load: _Load) -> float:
-    length = float(load.at_s[-1] - load.at_s[0])
-    payload = float(load.total_b[-1] - load.total_b[0])
-    return 8 * payload / length * (SEGMENT_B + HEADERS_B) / SEGMENT_B
+def _course(data: Mapping[str, Any], sent: Array, trip: Array) -> Course | None:
+    """Return what the result shows over time: of all its transfers, not one a direction."""
+    found: dict[str, list[Load]] = {}
+    for name, load in _groups(data):
+        found.setdefault(name, []).append(load)
+    if not found or not len(sent):
+        return None
+    delivered = {
+        name: course.summed([(load.at_s, load.total_b) for load in some], WIRE)
+        for name, some in found.items()
+    }
+    order = np.argsort(sent, kind="stable")
+    ends = [way.at_s[-1] for way in delivered.values()]
+    phases = course.phases_of(delivered, float(sent.min()), float(max(sent.max(), *ends)))
+    streams = {name: max(load.streams for load in some) for name, some in found.items()}
+    return Course(sent[order], trip[order], "UDP", delivered, phases, "", streams)
 
 
-def _loads(data: Mapping[str, Any]) -> dict[str, _Load]:
+def _loads(data: Mapping[str, Any]) -> dict[str, Load]:
     """Return the transfer of each direction: the one beside which nothing else was sent, if any."""
-    found: dict[str, _Load] = {}
-    groups = of_kind(data["stream_groups"], list, '"stream_groups"')
-    for place, group in enumerate(groups, start=1):
-        where = f'"stream_groups": value {place}'
-        of_kind(group, dict, where)
-        name = "down" if group.get("download") else "up"
-        beside = bool(group.get("both"))
-        if name in found and (beside or not found[name].beside):
-            continue
-        load = _load(of_kind(group.get("streams", []), list, f'{where}: "streams"'), beside, where)
-        if load is not None:
+    found: dict[str, Load] = {}
+    for name, load in _groups(data):
+        if name not in found or (found[name].beside and not load.beside):
             found[name] = load
     return found
 
 
-def _load(streams: list[Any], beside: bool, where: str) -> _Load | None:
+def _groups(data: Mapping[str, Any]) -> Iterator[tuple[str, Load]]:
+    """Yield the transfers with their directions."""
+    groups = of_kind(data["stream_groups"], list, '"stream_groups"')
+    for place, group in enumerate(groups, start=1):
+        where = f'"stream_groups": value {place}'
+        of_kind(group, dict, where)
+        streams = of_kind(group.get("streams", []), list, f'{where}: "streams"')
+        load = _load(streams, bool(group.get("both")), where)
+        if load is not None:
+            yield ("down" if group.get("download") else "up"), load
+
+
+def _load(streams: list[Any], beside: bool, where: str) -> Load | None:
     if len(streams) > MOST_STREAMS:
         raise ValueError(f"{where} has {len(streams)} streams; accepted: up to {MOST_STREAMS}")
     columns = []
@@ -132,16 +125,8 @@ def _load(streams: list[Any], beside: bool, where: str) -> _Load | None:
         got = np.array([number(one, "bytes", here, MOST_BYTES) or 0.0 for one in points])
         if (np.diff(at) < 0).any() or (np.diff(got) < 0).any():
             raise ValueError(f"{here}: times and bytes go back; accepted: numbers that grow")
-        if len(at) > 1 and at[-1] > at[0]:
-            columns.append((at, got))
-    if not columns:
-        return None
-    begin, end = max(at[0] for at, _ in columns), min(at[-1] for at, _ in columns)
-    if end <= begin:
-        return None
-    grid = np.linspace(begin, end, INTERVALS + 1)
-    total = sum(np.interp(grid, at, got) for at, got in columns)
-    return _Load(grid, np.asarray(total), len(columns), beside)
+        columns.append((at, got))
+    return loaded.load(columns, beside)
 
 
 def _pings(data: Mapping[str, Any]) -> tuple[Array, Array]:
@@ -157,35 +142,6 @@ def _pings(data: Mapping[str, Any]) -> tuple[Array, Array]:
     trip = np.array(trips, float)
     trip[trip > pings.LONGEST_TRIP_S] = np.nan
     return np.array(sent, float), trip
-
-
-def _direction(name: str, load: _Load, sent: Array, trip: Array) -> Direction:
-    seconds = np.diff(load.at_s)
-    size = np.diff(load.total_b) * (SEGMENT_B + HEADERS_B) / SEGMENT_B
-    answered = np.isfinite(trip)
-    wait = trip - trip[answered].min() if answered.any() else trip
-    each = np.full(len(seconds), np.nan)
-    for place, (begin, end) in enumerate(zip(load.at_s[:-1], load.at_s[1:], strict=True)):
-        inside = wait[(sent >= begin) & (sent < end) & answered]
-        if len(inside):
-            each[place] = np.quantile(inside, rates.STANDING)
-    middle = Intervals(seconds, size, each).middle()
-    why = transfers.why_no_queue(middle)
-    if load.beside:
-        why = why or "the other direction was loaded, too"
-    how = "of what was received with its headers"
-    rate = transfers.rate(middle, why, how, least=SEGMENT_B / (rates.PACKET_B - LEAST_HEADERS_B))
-    missing = Estimated(None, "s", "the file has few pings beside the transfer")
-    full = missing
-    inside = (sent >= load.at_s[0]) & (sent < load.at_s[-1])
-    seq = np.flatnonzero(inside & answered)
-    if len(seq) >= pings.FEWEST and not load.beside:
-        ends = np.flatnonzero(inside)[[0, -1]]
-        series = pings.series(seq, sent[seq], wait[seq], True, (int(ends[0]), int(ends[1])))
-        full = pings.full_wait(series)
-    buffer = buffers.of_wait(full, rate, name)
-    loss = Estimated(None, "", "the file does not tell the losses of transfers")
-    return Direction(rate=rate, buffer=buffer, wait=full, loss=loss, bytes=int(size.sum()))
 
 
 def _seconds(value: object, where: str) -> float:

@@ -7,6 +7,7 @@ the delay of each direction beside the round trip (`IrttRunner` in flent/runners
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings import buffers, one_way, pings, rates
+from redtail.lines.recordings import buffers, course, one_way, pings, rates
+from redtail.lines.recordings.course import Course, Delivered
 from redtail.lines.recordings.documents import numbers, of_kind, short, shown
 from redtail.lines.recordings.found import Direction, Flows, Found
 from redtail.lines.recordings.pings import Pings
 from redtail.lines.recordings.rates import PACKET_B, Deliveries
-from redtail.lines.recordings.transfers import HEADERS_B, LEAST_HEADERS_B, SEGMENT_B
+from redtail.lines.recordings.transfers import HEADERS_B, LEAST_HEADERS_B, SEGMENT_B, WIRE
 from redtail.lines.recordings.values import Estimated, quantity
 
 if TYPE_CHECKING:
@@ -151,6 +153,7 @@ def estimate(data: Mapping[str, Any], file: Path) -> Found:
         else:
             ways, told = _with_waits(ways, counts, split)
         cautions.append(told)
+    over_time = None if echoes is None else _course(data, at, goodputs, counts, echoes)
     about = short(data["metadata"].get("NAME", "?"))
     total = sum(counts.values())
     return Found(
@@ -164,7 +167,29 @@ def estimate(data: Mapping[str, Any], file: Path) -> Found:
         rtt,
         tuple(_flows(goodputs, counts)),
         tuple(cautions),
+        over_time,
     )
+
+
+def _course(
+    data: Mapping[str, Any],
+    at: Array,
+    goodputs: Mapping[str, Array],
+    counts: Mapping[str, int],
+    echoes: _Echoes,
+) -> Course:
+    """Return what the file shows over time: transfers, and the longest series of pings."""
+    delivered = {
+        # The value at a time is of what came since the one before it.
+        name: Delivered(at, np.cumsum(WIRE / 8 * goodputs[name] * np.diff(at, prepend=at[0])))
+        for name, count in counts.items()
+        if count
+    }
+    sent, trips = pings.over_time(echoes.pings, echoes.begin_s)
+    phases = course.phases_of(delivered, float(at[0]), float(at[-1])) if delivered else ()
+    host = data["metadata"].get("HOST")
+    server = short(host) if isinstance(host, str) else ""
+    return Course(sent, trips, echoes.probe, delivered, phases, server, counts)
 
 
 def _filled(goodput: Array) -> Array:
@@ -206,11 +231,13 @@ class _Echoes:
     Attributes:
         pings: the pings.
         begin_s: when the first was sent, on the clock of the file's x_values.
+        probe: the protocol, as the series names it.
         ways: the waits of each direction as series, if the clocks tell them; else empty.
     """
 
     pings: Pings
     begin_s: float
+    probe: str
     ways: Mapping[str, Pings] = field(default_factory=dict)
 
 
@@ -221,21 +248,31 @@ def _pings(data: Mapping[str, Any], at: Array) -> list[_Echoes]:
     for name, values in data["results"].items():
         if not name.startswith("Ping (ms)") or name.split()[-1] in _SUMS:
             continue
-        where = f'the series "{short(name)}"'
+        where, probe = f'the series "{short(name)}"', _probe(name)
         trip = numbers(values, where, MOST_MS) / 1e3
         some = np.isfinite(trip)
         begin = float(at[some][0]) if some.any() else 0.0
-        rows = _of_rows(raw.get(name, []), f'"raw_values": "{short(name)}"', begin)
+        rows = _of_rows(raw.get(name, []), f'"raw_values": "{short(name)}"', begin, probe)
         if rows is not None:
             found.append(rows)
         elif some.sum() >= pings.FEWEST:
             since = at[some] - at[some][0]
             only = Pings(since, trip[some], np.zeros(0), True, 0)
-            found.append(_Echoes(only, begin))
+            found.append(_Echoes(only, begin, probe))
     return found
 
 
-def _of_rows(rows: object, where: str, begin_s: float) -> _Echoes | None:
+def _probe(name: str) -> str:
+    """Return what the pings of a series are: "Ping (ms) UDP EF" has packets of UDP.
+
+    >>> _probe("Ping (ms) UDP EF"), _probe("Ping (ms)::tcp")
+    ('UDP', 'TCP')
+    """
+    words = re.findall(r"[A-Z]+", name.upper().removeprefix("PING (MS)"))
+    return next((word for word in words if word in ("UDP", "TCP", "ICMP")), "ICMP")
+
+
+def _of_rows(rows: object, where: str, begin_s: float, probe: str) -> _Echoes | None:
     """Return the pings of a raw series; None without numbers, or if there are few."""
     if not isinstance(rows, list):
         raise ValueError(f"{where} is {shown(rows)}; accepted: a list")
@@ -267,7 +304,7 @@ def _of_rows(rows: object, where: str, begin_s: float) -> _Echoes | None:
     whole = pings.series(seq, sent[order], trip[order], True)
     delays = {name: delay[order] for name, delay in delays.items()}
     if one_way.why_not(delays, trip[order]):
-        return _Echoes(whole, begin_s)
+        return _Echoes(whole, begin_s, probe)
     gone = {
         name: np.interp(
             np.sort(column([row for row in lost if row.get("lost_dir") == name], "seq", 2.0**52)),
@@ -276,7 +313,7 @@ def _of_rows(rows: object, where: str, begin_s: float) -> _Echoes | None:
         )
         for name in one_way.DIRECTIONS
     }
-    return _Echoes(whole, begin_s, one_way.split(delays, whole, gone))
+    return _Echoes(whole, begin_s, probe, one_way.split(delays, whole, gone))
 
 
 def _direction(

@@ -7,9 +7,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from redtail.lines.recordings.values import Estimated, quantity, require
+
+if TYPE_CHECKING:
+    from redtail.lines.recordings.course import Course
 
 UNKNOWN_RATE = Estimated(None, "bit/s", "the recording has nothing of this direction")
 UNKNOWN_BUFFER = Estimated(None, "B", "the recording has nothing of this direction")
@@ -127,8 +130,8 @@ class Found:
 
     Attributes:
         file: the recording.
-        form: what it is: "capture", "flent", "iperf3", "crusader", "irtt", "networkquality",
-            "ping", "mtr" or "mahimahi"; of two recordings both.
+        form: what it is: "capture", "measurement", "flent", "iperf3", "crusader", "irtt",
+            "networkquality", "ping", "mtr" or "mahimahi"; of two recordings both.
         about: what is in it, in a line.
         duration_s: how long it is.
         down: the direction to the people.
@@ -136,6 +139,7 @@ class Found:
         rtt: the base round trip: without waiting and transmission.
         flows: who sent.
         cautions: what to know before it is relied on, a sentence each.
+        course: what it shows over time, to compare it with another one; None if it has no times.
     """
 
     file: Path
@@ -149,6 +153,7 @@ class Found:
     )
     flows: tuple[Flows, ...] = ()
     cautions: tuple[str, ...] = ()
+    course: Course | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require(0 <= self.duration_s < math.inf, f"a recording of {self.duration_s} s")
@@ -192,7 +197,8 @@ class Found:
         """Return it as plain values."""
         # Without the traces, of which only the length is told: they may be long.
         down, up = replace(self.down, trace_ms=()), replace(self.up, trace_ms=())
-        found = {"format": 1, **asdict(replace(self, down=down, up=up))}
+        found = {"format": 1, **asdict(replace(self, down=down, up=up, course=None))}
+        del found["course"]
         found["file"] = str(self.file)
         for name in ("down", "up"):
             found[name]["trace_ms"] = len(self.direction(name).trace_ms)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings import pings, rates, transfers
+from redtail.lines.recordings import course, pings, rates, transfers
+from redtail.lines.recordings.course import Course, Delivered, Phase
 from redtail.lines.recordings.documents import number, of_kind, part, short
 from redtail.lines.recordings.found import Direction, Flows, Found
 from redtail.lines.recordings.packets import LEAST_MSS_B
@@ -126,7 +127,47 @@ def estimate(
         base,
         tuple(_flows(test, ways)),
         (_told(test, direction), "what others sent at the same time is not in the file"),
+        _course(data, test, ways),
     )
+
+
+def _course(data: Mapping[str, Any], test: _Test, ways: Mapping[str, _Way]) -> Course | None:
+    """Return what the test shows over time: one smoothed round trip an interval, if it has any."""
+    told = max(ways.values(), key=lambda way: int(np.isfinite(way.rtts_s).sum()))
+    if not np.isfinite(told.rtts_s).any():
+        return None
+    scale = (test.mss + HEADERS_B) / test.mss
+    delivered = {}
+    for name, way in ways.items():
+        # Of what was written into a socket only the mean is what was received.
+        received, sent = _received_bps(data, test, way), sum(way.bytes)
+        share = 1.0
+        if received is not None and sent:
+            share = min(received * sum(way.seconds) / 8 / sent, 1.0)
+        if way.seconds and (received is not None or not way.sends):
+            ends = np.concatenate([[0.0], np.cumsum(way.seconds)])
+            total = np.concatenate([[0.0], np.cumsum(way.bytes)])
+            delivered[name] = Delivered(ends, share * scale * total)
+    ends = np.cumsum(told.seconds)
+    loads = [name for name, way in ways.items() if way.seconds]
+    phase = Phase(course.BOTH if len(loads) == 2 else loads[0], 0.0, float(ends[-1]))
+    known = np.isfinite(told.rtts_s)
+    return Course(
+        (ends - np.array(told.seconds) / 2)[known],
+        np.array(told.rtts_s)[known],
+        "TCP's own, smoothed",
+        delivered,
+        (phase,),
+        _server(data),
+        {name: way.streams for name, way in ways.items() if way.seconds},
+        1e-6,
+        own=True,
+    )
+
+
+def _server(data: Mapping[str, Any]) -> str:
+    told = part(part(data, "start", "iperf3"), "connecting_to", '"start"').get("host")
+    return short(told) if isinstance(told, str) else ""
 
 
 def _test(data: Mapping[str, Any], direction: str | None) -> _Test:

@@ -5,7 +5,7 @@ Source of the form: result.go of irtt 0.9. Times are in ns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from redtail.lines.recordings import one_way, pings
+from redtail.lines.recordings.course import Course
 from redtail.lines.recordings.documents import number, of_kind, part
 from redtail.lines.recordings.found import Direction, Found
 from redtail.lines.recordings.pings import Pings
@@ -73,11 +74,13 @@ def estimate(data: Mapping[str, Any], file: Path, direction: str | None = None) 
     }
     why = one_way.why_not(ways, trip)
     base = pings.base(trip)
+    over_time = _course(read, sent)
     about = f"irtt, {len(read)} round trips in {quantity(whole.duration_s, 's', 3)}"
     if why:
         found = pings.estimate(whole, file, direction)
         note = f"the delays of each direction do not tell where packets waited: {why}"
-        return replace(found, form="irtt", about=about, cautions=(*found.cautions, note))
+        cautions = (*found.cautions, note)
+        return replace(found, form="irtt", about=about, cautions=cautions, course=over_time)
     lost = [row[4] for row in read]
     gone = {
         name: sent[[place for place, told in enumerate(lost) if _LOST.get(told) == name]]
@@ -88,10 +91,31 @@ def estimate(data: Mapping[str, Any], file: Path, direction: str | None = None) 
         name: _direction(name, waits, lost)
         for name, waits in one_way.split(ways, whole, gone).items()
     }
-    cautions = ["irtt runs at the people's side of the line, and its server beyond it"]
+    told = "irtt runs at the people's side of the line, and its server beyond it"
     return Found(
-        file, "irtt", about, whole.duration_s, made["down"], made["up"], base, (), tuple(cautions)
-    )
+        file, "irtt", about, whole.duration_s, made["down"], made["up"], base, (), (told,),
+        over_time,
+    )  # fmt: skip
+
+
+def _course(read: Sequence[Any], sent: Array) -> Course:
+    trips = np.array([np.nan if row[1] is None else row[1] for row in read], float)
+    return Course(sent, trips, "UDP")
+
+
+def round_trips(data: Mapping[str, Any]) -> tuple[Array, Array, Array, Array]:
+    """Return when packets were sent, round trips, and delays up and down; NaN where none is told.
+
+    Raises:
+        ValueError: a value is impossible; the text says which.
+    """
+    rows = of_kind(data.get("round_trips"), list, '"round_trips"')
+    read = [
+        _row(of_kind(row, dict, f'"round_trips": value {place}'), place)
+        for place, row in enumerate(rows, start=1)
+    ]
+    columns = np.array([row[1:4] for row in read], float).reshape(-1, 3)
+    return _sent_s(read, data), columns[:, 0], columns[:, 1], columns[:, 2]
 
 
 def _row(

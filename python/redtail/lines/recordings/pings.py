@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from redtail.lines.recordings import buffers, fping, hrping, unix, windows
+from redtail.lines.recordings.course import Course
 from redtail.lines.recordings.echoes import Echo, Form
 from redtail.lines.recordings.found import Direction, Found
 from redtail.lines.recordings.values import Estimated, quantity
@@ -237,10 +238,16 @@ def base(trip_s: Array, finest_s: float = 0.0, below: bool = False) -> Estimated
     )
 
 
-def full_wait(pings: Pings) -> Estimated:
-    """Return what a packet waits when the buffer is full."""
+def full_wait(pings: Pings, least_s: float | None = None) -> Estimated:
+    """Return what a packet waits when the buffer is full.
+
+    Args:
+        pings: the pings.
+        least_s: the round trip without waiting; by default the least of them.
+    """
     order = np.argsort(pings.sent_s, kind="stable")
-    sent, wait = pings.sent_s[order], pings.wait_s[order]
+    least = pings.trip_s.min() if least_s is None else least_s
+    sent, wait = pings.sent_s[order], pings.trip_s[order] - least
     gap = float(np.median(np.diff(sent))) if len(sent) > 1 else INTERVAL_S
     _, full = buffers.estimate(
         buffers.Backlogs(sent, wait, wait), pings.lost_s, 1.5 * gap, gap, unit="s"
@@ -268,6 +275,14 @@ def both_ways(name: str) -> str:
     )
 
 
+def over_time(pings: Pings, begin_s: float = 0.0) -> tuple[Array, Array]:
+    """Return when pings were sent, and their round trips, NaN for those without an answer."""
+    sent = np.concatenate([pings.sent_s, pings.lost_s]) + begin_s
+    trips = np.concatenate([pings.trip_s, np.full(len(pings.lost_s), np.nan)])
+    order = np.argsort(sent, kind="stable")
+    return sent[order], trips[order]
+
+
 def estimate(pings: Pings, file: Path, direction: str | None = None) -> Found:
     """Return what a ping log tells of a line.
 
@@ -292,5 +307,8 @@ def estimate(pings: Pings, file: Path, direction: str | None = None) -> Found:
             "the log has no times (ping -D and fping -D print them): one ping a second is assumed"
         )
     about = f"{pings.program} log of {total} pings in {quantity(pings.duration_s, 's', 3)}"
-    found = Found(file, "ping", about, pings.duration_s, rtt=rtt, cautions=tuple(cautions))
+    found = Found(
+        file, "ping", about, pings.duration_s, rtt=rtt, cautions=tuple(cautions),
+        course=Course(*over_time(pings), "ICMP", server=pings.host, finest_s=pings.finest_s),
+    )  # fmt: skip
     return replace(found, down=way) if name == "down" else replace(found, up=way)

@@ -25,9 +25,9 @@ from redtail.lines.recordings.texts import NoTextError, lines
 from redtail.lines.recordings.values import given
 
 FORMS = (
-    "a capture (pcap or pcapng), a data file of Flent (.flent.gz), JSON of iperf3, irtt, mtr, "
-    "networkQuality or crusader, a log of ping, fping, hrPING or mtr, or a trace of mahimahi; each "
-    "also packed by gzip"
+    "a capture (pcap or pcapng), a measurement of `redtail measure`, a data file of Flent "
+    "(.flent.gz), JSON of iperf3, irtt, mtr, networkQuality or crusader, a log of ping, fping, "
+    "hrPING or mtr, or a trace of mahimahi; each also packed by gzip"
 )
 
 TIMES_UNPACKED, LEAST_UNPACKED_B, MOST_UNPACKED_B = 100, 64_000_000, 4_000_000_000
@@ -66,8 +66,9 @@ def estimate(
     """Estimate the rate, round trip and buffer of a line, and who sent, from a recording of it.
 
     Args:
-        recording: a capture, the result of a test (Flent, iperf3, crusader, irtt, networkQuality),
-            a log of ping, fping, hrPING or mtr, or a trace of mahimahi.
+        recording: a capture, a measurement of `redtail measure`, the result of another test (Flent,
+            iperf3, crusader, irtt, networkQuality), a log of ping, fping, hrPING or mtr, or a trace
+            of mahimahi.
         other: a second recording, where each is of one direction.
         rtt_s: the base round trip in s, in place of what the recording tells.
         down_bps: the rate to the people at the line in bit/s, in place of the same.
@@ -276,11 +277,14 @@ def _of_capture(file: str | Path, name: Path, local: Sequence[str], direction: s
 def _of_text(
     file: IO[bytes], begin: bytes, name: Path, direction: str | None, rtt_s: float | None
 ) -> Found:
-    from redtail.lines.recordings import mahimahi, mtr, pings, unread
+    from redtail.lines.recordings import mahimahi, measurement, mtr, pings, unread
 
     # `ping -D` begins with the time in brackets.
     if re.match(rb"(\xef\xbb\xbf)?\s*(\{|\[(?!\d+(\.\d+)?\] )\s*[][{\"0-9tfn-])", begin):
-        return _of_document(documents.read(file), name, direction, rtt_s)
+        document = documents.read(file)
+        if measurement.is_one(document):
+            return measurement.estimate(document, os.fstat(file.fileno()).st_size, name, direction)
+        return _of_document(document, name, direction, rtt_s)
     code = texts.encoding(begin)
     head = [line for _, line in islice(lines(file, code), pings.LOOKED_AT)]
     if (program := pings.form(head)) is not None:

@@ -105,7 +105,7 @@ def prepared(capture: Capture, told: Sides) -> Seen:
     single, is_up, pairs = points.once(capture, told.is_up(capture))
     segments = tcp.follow(single)
     sender = {"up": told.local, "down": 1 - told.local}
-    trips = np.concatenate([segments.trips, _echoes(single)])
+    trips = np.concatenate([segments.trips, echoes(single)])
     for at, _ in single.set_back:  # how long it stood still is not known
         trips = trips[(trips[:, 0] > at) | (trips[:, 1] < at)]
     # What seems to take longer than a pause takes may have been sent before a clock was set.
@@ -161,7 +161,7 @@ def _loads(seen: Seen) -> loads.Loads:
     return loads.find(seen.capture.duration_s, carried)
 
 
-def _echoes(capture: Capture) -> Array:
+def echoes(capture: Capture) -> Array:
     """Return the round trips of pings, in the form of `tcp.Segments.trips`."""
     rows = np.flatnonzero(capture.protocol == ICMP)
     asked: dict[tuple[int, int], tuple[float, int]] = {}

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 SEGMENT_B, HEADERS_B = 1448, 52
 """Payload and headers of a full segment with timestamps in a packet of 1500 bytes over IPv4."""
 
+WIRE = (SEGMENT_B + HEADERS_B) / SEGMENT_B
+"""Bytes of IP packets for each byte of payload."""
+
 LEAST_HEADERS_B = 40
 """Headers that a packet has at least: IPv4 and TCP without options."""
 
@@ -49,8 +52,10 @@ class Intervals:
     grain_b: float = 0.0
 
     def middle(self) -> Intervals:
-        """Return those that are not near the begin or the end."""
+        """Return those that are not near the begin or the end; of one or two all."""
         margin = int(np.ceil(MIDDLE * len(self.seconds)))
+        if 2 * margin >= len(self.seconds):
+            return self
         part = slice(margin, len(self.seconds) - margin)
         return Intervals(self.seconds[part], self.size_b[part], self.wait_s[part], self.grain_b)
 
@@ -105,7 +110,7 @@ def rate(
     mean, each = intervals.mean_bps, intervals.rates_bps
     if not why and count < rates.FEWEST:
         why = (
-            f"there are {count} intervals without those at the ends, and {rates.FEWEST} are needed"
+            f"without those at the ends there are {count}, and {rates.FEWEST} intervals are needed"
         )
     spread = float(each.std() / mean)
     if not why and spread > rates.VARIES:
@@ -116,7 +121,8 @@ def rate(
     if why:
         mean = least * min(mean, mean if received_bps is None else received_bps)
         basis = (
-            f"the mean of {count} intervals, {how}; the link is not known to have been full: {why}"
+            f"the mean of {count} interval{'s' if count != 1 else ''}, {how}; the link is not "
+            f"known to have been full: {why}"
         )
         return Estimated(mean, "bit/s", basis, bound="at least")
     from scipy.stats import t

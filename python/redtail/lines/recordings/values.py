@@ -88,7 +88,7 @@ class Estimated:
             return f"{self.bound} {text}"
         if self.low is None or self.high is None:
             return text
-        scale, _ = _scaled(self.value, self.unit)
+        scale, _ = scaled(self.value, self.unit)
         low, high = f"{self.low / scale:.4g}", f"{self.high / scale:.4g}"
         return f"{text} ({low} to {high})" if low != high else text
 
@@ -121,7 +121,7 @@ def quantity(value: float, unit: str, digits: int = 4) -> str:
     >>> quantity(3.0, "packets")
     '3 packets'
     """
-    scale, name = _scaled(value, unit)
+    scale, name = scaled(value, unit)
     number = float(f"{value / scale:.{digits}g}")
     return f"{number:.10g} {name}".rstrip()
 
@@ -133,7 +133,8 @@ _SCALES = {
 }
 
 
-def _scaled(value: float, unit: str) -> tuple[float, str]:
+def scaled(value: float, unit: str) -> tuple[float, str]:
+    """Return the size and the name of the unit in which a number is shown."""
     steps = _SCALES.get(unit, ((1.0, unit),))
     size = abs(value)
     if not math.isfinite(size) or size == 0:
