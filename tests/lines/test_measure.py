@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import random
 import re
 import signal
@@ -40,7 +41,7 @@ from redtail.lines.measure.run import Measured, measure_line
 from redtail.lines.measure.server import Server, ServerLimits
 from redtail.lines.recordings.measurement import Measurement, Phase, Transfer
 
-LONG_S = 20.0
+LONG_S = 600.0
 """Only ends a test that fails."""
 
 PLAIN = ServerLimits()
@@ -559,6 +560,26 @@ def test_the_graph_shows_the_course_of_rates_and_delay() -> None:
     assert "▁" in down and "█" in down and "9 Mbit/s down" in down
     assert "█" not in up
     assert "▂▂▂▂▂█████" in trip and "round trip 120 ms" in trip
+
+
+def test_on_a_terminal_the_graph_is_drawn_while_it_measures(tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    with serving() as server, open(ours, "rb", buffering=0) as screen:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "redtail", "measure", f"127.0.0.1:{server.port}", "--idle",
+             "1 s", "--load", "2 s", "--phases", "idle,down", "--save", "line.json"],
+            cwd=tmp_path, stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "120", "PYTHONIOENCODING": "utf-8"},
+        )  # fmt: skip
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):  # as Linux tells the end of a terminal
+            while data := screen.read(1 << 16):
+                shown += data
+        assert process.wait(LONG_S) == 0
+    text = shown.decode()
+    assert "Ctrl-C ends it" in text and "█" in text and "progress: " not in text
+    assert "data:    line.json" in text
 
 
 # iperf3
