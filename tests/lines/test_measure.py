@@ -33,13 +33,13 @@ from typer.testing import CliRunner
 from redtail import lines
 from redtail.cli import app, measure
 from redtail.errors import RedtailError, SpecError
-from redtail.lines.measure import programs, protocol, summary
+from redtail.lines.measure import client, programs, protocol, summary
 from redtail.lines.measure.options import Measuring, place
 from redtail.lines.measure.protocol import PROBE, REPORT, Hello, Refused
 from redtail.lines.measure.record import MeasureState, Record
 from redtail.lines.measure.run import Measured, measure_line
 from redtail.lines.measure.server import Server, ServerLimits
-from redtail.lines.recordings.measurement import Measurement, Phase, Transfer
+from redtail.lines.recordings.measurement import Measurement, Phase, Transfer, parsed
 
 LONG_S = 600.0
 """Only ends a test that fails."""
@@ -421,6 +421,34 @@ def test_reports_that_cannot_be_are_left_out() -> None:
     for each in measured.transfers:
         assert (np.diff(each.t_s) >= 0).all() and (np.diff(each.total_b) >= 0).all()
         assert each.total_b.max() <= 10**17
+
+
+def test_answers_that_cannot_be_are_left_out() -> None:
+    draw = random.Random(9)
+    record = Record("here", "udp", 10.0)
+    token = draw.randbytes(16)
+    given = client._Session(("127.0.0.1", 9), socket.AF_INET, token, 0.0, 300.0, 10**9, "cubic")
+    prober = client._Prober(given, 0.02, record)
+    for _ in range(50):
+        prober._send()
+    second = 1_000_000_000
+    for _ in range(20_000):
+        stamps = [
+            draw.choice([0, 1, -1, second, 2**62, -(2**63), draw.randrange(-second, second)])
+            for _ in range(2)
+        ]
+        data = PROBE.pack(protocol.MAGIC, token, draw.randrange(60), *stamps)
+        if draw.random() < 0.3:
+            data = draw.randbytes(PROBE.size)
+        prober._note(data, time.monotonic_ns())
+    prober.close()
+    assert abs(prober.apart_s) < 1e10
+    measured = record.measurement()
+    answered = measured.rtt_s[np.isfinite(measured.rtt_s)]
+    # No answer is earlier than its probe, or older than the record.
+    assert len(answered) > 10 and (answered > 0).all() and (answered < record.now_s()).all()
+    text = measured.to_text()
+    assert parsed(json.loads(text), len(text)).to_text() == text
 
 
 # Nothing is sent but to the server that is named
