@@ -179,6 +179,7 @@ def outputs(made: Path) -> list[list[str]]:
         ["runs", "watch"],
         ["runs", "gc"],
         ["kernel", "list"],
+        ["measure", "127.0.0.1:1"],
         ["parameters", "red", "--rate", "10 Mbit/s", "--rtt", "100 ms"],
         ["é"],
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import os
 import random
 import re
 import signal
@@ -32,15 +33,15 @@ from typer.testing import CliRunner
 from redtail import lines
 from redtail.cli import app, measure
 from redtail.errors import RedtailError, SpecError
-from redtail.lines.measure import programs, protocol, summary
+from redtail.lines.measure import client, programs, protocol, summary
 from redtail.lines.measure.options import Measuring, place
 from redtail.lines.measure.protocol import PROBE, REPORT, Hello, Refused
 from redtail.lines.measure.record import MeasureState, Record
 from redtail.lines.measure.run import Measured, measure_line
 from redtail.lines.measure.server import Server, ServerLimits
-from redtail.lines.recordings.measurement import Measurement, Phase, Transfer
+from redtail.lines.recordings.measurement import Measurement, Phase, Transfer, parsed
 
-LONG_S = 20.0
+LONG_S = 600.0
 """Only ends a test that fails."""
 
 PLAIN = ServerLimits()
@@ -422,6 +423,34 @@ def test_reports_that_cannot_be_are_left_out() -> None:
         assert each.total_b.max() <= 10**17
 
 
+def test_answers_that_cannot_be_are_left_out() -> None:
+    draw = random.Random(9)
+    record = Record("here", "udp", 10.0)
+    token = draw.randbytes(16)
+    given = client._Session(("127.0.0.1", 9), socket.AF_INET, token, 0.0, 300.0, 10**9, "cubic")
+    prober = client._Prober(given, 0.02, record)
+    for _ in range(50):
+        prober._send()
+    second = 1_000_000_000
+    for _ in range(20_000):
+        stamps = [
+            draw.choice([0, 1, -1, second, 2**62, -(2**63), draw.randrange(-second, second)])
+            for _ in range(2)
+        ]
+        data = PROBE.pack(protocol.MAGIC, token, draw.randrange(60), *stamps)
+        if draw.random() < 0.3:
+            data = draw.randbytes(PROBE.size)
+        prober._note(data, time.monotonic_ns())
+    prober.close()
+    assert abs(prober.apart_s) < 1e10
+    measured = record.measurement()
+    answered = measured.rtt_s[np.isfinite(measured.rtt_s)]
+    # No answer is earlier than its probe, or older than the record.
+    assert len(answered) > 10 and (answered > 0).all() and (answered < record.now_s()).all()
+    text = measured.to_text()
+    assert parsed(json.loads(text), len(text)).to_text() == text
+
+
 # Nothing is sent but to the server that is named
 
 WATCHED = """
@@ -559,6 +588,26 @@ def test_the_graph_shows_the_course_of_rates_and_delay() -> None:
     assert "▁" in down and "█" in down and "9 Mbit/s down" in down
     assert "█" not in up
     assert "▂▂▂▂▂█████" in trip and "round trip 120 ms" in trip
+
+
+def test_on_a_terminal_the_graph_is_drawn_while_it_measures(tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    with serving() as server, open(ours, "rb", buffering=0) as screen:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "redtail", "measure", f"127.0.0.1:{server.port}", "--idle",
+             "1 s", "--load", "2 s", "--phases", "idle,down", "--save", "line.json"],
+            cwd=tmp_path, stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "120", "PYTHONIOENCODING": "utf-8"},
+        )  # fmt: skip
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):  # as Linux tells the end of a terminal
+            while data := screen.read(1 << 16):
+                shown += data
+        assert process.wait(LONG_S) == 0
+    text = shown.decode()
+    assert "Ctrl-C ends it" in text and "█" in text and "progress: " not in text
+    assert "data:    line.json" in text
 
 
 # iperf3
