@@ -31,6 +31,10 @@ SLOW = 0.85
 """Correlation of blocks that follow each other from which a stretch is too short for what happens
 in it: its values would count for a quarter of their number. Source: our choice."""
 
+NARROW = 0.01
+"""Share of a value up to which its blocks may drift: the farthest of them is then its error.
+Source: our choice; no margin of differences that count is so small."""
+
 
 @dataclass(frozen=True)
 class Value:
@@ -93,6 +97,9 @@ def of_blocks(whole: float, blocks: Sequence[float], least: float = 0.0) -> Valu
     off = [each - whole for each in blocks]
     spread = math.fsum(each * each for each in off) / (count - 1)
     alike = _correlation(blocks)
+    most = max(map(abs, off))
+    if alike > SLOW and most <= NARROW * abs(whole):
+        return Value(whole, max(most, least), count - 1)
     if alike > SLOW:
         return Value(
             whole, why="it drifts: what happens takes longer than a block; record for longer"

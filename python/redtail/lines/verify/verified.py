@@ -382,6 +382,8 @@ def _judged(row: Row, p: float | None, found: Sequence[Obstacle]) -> Row:
     if -row.margin < change.low and change.high < row.margin:
         return replace(row, p=p, effect="alike")
     why = "the interval has both no difference and one that counts; record for longer"
+    if p > LEVEL and not change.low <= 0 <= change.high:
+        why = "it differs alone, but among so many rows it may be by chance; record for longer"
     if p <= LEVEL:
         why = "it differs, but nothing tells whether by as much as counts; record for longer"
     return replace(row, p=p, why=why)
