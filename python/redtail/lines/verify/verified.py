@@ -27,8 +27,7 @@ counts. Source: TARGET of CoDel (RFC 8289, section 4.3), below which a queue is 
 our choice."""
 
 LOSS_MARGIN = 0.01
-"""The same of the share of lost packets. Source: our choice; a call begins to suffer at 1 % (ITU-T
-G.107, table 3 of G.113 appendix I: packet-loss robustness)."""
+"""The same of the share of lost packets. Source: our choice."""
 
 RATE_MARGIN = LOST_AT_MOST
 """The same of a rate, as a share of what it was."""
