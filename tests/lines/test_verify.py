@@ -236,6 +236,9 @@ def test_blocks_that_are_alike_make_an_error_larger() -> None:
     drifting = blocks.of_blocks(4.5, [float(n) for n in range(10)])
     assert drifting.error is None and "drifts" in drifting.why
     assert blocks.of_blocks(1.0, [1.0] * 5).error is None
+    # A rate that is full drifts by little, and is known.
+    full = blocks.of_blocks(1000.0, [1000.0 + n for n in range(10)])
+    assert full.error == 9.0
 
 
 # What an advice promised.

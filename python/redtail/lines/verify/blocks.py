@@ -6,9 +6,8 @@ gives a value. The value of the stretch is that of all its samples; its error co
 values of the blocks lie around it ("sectioning": S. Asmussen, P. W. Glynn, "Stochastic Simulation"
 (2007), section III.5a; of quantiles M. K. Nakayama, ACM TOMACS 24(4), 2014). Blocks that follow
 each other may still be alike. Then the error of a first-order autoregressive series is taken, whose
-variance of a mean is (1 + r) / (1 - r) times that of independent values (G. E. P. Box, G. M.
-Jenkins, "Time Series Analysis" (1970), section 2.1), with r as it is found; and where r is large,
-the recording is too short to tell.
+variance of a mean is (1 + r) / (1 - r) times that of independent values, with r as it is found; and
+where r is large, the recording is too short to tell.
 
 Two stretches are compared by Welch's t (B. L. Welch, Biometrika 34, 1947). How often this finds a
 difference where there is none is held by `tests/lines/test_verify.py`.
@@ -30,6 +29,10 @@ hardly shorter, and longer blocks are less alike. Fewer than 6 leave too few deg
 SLOW = 0.85
 """Correlation of blocks that follow each other from which a stretch is too short for what happens
 in it: its values would count for a quarter of their number. Source: our choice."""
+
+NARROW = 0.01
+"""Share of a value up to which its blocks may drift: the farthest of them is then its error.
+Source: our choice; no margin of differences that count is so small."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,9 @@ def of_blocks(whole: float, blocks: Sequence[float], least: float = 0.0) -> Valu
     off = [each - whole for each in blocks]
     spread = math.fsum(each * each for each in off) / (count - 1)
     alike = _correlation(blocks)
+    most = max(map(abs, off))
+    if alike > SLOW and most <= NARROW * abs(whole):
+        return Value(whole, max(most, least), count - 1)
     if alike > SLOW:
         return Value(
             whole, why="it drifts: what happens takes longer than a block; record for longer"
@@ -104,8 +110,8 @@ def of_blocks(whole: float, blocks: Sequence[float], least: float = 0.0) -> Valu
 def _correlation(blocks: Sequence[float]) -> float:
     """Return how alike blocks are that follow each other; 0 if they are not.
 
-    It is Kendall's estimate, without the bias of a short series, of about (1 + 3 r) / n (M. G.
-    Kendall, Biometrika 41, 1954).
+    It is without the bias of a short series, which is about -(1 + 3 r) / n (F. H. C. Marriott, J. A.
+    Pope, Biometrika 41, 1954).
     """
     count = len(blocks)
     mean = math.fsum(blocks) / count

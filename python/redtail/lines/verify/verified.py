@@ -27,8 +27,7 @@ counts. Source: TARGET of CoDel (RFC 8289, section 4.3), below which a queue is 
 our choice."""
 
 LOSS_MARGIN = 0.01
-"""The same of the share of lost packets. Source: our choice; a call begins to suffer at 1 % (ITU-T
-G.107, table 3 of G.113 appendix I: packet-loss robustness)."""
+"""The same of the share of lost packets. Source: our choice."""
 
 RATE_MARGIN = LOST_AT_MOST
 """The same of a rate, as a share of what it was."""
@@ -382,6 +381,8 @@ def _judged(row: Row, p: float | None, found: Sequence[Obstacle]) -> Row:
     if -row.margin < change.low and change.high < row.margin:
         return replace(row, p=p, effect="alike")
     why = "the interval has both no difference and one that counts; record for longer"
+    if p > LEVEL and not change.low <= 0 <= change.high:
+        why = "it differs alone, but among so many rows it may be by chance; record for longer"
     if p <= LEVEL:
         why = "it differs, but nothing tells whether by as much as counts; record for longer"
     return replace(row, p=p, why=why)

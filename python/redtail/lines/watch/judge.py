@@ -1,10 +1,10 @@
 """Whether a shaper is above the line, from what it did and what pings waited meanwhile.
 
 A shaper keeps the queue of a line to itself while it lets through less than the line carries. Then
-packets wait in the shaper, it sends at its rate, and nothing waits behind it (tc-cake(8), "shaper
-parameters": the shaper has to be the bottleneck; T. Hoeiland-Joergensen, D. Taht, J. Morton, "Piece
-of CAKE", LANMAN 2018, section II.A). Above the line it has nothing to hold: packets wait in the
-modem or at the provider, where a ping meets them and the shaper's counters do not. So:
+packets wait in the shaper, it sends at its rate, and nothing waits behind it (OpenWrt, "SQM
+Details", sets a shaper below the line for this; T. Hoeiland-Joergensen, D. Taht, J. Morton, "Piece
+of CAKE", LANMAN 2018). Above the line it has nothing to hold: packets wait in the modem or at the
+provider, where a ping meets them and the shaper's counters do not. So:
 
 - not above: the shaper held packets in nearly all readings, and sent at its rate on average. What
   comes in has passed the line, so that this shows that the line carries as much, unless pings

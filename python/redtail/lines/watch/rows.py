@@ -56,7 +56,7 @@ class Row:
         delay = ""
         if self.delay_s is not None:
             about = "about " if self.delay_how == ESTIMATED and self.delay_s > 0 else ""
-            delay = about + quantity(self.delay_s, "s", 2)
+            delay = about + quantity(self.delay_s, "s", 2) if self.delay_s > 0 else "0 ms"
         waits = quantity(float(self.backlog_b), "B", 3)
         where = f"{self.direction} {self.device}"
         return where, self.name, rate, delay, str(self.drops), str(self.marks), waits
