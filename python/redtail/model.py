@@ -2085,7 +2085,9 @@ class Bulk(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -2151,7 +2153,7 @@ class Bulk(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -2198,7 +2200,9 @@ class Transfer(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -2264,7 +2268,7 @@ class Transfer(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -2309,7 +2313,9 @@ class Cbr(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -2343,7 +2349,7 @@ class Cbr(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -2394,7 +2400,9 @@ class Voip(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -2430,7 +2438,7 @@ class Voip(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -2479,7 +2487,9 @@ class OnOff(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -2514,7 +2524,7 @@ class OnOff(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -2560,7 +2570,9 @@ class Game(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -2595,7 +2607,7 @@ class Game(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -2654,7 +2666,9 @@ class Transactions(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -2725,7 +2739,7 @@ class Transactions(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -2810,7 +2824,9 @@ class Web(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -2892,7 +2908,7 @@ class Web(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -2965,7 +2981,9 @@ class Video(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3043,7 +3061,7 @@ class Video(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -3102,7 +3120,9 @@ class Arrivals(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3172,7 +3192,7 @@ class Arrivals(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -3223,7 +3243,9 @@ class Trace(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3289,7 +3311,7 @@ class Trace(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -3346,7 +3368,9 @@ class Call(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3389,7 +3413,7 @@ class Call(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None

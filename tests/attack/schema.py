@@ -324,6 +324,8 @@ class Drawn:
     def text(self, schema: Table, key: str) -> str:
         """Draw a text: a quantity, or a name."""
         draw = self.draw
+        if key == "hosts":
+            return draw.choice(self.groups)
         unit = schema.get("x-unit")
         default = schema.get("default", draw.choice(_tcp_values().get(key, [None])))
         near = _number(default) if isinstance(default, str) else None
