@@ -1,5 +1,7 @@
 //! From the text of an experiment file to its runs.
 
+use std::collections::BTreeMap;
+
 use redtail_core::{Bytes, ParamError, Rate, Span};
 use redtail_qdisc::plugin::PluginParams;
 use redtail_traffic::{Access, AccessFilling, Dealt, Direction, TraceParams, TrafficParams};
@@ -336,8 +338,7 @@ fn expand_and_check(
             })
             .collect(),
         seed: experiment.seed,
-        warnings: warnings
-            .finish(&factors)
+        warnings: together(warnings.finish(&factors))
             .into_iter()
             .map(|warning| place(file, &warning.origin) + &warning.message)
             .collect(),
@@ -549,6 +550,63 @@ fn case(
         }
         _ => Err(findings.errors),
     }
+}
+
+/// The most problems of one kind that are told one by one.
+const MOST_ALIKE: usize = 3;
+
+/// The most names of groups or classes that one of them is told for all of.
+const MOST_NAMES: usize = 4;
+
+/// Warnings, of which those that many groups or classes have in common are told once, with their number.
+fn together(warnings: Vec<Problem>) -> Vec<Problem> {
+    let mut kinds: Vec<(String, Vec<Problem>)> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for warning in warnings {
+        let (kind, _) = kind_and_name(&warning);
+        let place = *places.entry(kind.clone()).or_insert(kinds.len());
+        if place == kinds.len() {
+            kinds.push((kind, Vec::new()));
+        }
+        kinds[place].1.push(warning);
+    }
+    let told = |(_, alike): (String, Vec<Problem>)| match alike.len() {
+        count if count <= MOST_ALIKE => alike,
+        count => {
+            let mut alike = alike.into_iter();
+            let mut first = alike.next().expect("there are several");
+            let own = first.message.replace(&kind_and_name(&first).1, "");
+            let others: Vec<Problem> = alike.collect();
+            let same = |other: &Problem| other.message.replace(&kind_and_name(other).1, "") == own;
+            let numbers = if others.iter().all(same) {
+                ""
+            } else {
+                ", with other numbers"
+            };
+            let names: Vec<String> = others.iter().map(|it| kind_and_name(it).1).collect();
+            let names = match names.as_slice() {
+                few if few.len() <= MOST_NAMES => few.join(", "),
+                many => format!("{}, {}, …, {}", many[0], many[1], many[many.len() - 1]),
+            };
+            first.message += &format!(" [and {} more alike{numbers}: {names}]", count - 1);
+            vec![first]
+        }
+    };
+    kinds.into_iter().flat_map(told).collect()
+}
+
+/// What a problem says without the name of the group or class that it is about, and without numbers; and this name.
+fn kind_and_name(problem: &Problem) -> (String, String) {
+    let key = problem.key.as_deref().unwrap_or_default();
+    let steps: Vec<&str> = key.split('.').collect();
+    let named = |step: &str| matches!(step, "traffic" | paths::CLASS);
+    let name = steps.windows(2).rev().find(|pair| named(pair[0]));
+    let name = name.map_or("", |pair| pair[1]);
+    let words: Vec<&str> = without_numbers(&problem.message)
+        .flat_map(|word| word.split('.'))
+        .filter(|word| *word != name)
+        .collect();
+    (words.join(" "), name.to_owned())
 }
 
 /// Whether two problems of the same key differ only in numbers.

@@ -18,7 +18,7 @@ from redtail.cli.routers import Device, Lan, Wan, router
 from redtail.errors import SpecError
 
 if TYPE_CHECKING:
-    from redtail.lines import Advice, Line, Recorded
+    from redtail.lines import Advice, Line, ProviderAdvice, Recorded
 
 Down = Annotated[
     str | None, typer.Option("--down", metavar="RATE", help="The line's download rate: 50mbit.")
@@ -104,6 +104,23 @@ Save = Annotated[
         "--save", metavar="FILE", help="Write the experiment file of the simulations, to edit."
     ),
 ]
+Subscribers = Annotated[
+    str | None,
+    typer.Option(
+        "--subscribers",
+        metavar="PLANS",
+        help='Advise a provider: "200 x 100mbit/20mbit", with commas between several plans, or a '
+        "file .csv or .toml with name, down, up, number and uses of each.",
+    ),
+]
+Export = Annotated[
+    str | None,
+    typer.Option(
+        "--export",
+        metavar="FOLDER",
+        help="With --subscribers: write the files of LibreQoS that set what is advised.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the advice as JSON and nothing else.")]
 
 
@@ -117,11 +134,13 @@ def advise(
     local: Local = None,
     direction: Direction = None,
     people: People = 1,
+    subscribers: Subscribers = None,
     queues: Queues = None,
     objective: ObjectiveName = None,
     buffer: Buffer = None,
     effort: EffortName = "normal",
     save: Save = None,
+    export: Export = None,
     device: Device = None,
     wan: Wan = None,
     lan: Lan = None,
@@ -132,6 +151,18 @@ def advise(
     """Advise a queue for a line, with simulations of it. Goes on where it was stopped."""
     from redtail.lines import advise_on, require_writable
 
+    if subscribers is not None:
+        others = {
+            **{"--access": access, "--from": recordings, "--local": local, "--people": people > 1},
+            **{"--direction": direction, "--queues": queues, "--objective": objective},
+            **{"--buffer": buffer, "--device": device, "--wan": wan, "--lan": lan},
+        }
+        _refuse_beside_subscribers(others)
+        advised = _provider(subscribers, (down, up, rtt), use, effort, (save, export), jobs, out)
+        _print_provider(*advised, save, export, as_json=as_json)
+        return
+    if export is not None:
+        raise SpecError("--export writes the files of a provider; accepted: with --subscribers")
     line, recorded = _line(
         down, up, rtt, access, use, people, recordings, local, direction, quiet=as_json
     )
@@ -166,6 +197,74 @@ def advise(
     if made is not None:
         say("")
         say(made.text())
+
+
+def _refuse_beside_subscribers(others: dict[str, object]) -> None:
+    for option, value in others.items():
+        if value:
+            raise SpecError(
+                f"{option} is about one line; accepted beside --subscribers: --down, --up, --rtt, "
+                "--use, --effort, --save, --export, --jobs, --out, --json"
+            )
+
+
+def _provider(
+    subscribers: str,
+    line: tuple[str | None, str | None, str | None],
+    use: list[str] | None,
+    effort: str,
+    files: tuple[str | None, str | None],
+    jobs: int | None,
+    out: str,
+) -> tuple[ProviderAdvice, float]:
+    """Return the advice for a provider, and how long it took in s."""
+    from redtail.lines import advise_provider, require_writable
+    from redtail.lines.provider import libreqos
+    from redtail.selection import split
+
+    down, up, rtt = line
+    for option, value in {"--down": down, "--up": up, "--rtt": rtt}.items():
+        if not value:
+            raise SpecError(f"{option} is missing; accepted: that of the provider's line")
+    assert down is not None and up is not None and rtt is not None
+    save, export = files
+    if save is not None:
+        require_writable(save)  # before minutes of work
+    if export is not None:
+        libreqos.require_new(export)
+    start = time.monotonic()
+    uses = {"use": split(use)} if use else {}
+    with progress_shown() as show:
+        found = advise_provider(
+            subscribers, down, up, rtt, effort=effort, jobs=jobs, out=out, progress=show, **uses
+        )
+    return found, time.monotonic() - start
+
+
+def _print_provider(
+    found: ProviderAdvice, seconds: float, save: str | None, export: str | None, *, as_json: bool
+) -> None:
+    from redtail.lines.provider import libreqos
+
+    if save is not None:
+        found.save(save)
+    written = {} if export is None else libreqos.write(found, export)
+    if as_json:
+        say(found.to_json())
+        return
+    print(found.to_text(width()))
+    say("")
+    if written:
+        say(f"LibreQoS: {', '.join(str(path) for path in written.values())}")
+        for notice in libreqos.NOTICES:
+            say(f"- {notice}")
+        say("")
+    runs = len(found.results.cases) * found.wanted.effort.replications
+    say(f"{runs} runs, in {seconds:.1f} s")
+    say(f"runs:  {found.results.folder}/")
+    if save is not None:
+        say(f"file:  {save} (redtail run {shlex.quote(save)} repeats the runs)")
+    sys.stdout.flush()
 
 
 def _line(

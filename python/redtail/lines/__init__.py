@@ -16,6 +16,7 @@ from the texts to the advice. `write_experiment` makes an experiment file of wha
     recordings  what a recording tells of a line
     advice      which queue to set on it, and with which parameters
     routers     commands that set it
+    provider    how to shape the subscribers of an access provider, and files for LibreQoS
 
 `recordings` and `routers` know nothing of `advice`, nor it of them. The package runs experiments
 as everybody does (`running`, `analysis`). It must not know the command line, tuning, or how
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from redtail.lines.advice.parameters import QueueParameter, QueueParameters, queue_parameters
     from redtail.lines.advice.simulated import EFFORTS
     from redtail.lines.line import Line, Overhead, Recorded, Shaped
+    from redtail.lines.provider.answer import ProviderAdvice, advise_provider
+    from redtail.lines.provider.plans import Plan, read_plans
     from redtail.lines.recordings.experiment import experiment_text, write_experiment
     from redtail.lines.recordings.found import Found
     from redtail.lines.recordings.line import recorded_line
@@ -60,6 +63,8 @@ _MODULES = {
     "Line": "line",
     "OBJECTIVES": "advice.objectives",
     "Overhead": "line",
+    "Plan": "provider.plans",
+    "ProviderAdvice": "provider.answer",
     "QUEUES": "advice.candidates",
     "QueueParameter": "advice.parameters",
     "QueueParameters": "advice.parameters",
@@ -68,11 +73,13 @@ _MODULES = {
     "USES": "advice.loads",
     "advise": "advice.advise",
     "advise_on": "advice.advise",
+    "advise_provider": "provider.answer",
     "commands": "routers",
     "estimate": "recordings.reading",
     "experiment_text": "recordings.experiment",
     "given_line": "advice.advise",
     "queue_parameters": "advice.parameters",
+    "read_plans": "provider.plans",
     "recorded_line": "recordings.line",
     "require_writable": "advice.answer",
     "write_experiment": "recordings.experiment",
@@ -91,17 +98,21 @@ __all__ = [
     "Found",
     "Line",
     "Overhead",
+    "Plan",
+    "ProviderAdvice",
     "QueueParameter",
     "QueueParameters",
     "Recorded",
     "Shaped",
     "advise",
     "advise_on",
+    "advise_provider",
     "commands",
     "estimate",
     "experiment_text",
     "given_line",
     "queue_parameters",
+    "read_plans",
     "recorded_line",
     "require_writable",
     "write_experiment",
