@@ -76,7 +76,7 @@ impl RuleParams {
                 format!("names the host {host}, which is not there"),
                 format!(
                     "0 to {}, the hosts on which flows of these groups sit",
-                    most - 1
+                    most.saturating_sub(1)
                 ),
             )),
             _ => Ok(()),
