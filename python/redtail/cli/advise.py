@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -199,7 +200,7 @@ def advise(
         say(made.text())
 
 
-def _refuse_beside_subscribers(others: dict[str, object]) -> None:
+def _refuse_beside_subscribers(others: Mapping[str, object]) -> None:
     for option, value in others.items():
         if value:
             raise SpecError(
@@ -218,7 +219,7 @@ def _provider(
     out: str,
 ) -> tuple[ProviderAdvice, float]:
     """Return the advice for a provider, and how long it took in s."""
-    from redtail.lines import advise_provider, require_writable
+    from redtail.lines import advise_provider, read_plans, require_writable
     from redtail.lines.provider import libreqos
     from redtail.selection import split
 
@@ -232,11 +233,11 @@ def _provider(
         require_writable(save)  # before minutes of work
     if export is not None:
         libreqos.require_new(export)
+    plans = read_plans(subscribers, split(use)) if use else read_plans(subscribers)
     start = time.monotonic()
-    uses = {"use": split(use)} if use else {}
     with progress_shown() as show:
         found = advise_provider(
-            subscribers, down, up, rtt, effort=effort, jobs=jobs, out=out, progress=show, **uses
+            plans, down, up, rtt, effort=effort, jobs=jobs, out=out, progress=show
         )
     return found, time.monotonic() - start
 

@@ -386,8 +386,8 @@ def advise_provider(
         "redtail run repeats the simulations of the advice; change what is not as with you.",
     ]
     text = experiment_text(wanted, name, about)
-    plan = experiment.prepare(experiment.Toml(text, name="the experiment of this advice"))
-    results = quietly(lambda: runner.execute(plan, **running))
+    runs = experiment.prepare(experiment.Toml(text, name="the experiment of this advice"))
+    results = quietly(lambda: runner.execute(runs, **running))
     return ProviderAdvice(
         plans=plans,
         down_bps=rates["down"],

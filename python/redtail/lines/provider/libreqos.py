@@ -90,10 +90,11 @@ def _shaped_devices(advice: ProviderAdvice) -> str:
     rows.writerow(COLUMNS)
     number = 0
     for plan in advice.plans:
-        least = [
-            max(LEAST_MBPS, _mbps(guaranteed(advice.plans, plan, rate, way)))
-            for rate, way in ((advice.down_bps, "down"), (advice.up_bps, "up"))
-        ]
+        both = (
+            guaranteed(advice.plans, plan, advice.down_bps, "down"),
+            guaranteed(advice.plans, plan, advice.up_bps, "up"),
+        )
+        least = [max(LEAST_MBPS, _mbps(rate)) for rate in both]
         most = [_mbps(plan.down_bps), _mbps(plan.up_bps)]
         for nth in range(1, plan.number + 1):
             number += 1
