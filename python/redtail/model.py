@@ -1424,12 +1424,16 @@ class Rule(Part):
             number, or a list of these.
         group: Name of the packet's traffic group, or a list of which it must be one. A text, or a
             list of these.
+        host: Number of the host of that group on which the packet's flow sits, counted from 0 as
+            flows take hosts in turn, or a list of which it must be one: what the queue of a
+            subscriber matches. A whole number, or a list of these.
     """
 
     dscp: str | int | Sequence[str | int] | None = None
     protocol: Literal["tcp", "udp"] | None = None
     port: int | Sequence[int] | None = None
     group: str | Sequence[str] | None = None
+    host: int | Sequence[int] | None = None
 
 
 @dataclass(kw_only=True)
@@ -1445,7 +1449,7 @@ class PrioClass(Part):
             "fq" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or
             "drr" or "wfq" or "tbf" or "htb" or "plugin".
         match: Packets of the class: a rule, or a list of rules of which one must fit. A table with
-            dscp, protocol, port, group, or a list of these.
+            dscp, protocol, port, group, host, or a list of these.
     """
 
     name: str
@@ -1485,7 +1489,7 @@ class DrrClass(Part):
             "codel" or "fq-codel" or "fq" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
             "pfifo-fast" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
         match: Packets of the class: a rule, or a list of rules of which one must fit. A table with
-            dscp, protocol, port, group, or a list of these.
+            dscp, protocol, port, group, host, or a list of these.
         quantum: Bytes that the class may send in a turn; the shares of the classes are in
             proportion to their quanta. A number of bytes with its unit, for example "1500 B";
             default "1500 B".
@@ -1529,7 +1533,7 @@ class WfqClass(Part):
             "codel" or "fq-codel" or "fq" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
             "pfifo-fast" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
         match: Packets of the class: a rule, or a list of rules of which one must fit. A table with
-            dscp, protocol, port, group, or a list of these.
+            dscp, protocol, port, group, host, or a list of these.
         weight: Share of the class in the link, relative to the weights of the other classes; a
             whole number up to 10000. A whole number, at least 1; default 1.
     """
@@ -1600,7 +1604,7 @@ class HtbClass(Part):
         rate: Guaranteed rate of the class, which it has without borrowing. A rate with its unit,
             for example "10 Mbit/s".
         match: Packets of the class: a rule, or a list of rules of which one must fit. Only with a
-            `queue`. A table with dscp, protocol, port, group, or a list of these.
+            `queue`. A table with dscp, protocol, port, group, host, or a list of these.
         ceil: Ceiling of the class: the largest rate that it reaches by borrowing from its parent. A
             rate with its unit, for example "10 Mbit/s".
         prio: Priority, 0 to 7: the class with the lowest number borrows first. Only with a `queue`.
