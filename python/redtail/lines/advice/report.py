@@ -75,7 +75,7 @@ def parts_of(advice: Advice) -> tuple[Part, ...]:
             texts=(_what_to_expect(advice),),
             items=(
                 *(f"{load.name}: {load.about}" for load in advice.wanted.loads),
-                *([_NO_INTERVAL] if _without_interval(advice) else []),
+                *([NO_INTERVAL] if _without_interval(advice) else []),
             ),
         ),
         replace(
@@ -109,7 +109,7 @@ def _parts(advice: Advice, console: Console) -> Iterator[RenderableType]:
     for load in advice.wanted.loads:
         yield f"{load.name}: {load.about}"
     if _without_interval(advice):
-        yield _NO_INTERVAL
+        yield NO_INTERVAL
     yield ""
     yield f"{_ranked_by(advice)} (--objective ranks by another one):"
     yield _ranked(advice)
@@ -132,7 +132,7 @@ def _what_to_expect(advice: Advice) -> str:
     )
 
 
-_NO_INTERVAL = "±?: no interval can be given from these simulations, most of which are equal"
+NO_INTERVAL = "±?: no interval can be given from these simulations, most of which are equal"
 
 
 def _without_interval(advice: Advice) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Unpack
 from redtail import experiment, facts
 from redtail.analysis.case import CaseResult
 from redtail.analysis.results import Results
-from redtail.analysis.stats import Estimate, estimate
+from redtail.analysis.stats import Estimate, estimate, paired_difference
 from redtail.errors import SpecError
 from redtail.lines.advice.advise import LONGEST_RTT_S, MOST_UNEQUAL, SHORTEST_RTT_S
 from redtail.lines.advice.answer import require_writable
@@ -74,12 +74,22 @@ class Ranked:
         call: the delay of a call's packets where it is longest, in s.
         lost: the share of the full line that nobody gets.
         fits: whether it keeps the plans and loses little enough of the line to be set.
+        difference: the delay less that of the first, replication by replication; None for it.
     """
 
     way: Way
     call: Estimate
     lost: Estimate
     fits: bool
+    difference: Estimate | None
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the 95 % interval of the difference is without zero."""
+        found = self.difference
+        if found is None or found.ci95 is None:
+            return False
+        return found.low > 0 or found.high < 0
 
 
 @dataclass(frozen=True)
@@ -162,7 +172,8 @@ class ProviderAdvice:
     def ranking(self) -> tuple[Ranked, ...]:
         """The ways, the one that is advised first."""
         peak = self.wanted.loads[-1]
-        calls = {way.label: estimate(self._worst_call(way)) for way in WAYS}
+        values = {way.label: self._worst_call(way) for way in WAYS}
+        calls = {label: estimate(each) for label, each in values.items()}
         lost = {
             way.label: estimate(
                 [
@@ -186,7 +197,14 @@ class ProviderAdvice:
             key=lambda way: (not fits(way), calls[way.label].mean),
         )
         return tuple(
-            Ranked(way, calls[way.label], lost[way.label], fits(way)) for way in (first, *others)
+            Ranked(
+                way,
+                calls[way.label],
+                lost[way.label],
+                fits(way),
+                None if way is first else paired_difference(values[way.label], values[first.label]),
+            )
+            for way in (first, *others)
         )
 
     @property
@@ -274,6 +292,8 @@ class ProviderAdvice:
                     "call_s": each.call.as_json(),
                     "lost": each.lost.as_json(),
                     "fits": each.fits,
+                    "less_first_s": None if each.difference is None else each.difference.as_json(),
+                    "told_apart_from_first": each.told_apart,
                 }
                 for each in self.ranking
             ],

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from redtail import escape
 from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate
-from redtail.lines.advice.report import plain_table, rate
+from redtail.lines.advice.report import NO_INTERVAL, plain_table, rate
 from redtail.lines.provider.answer import MARGIN_S, ProviderAdvice
 from redtail.lines.provider.plans import sold
 from redtail.lines.provider.simulated import NOTHING, guaranteed
@@ -54,9 +55,11 @@ def _parts(advice: ProviderAdvice) -> Iterator[RenderableType]:
         f"simulations of {advice.wanted.effort.seconds:g} s, after 5 s. A busy subscriber "
         "downloads over four connections, a calm one does not. Call: 95th percentile of the delay "
         f"of its packets one way, {1e3 * advice.rtt_s / 2:.4g} ms of which is the way itself, in "
-        "the worse direction. Page: median time. Of the plan: what a download gets of the rate "
-        "bought."
+        "the worse direction. Page: median time; –: none finished. Of the plan: what a download "
+        "gets of the rate bought."
     )
+    if any(each.ci95 is None for row in advice.rows for each in row.measures.values()):
+        yield NO_INTERVAL
     yield ""
     yield "All ways to shape:"
     yield _ways(advice)
@@ -85,10 +88,13 @@ def _verdict(advice: ProviderAdvice) -> str:
         f"{_shown(first.call, 1e3)} ms, where {NOTHING} for all has {_shown(before.call, 1e3)} ms. "
         f"Differences below {1e3 * MARGIN_S:g} ms count as none."
     )
+    alike = [each.way.label for each in advice.ranking[1:] if each.fits and not each.told_apart]
+    if alike:
+        text += f" These simulations do not tell {' and '.join(alike)} apart from it."
     without = [each for each in advice.ranking if not each.way.keeps_plans]
     best = min(without, key=lambda each: each.call.mean)
     if best.call.mean < first.call.mean - MARGIN_S:
-        text += f" {best.way.label} has {_shown(best.call, 1e3)} ms, and does not keep the plans."
+        text += f" With {best.way.label} it is {_shown(best.call, 1e3)} ms, and plans are not kept."
     return text
 
 
@@ -119,7 +125,7 @@ def _plans(advice: ProviderAdvice, load: str) -> Table:
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
         found = [(row.measures.get(name), scale) for name, _, scale in known]
-        cells = ["" if each is None else _shown(each, scale) for each, scale in found]
+        cells = ["–" if each is None else _shown(each, scale) for each, scale in found]
         name = row.plan if row.way == labels[0] else ""
         table.add_row(name, row.way, *cells, end_section=row.way == NOTHING)
     return table
@@ -131,6 +137,7 @@ def _ways(advice: ProviderAdvice) -> Table:
     table.add_column("way", no_wrap=True)
     table.add_column("call\nms", justify="right", no_wrap=True)
     table.add_column("lost\n%", justify="right", no_wrap=True)
+    table.add_column("less the first\nms", justify="right", no_wrap=True)
     table.add_column("keeps plans")
     for place, each in enumerate(advice.ranking, start=1):
         lost = _shown(each.lost, 100) if advice.wanted.fills else "–"
@@ -138,9 +145,10 @@ def _ways(advice: ProviderAdvice) -> Table:
         if each.way.keeps_plans and not each.fits:
             keeps += "; loses too much"
         number = str(place) if each.fits else ""
-        table.add_row(number, each.way.label, _shown(each.call, 1e3), lost, keeps)
+        less = "" if each.difference is None else _shown(each.difference, 1e3)
+        table.add_row(number, each.way.label, _shown(each.call, 1e3), lost, less, keeps)
     return table
 
 
 def _shown(found: Estimate, scale: float) -> str:
-    return shown(found, scale)
+    return shown(replace(found, mostly=None), scale)

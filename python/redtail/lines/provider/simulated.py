@@ -66,9 +66,9 @@ class Effort:
 
 
 EFFORTS: dict[str, Effort] = {
-    "quick": Effort(3, 6.0, 0.4e9),
-    "normal": Effort(5, 12.0, 1.7e9),
-    "thorough": Effort(10, 30.0, 6.0e9),
+    "quick": Effort(3, 6.0, 1.0e9),
+    "normal": Effort(5, 12.0, 4.0e9),
+    "thorough": Effort(10, 30.0, 12.0e9),
 }
 """Efforts by name. Source: ours, so that "normal" takes some minutes on two processors."""
 
