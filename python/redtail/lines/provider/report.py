@@ -12,7 +12,7 @@ from redtail.analysis.stats import Estimate
 from redtail.lines.advice.report import NO_INTERVAL, plain_table, rate
 from redtail.lines.provider.answer import MARGIN_S, ProviderAdvice
 from redtail.lines.provider.plans import sold
-from redtail.lines.provider.simulated import NOTHING, guaranteed
+from redtail.lines.provider.simulated import LIMITED, NOTHING, guaranteed
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -55,7 +55,7 @@ def _parts(advice: ProviderAdvice) -> Iterator[RenderableType]:
         f"simulations of {advice.wanted.effort.seconds:g} s, after 5 s. A busy subscriber "
         "downloads over four connections, a calm one does not. Call: 95th percentile of the delay "
         f"of its packets one way, {1e3 * advice.rtt_s / 2:.4g} ms of which is the way itself, in "
-        "the worse direction. Page: median time; –: none finished. Of the plan: what a download "
+        "the worse direction. Page: median time; –: too few finished. Of the plan: what a download "
         "gets of the rate bought."
     )
     if any(each.ci95 is None for row in advice.rows for each in row.measures.values()):
@@ -82,10 +82,11 @@ def _line(advice: ProviderAdvice) -> str:
 
 def _verdict(advice: ProviderAdvice) -> str:
     by_label = {each.way.label: each for each in advice.ranking}
-    first, before = advice.ranking[0], by_label[NOTHING]
+    first, before, limited = advice.ranking[0], by_label[NOTHING], by_label[LIMITED]
     text = (
         f"Set {first.way.label}: where it is longest, the delay of a call's packets is "
-        f"{_shown(first.call, 1e3)} ms, where {NOTHING} for all has {_shown(before.call, 1e3)} ms. "
+        f"{_shown(first.call, 1e3)} ms, where a FIFO in each class has "
+        f"{_shown(limited.call, 1e3)} ms, and {NOTHING} for all {_shown(before.call, 1e3)} ms. "
         f"Differences below {1e3 * MARGIN_S:g} ms count as none."
     )
     alike = [each.way.label for each in advice.ranking[1:] if each.fits and not each.told_apart]

@@ -31,6 +31,10 @@ BUSY_SHARE = 0.02
 CALM_SHARE = 0.1
 """Share of them who call and read pages at a time. Source: our choice."""
 
+LEAST_CALM = 4
+"""The least number of calm subscribers of a plan that are simulated. Source: our choice; they load
+the line little, and one would have few pages."""
+
 OVERLOAD = 1.5
 """At the peak, what the busy ones have bought together, as a share of the line. Source: our choice;
 more than 1, so that the line is full."""
@@ -93,13 +97,16 @@ class Way:
         return self.leaf is not None
 
 
+LIMITED = "HTB, FIFO each"
+"""The label of a shaper that limits, and does no more."""
+
 NOTHING = "one FIFO"
 """The label of the line without any of these."""
 
 WAYS: tuple[Way, ...] = (
     Way("HTB, CAKE each", {"kind": "cake", "diffserv": "diffserv4"}),
     Way("HTB, FQ-CoDel each", {"kind": "fq-codel", "ecn": True}),
-    Way("HTB, FIFO each", {"kind": "tail-drop", "limit": f"{LEAF_PACKETS} packets"}),
+    Way(LIMITED, {"kind": "tail-drop", "limit": f"{LEAF_PACKETS} packets"}),
     Way("one CAKE", None, "cake"),
     Way("one FQ-CoDel", None, "fq-codel"),
     Way(NOTHING, None, "tail-drop"),
@@ -199,19 +206,16 @@ def simulated(
     mean = sold(here, "down") / total
     peak = OVERLOAD * line / mean / total  # share of the subscribers, as many as there are
 
-    def load(name: str, busy: float) -> Load:
-        def some(plan: Plan, share: float, divisor: float) -> int:
+    def load(name: str, share: float, divisor: float) -> Load:
+        samples = []
+        for plan in here:
             most_here = max(1, round(plan.number / fewer))
-            return min(most_here, max(1, round(plan.number * share / divisor)))
-
-        samples = (
-            Sample(plan, some(plan, *busy_of), some(plan, CALM_SHARE, fewer * slower))
-            for plan in here
-            for busy_of in [(busy, fewer) if name != "peak" else (busy, 1.0)]
-        )
+            busy = max(1, round(plan.number * share / divisor))
+            calm = max(LEAST_CALM, round(plan.number * CALM_SHARE / (fewer * slower)))
+            samples.append(Sample(plan, min(most_here, busy), min(plan.number, calm)))
         return Load(name, tuple(samples))
 
-    loads = (load("evening", BUSY_SHARE), load("peak", peak))
+    loads = (load("evening", BUSY_SHARE, fewer), load("peak", peak, 1.0))
     asked = math.fsum(each.busy * each.plan.down_bps for each in loads[1].samples)
     return Simulated(
         plans=tuple(plans),
