@@ -251,7 +251,8 @@ class ProviderAdvice:
             found.append(
                 f"A sample of the {total} subscribers was simulated: {active} are active at a "
                 f"time, on a line whose rate was divided by {wanted.fewer:.3g}. Few subscribers "
-                "vary more than many do. Each plan has at least one busy and four calm ones."
+                "vary more than many do. Each plan has at least one busy and four calm ones, "
+                "which may be more than its part."
             )
         if wanted.slower > 1:
             found.append(
