@@ -66,6 +66,7 @@ def reached(start: str, graph: dict[str, set[str]]) -> set[str]:
 #: Results that print or draw themselves load within a function what does so, and are its input.
 FACES = {
     ("redtail.lines.advice.answer", "redtail.lines.advice.report"),
+    ("redtail.lines.provider.answer", "redtail.lines.provider.report"),
     ("redtail.studies.report", "redtail.studies.results"),
     ("redtail.tuning.figures", "redtail.tuning.found"),
 }

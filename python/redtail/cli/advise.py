@@ -219,8 +219,12 @@ def _provider(
     out: str,
 ) -> tuple[ProviderAdvice, float]:
     """Return the advice for a provider, and how long it took in s."""
-    from redtail.lines import advise_provider, read_plans, require_writable
-    from redtail.lines.provider import libreqos
+    from redtail.lines import (
+        advise_provider,
+        read_plans,
+        require_exportable,
+        require_writable,
+    )
     from redtail.selection import split
 
     down, up, rtt = line
@@ -232,7 +236,7 @@ def _provider(
     if save is not None:
         require_writable(save)  # before minutes of work
     if export is not None:
-        libreqos.require_new(export)
+        require_exportable(export)
     plans = read_plans(subscribers, split(use)) if use else read_plans(subscribers)
     start = time.monotonic()
     with progress_shown() as show:
@@ -245,19 +249,17 @@ def _provider(
 def _print_provider(
     found: ProviderAdvice, seconds: float, save: str | None, export: str | None, *, as_json: bool
 ) -> None:
-    from redtail.lines.provider import libreqos
-
     if save is not None:
         found.save(save)
-    written = {} if export is None else libreqos.write(found, export)
+    exported = None if export is None else found.export(export)
     if as_json:
         say(found.to_json())
         return
     print(found.to_text(width()))
     say("")
-    if written:
-        say(f"LibreQoS: {', '.join(str(path) for path in written.values())}")
-        for notice in libreqos.NOTICES:
+    if exported is not None:
+        say(f"LibreQoS: {', '.join(str(path) for path in exported.files.values())}")
+        for notice in exported.notices:
             say(f"- {notice}")
         say("")
     runs = len(found.results.cases) * found.wanted.effort.replications

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from redtail.lines.advice.simulated import EFFORTS
     from redtail.lines.line import Line, Overhead, Recorded, Shaped
     from redtail.lines.provider.answer import ProviderAdvice, advise_provider
+    from redtail.lines.provider.libreqos import require_exportable
     from redtail.lines.provider.plans import Plan, read_plans
     from redtail.lines.recordings.experiment import experiment_text, write_experiment
     from redtail.lines.recordings.found import Found
@@ -81,6 +82,7 @@ _MODULES = {
     "queue_parameters": "advice.parameters",
     "read_plans": "provider.plans",
     "recorded_line": "recordings.line",
+    "require_exportable": "provider.libreqos",
     "require_writable": "advice.answer",
     "write_experiment": "recordings.experiment",
 }
@@ -114,6 +116,7 @@ __all__ = [
     "queue_parameters",
     "read_plans",
     "recorded_line",
+    "require_exportable",
     "require_writable",
     "write_experiment",
 ]

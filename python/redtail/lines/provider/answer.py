@@ -19,6 +19,7 @@ from redtail.errors import SpecError
 from redtail.lines.advice.advise import LONGEST_RTT_S, MOST_UNEQUAL, SHORTEST_RTT_S
 from redtail.lines.advice.answer import require_writable
 from redtail.lines.advice.objectives import DELAY, LOST_AT_MOST, worst_of
+from redtail.lines.provider import libreqos
 from redtail.lines.provider.plans import LEAST_BPS, MOST_BPS, Plan, read_plans, sold
 from redtail.lines.provider.simulated import (
     EFFORTS,
@@ -332,6 +333,15 @@ class ProviderAdvice:
         from redtail.lines.provider.report import text_of
 
         return text_of(self, width)
+
+    def export(self, folder: str | os.PathLike[str]) -> libreqos.Exported:
+        """Write the files of LibreQoS that set what is advised into a folder, which is made.
+
+        Raises:
+            SpecError: LibreQoS does not have it, a file is there already, or none can be written.
+        """
+        made = libreqos.files(self.plans, self.down_bps, self.up_bps, self.chosen)
+        return libreqos.write(made, folder)
 
     def save(self, file: str | os.PathLike[str]) -> Path:
         """Write the experiment file, which `redtail run` makes the same runs of.

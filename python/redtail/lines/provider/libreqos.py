@@ -11,13 +11,14 @@ import io
 import ipaddress
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from redtail.errors import SpecError
 from redtail.files import path_of
-from redtail.lines.provider.answer import ProviderAdvice
-from redtail.lines.provider.simulated import guaranteed
+from redtail.lines.provider.plans import Plan
+from redtail.lines.provider.simulated import Way, guaranteed
 
 COLUMNS = (
     *(
@@ -42,23 +43,41 @@ _ADDRESSES = ipaddress.IPv4Network("100.64.0.0/10")  # RFC 6598
 _SQM = {"cake": "cake diffserv4", "fq-codel": "fq_codel"}
 
 
-def files(advice: ProviderAdvice) -> dict[str, str]:
+@dataclass(frozen=True)
+class Exported:
+    """Files for LibreQoS.
+
+    Attributes:
+        files: their paths, by name.
+        notices: what they leave to do, a sentence or two each.
+    """
+
+    files: Mapping[str, Path]
+    notices: tuple[str, ...]
+
+
+def files(plans: Sequence[Plan], down_bps: float, up_bps: float, way: Way) -> dict[str, str]:
     """Return the files by their names.
+
+    Args:
+        plans: the plans.
+        down_bps: the line's rate towards the subscribers, in bit/s.
+        up_bps: the same from them.
+        way: what is to be set.
 
     Raises:
         SpecError: LibreQoS does not have what is advised.
     """
-    leaf = advice.chosen.leaf
+    leaf = way.leaf
     sqm = _SQM.get(str(leaf["kind"])) if leaf is not None else None
     if sqm is None:
         raise SpecError(
-            f'export: LibreQoS does not have "{advice.chosen.label}"; accepted: '
-            f"{', '.join(_SQM.values())}",
+            f'export: LibreQoS does not have "{way.label}"; accepted: {", ".join(_SQM.values())}',
             key="export",
         )
-    down, up = (_mbps(rate) for rate in (advice.down_bps, advice.up_bps))
+    down, up = (_mbps(rate) for rate in (down_bps, up_bps))
     return {
-        "ShapedDevices.csv": _shaped_devices(advice),
+        "ShapedDevices.csv": _shaped_devices(plans, down_bps, up_bps),
         "network.json": json.dumps({}) + "\n",
         "lqos.conf.queues": (
             "# Made by redtail advise: what to set in the section [queues] of /etc/lqos.conf.\n"
@@ -84,15 +103,15 @@ NOTICES = (
 """What the files leave to do. Source: LibreQoS 1.5, Configure LibreQoS."""
 
 
-def _shaped_devices(advice: ProviderAdvice) -> str:
+def _shaped_devices(plans: Sequence[Plan], down_bps: float, up_bps: float) -> str:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(COLUMNS)
     number = 0
-    for plan in advice.plans:
+    for plan in plans:
         both = (
-            guaranteed(advice.plans, plan, advice.down_bps, "down"),
-            guaranteed(advice.plans, plan, advice.up_bps, "up"),
+            guaranteed(plans, plan, down_bps, "down"),
+            guaranteed(plans, plan, up_bps, "up"),
         )
         least = [max(LEAST_MBPS, _mbps(rate)) for rate in both]
         most = [_mbps(plan.down_bps), _mbps(plan.up_bps)]
@@ -114,14 +133,13 @@ def _mbps(bps: float) -> float | int:
     return int(found) if found == int(found) else found
 
 
-def write(advice: ProviderAdvice, folder: str | os.PathLike[str]) -> Mapping[str, Path]:
-    """Write the files into a folder, which is made.
+def write(made: Mapping[str, str], folder: str | os.PathLike[str]) -> Exported:
+    """Write files into a folder, which is made.
 
     Raises:
         SpecError: a file of this name is there, or it cannot be written.
     """
-    made = files(advice)
-    place = require_new(folder)
+    place = require_exportable(folder)
     written = {}
     try:
         place.mkdir(exist_ok=True)
@@ -132,10 +150,10 @@ def write(advice: ProviderAdvice, folder: str | os.PathLike[str]) -> Mapping[str
             written[name] = path
     except OSError as error:
         raise SpecError(f"{place}: cannot be written: {error.strerror}", key="export") from None
-    return written
+    return Exported(written, NOTICES)
 
 
-def require_new(folder: str | os.PathLike[str]) -> Path:
+def require_exportable(folder: str | os.PathLike[str]) -> Path:
     """Return the path of a folder that files can be written into.
 
     Raises:
