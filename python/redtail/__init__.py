@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         Shaped,
         advise,
         advise_on,
+        advise_provider,
         queue_parameters,
     )
     from redtail.model import *  # noqa: F403 (every typed object, by its `__all__`)
@@ -115,6 +116,7 @@ _MODULES = {
     "Tuned": "tuning.found",
     "advise": "lines",
     "advise_on": "lines",
+    "advise_provider": "lines",
     "capture": "running.captures",
     "check": "experiment",
     "compare_backends": "running.gaps",
@@ -159,6 +161,7 @@ __all__ = [
     "Tuned",
     "advise",
     "advise_on",
+    "advise_provider",
     "capture",
     "check",
     "compare_backends",

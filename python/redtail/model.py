@@ -1424,12 +1424,16 @@ class Rule(Part):
             number, or a list of these.
         group: Name of the packet's traffic group, or a list of which it must be one. A text, or a
             list of these.
+        host: Number of the host of that group on which the packet's flow sits, counted from 0 as
+            flows take hosts in turn, or a list of which it must be one: what the queue of a
+            subscriber matches. A whole number, or a list of these.
     """
 
     dscp: str | int | Sequence[str | int] | None = None
     protocol: Literal["tcp", "udp"] | None = None
     port: int | Sequence[int] | None = None
     group: str | Sequence[str] | None = None
+    host: int | Sequence[int] | None = None
 
 
 @dataclass(kw_only=True)
@@ -1445,7 +1449,7 @@ class PrioClass(Part):
             "fq" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or
             "drr" or "wfq" or "tbf" or "htb" or "plugin".
         match: Packets of the class: a rule, or a list of rules of which one must fit. A table with
-            dscp, protocol, port, group, or a list of these.
+            dscp, protocol, port, group, host, or a list of these.
     """
 
     name: str
@@ -1485,7 +1489,7 @@ class DrrClass(Part):
             "codel" or "fq-codel" or "fq" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
             "pfifo-fast" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
         match: Packets of the class: a rule, or a list of rules of which one must fit. A table with
-            dscp, protocol, port, group, or a list of these.
+            dscp, protocol, port, group, host, or a list of these.
         quantum: Bytes that the class may send in a turn; the shares of the classes are in
             proportion to their quanta. A number of bytes with its unit, for example "1500 B";
             default "1500 B".
@@ -1529,7 +1533,7 @@ class WfqClass(Part):
             "codel" or "fq-codel" or "fq" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
             "pfifo-fast" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
         match: Packets of the class: a rule, or a list of rules of which one must fit. A table with
-            dscp, protocol, port, group, or a list of these.
+            dscp, protocol, port, group, host, or a list of these.
         weight: Share of the class in the link, relative to the weights of the other classes; a
             whole number up to 10000. A whole number, at least 1; default 1.
     """
@@ -1600,7 +1604,7 @@ class HtbClass(Part):
         rate: Guaranteed rate of the class, which it has without borrowing. A rate with its unit,
             for example "10 Mbit/s".
         match: Packets of the class: a rule, or a list of rules of which one must fit. Only with a
-            `queue`. A table with dscp, protocol, port, group, or a list of these.
+            `queue`. A table with dscp, protocol, port, group, host, or a list of these.
         ceil: Ceiling of the class: the largest rate that it reaches by borrowing from its parent. A
             rate with its unit, for example "10 Mbit/s".
         prio: Priority, 0 to 7: the class with the lowest number borrows first. Only with a `queue`.
@@ -2085,7 +2089,9 @@ class Bulk(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -2151,7 +2157,7 @@ class Bulk(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -2198,7 +2204,9 @@ class Transfer(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -2264,7 +2272,7 @@ class Transfer(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -2309,7 +2317,9 @@ class Cbr(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -2343,7 +2353,7 @@ class Cbr(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -2394,7 +2404,9 @@ class Voip(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -2430,7 +2442,7 @@ class Voip(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -2479,7 +2491,9 @@ class OnOff(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -2514,7 +2528,7 @@ class OnOff(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -2560,7 +2574,9 @@ class Game(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -2595,7 +2611,7 @@ class Game(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -2654,7 +2670,9 @@ class Transactions(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -2725,7 +2743,7 @@ class Transactions(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -2810,7 +2828,9 @@ class Web(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -2892,7 +2912,7 @@ class Web(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -2965,7 +2985,9 @@ class Video(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3043,7 +3065,7 @@ class Video(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -3102,7 +3124,9 @@ class Arrivals(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3172,7 +3196,7 @@ class Arrivals(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -3223,7 +3247,9 @@ class Trace(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3289,7 +3315,7 @@ class Trace(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None
@@ -3346,7 +3372,9 @@ class Call(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number, at least 1.
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3389,7 +3417,7 @@ class Call(Part):
     exit_rate: str | Sequence[str] | None = None
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
-    hosts: int | None = None
+    hosts: int | str | None = None
     host_jitter: str | None = None
     trains: bool | None = None
     direction: Literal["forward", "reverse"] | None = None

@@ -262,7 +262,8 @@ class Drawn:
         """Draw what a class takes."""
         chosen = self.draw.randrange(4)
         if chosen == 0:
-            return {"group": self.draw.choice(self.groups)}
+            group = {"group": self.draw.choice(self.groups)}
+            return {**group, "host": 0} if self.draw.random() < 0.3 else group
         if chosen == 1:
             return {"protocol": self.draw.choice(("tcp", "udp"))}
         if chosen == 2:
@@ -324,6 +325,8 @@ class Drawn:
     def text(self, schema: Table, key: str) -> str:
         """Draw a text: a quantity, or a name."""
         draw = self.draw
+        if key == "hosts":
+            return draw.choice(self.groups)
         unit = schema.get("x-unit")
         default = schema.get("default", draw.choice(_tcp_values().get(key, [None])))
         near = _number(default) if isinstance(default, str) else None

@@ -138,6 +138,15 @@ def test_what_a_kernel_cannot_do_is_refused_with_its_key(
 
 
 @on_this_host
+def test_hosts_that_groups_share_are_refused_by_name(tmp_path: Path) -> None:
+    text = link(TAIL_DROP) + BULK + BULK.replace('"ftp"', '"more"\nhosts = "ftp"')
+    says = r'traffic\.more\.hosts: is "ftp", and each group has addresses of its own here; accepted'
+    text = text.replace('return_delay = "10 ms"\n', "")
+    with pytest.raises(SpecError, match=says):
+        redtail.run(redtail.Toml(text), out=tmp_path, backend="live")
+
+
+@on_this_host
 def test_video_calls_that_need_marks_are_refused(tmp_path: Path) -> None:
     call = '[[traffic]]\nname = "talk"\nkind = "call"\ncontroller = "scream"\necn = true\n'
     with pytest.raises(

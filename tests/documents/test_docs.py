@@ -103,6 +103,7 @@ LONG = {
     "docs/how-to/advise-from-a-recording.md",
     "docs/how-to/my-line.md",
     "docs/how-to/offered-load.md",
+    "docs/how-to/provider.md",
     "docs/how-to/tune.md",
 }
 

@@ -67,6 +67,7 @@ def reached(start: str, graph: dict[str, set[str]]) -> set[str]:
 FACES = {
     ("redtail.lines.advice.answer", "redtail.lines.advice.report"),
     ("redtail.lines.verify.report", "redtail.lines.verify.verified"),
+    ("redtail.lines.provider.answer", "redtail.lines.provider.report"),
     ("redtail.studies.report", "redtail.studies.results"),
     ("redtail.tuning.figures", "redtail.tuning.found"),
 }

@@ -161,6 +161,14 @@ pub fn refuse(scenario: &Scenario, available: &BTreeSet<String>) -> Vec<Refusal>
                 format!("is {hosts}; accepted: up to {}", addresses::MAX_HOSTS),
             );
         }
+        if let Some(owner) = access.hosts_of {
+            refuse(
+                format!("traffic.{name}.hosts"),
+                format!(
+                    "is {owner:?}, and each group has addresses of its own here; accepted: a number, or backend sim"
+                ),
+            );
+        }
         let per_host = (access.flows as usize).div_ceil(hosts.max(1));
         if !group.has_users() && per_host > addresses::MAX_FLOWS_PER_HOST {
             refuse(

@@ -49,6 +49,7 @@
 //! | a run of 13 days or more | links | they compare arrivals as numbers in which 60 bits are the time (`LATEST_HEAD` in `link.rs`) |
 //! | more than 16 lines that lead to a link, or one of them without delay or with another end too | arrivals at the link, not its ends of transmissions | it looks at the first packet of each line; what is sent and arrives at one instant comes after all else |
 //! | pacing, loss detection by time, a slow reader, adaptive acknowledgements | the TCP endpoints | their timers may expire at once: such an event would have to be found between two arrivals |
+//! | hosts that groups share (`hosts = "NAME"`) | their TCP endpoints | several processes send into one host's link |
 //! | users' connections and calls | their endpoints | a packet makes a program act, which opens connections and sends |
 //!
 //! # Who advances them
@@ -96,7 +97,12 @@ impl Lookahead {
         hosts: impl Iterator<Item = (HostRoutes, Span)>,
     ) -> Self {
         let mut answers = vec![Span::ZERO; network.paths.routes.len()];
-        for (host, shortest_timer) in hosts {
+        let senders = senders(network);
+        let has_own_link = |host: &HostRoutes| {
+            let pipe = network.paths.first_leg(host.data).pipe;
+            pipe.is_none_or(|pipe| senders[pipe as usize] == 1)
+        };
+        for (host, shortest_timer) in hosts.filter(|(host, _)| has_own_link(host)) {
             let by = |route: u32| shortest_timer.min(network.paths.first_leg(route).delay());
             if host.back_at_once {
                 answers[host.data as usize] = by(host.data);
@@ -156,6 +162,14 @@ impl Lookahead {
             others,
         }
     }
+}
+
+/// By host's link, how many routes begin at it.
+fn senders(network: &Network) -> Vec<u32> {
+    let mut counts = vec![0; network.paths.pipes.len()];
+    let first = network.paths.legs.iter().filter_map(|legs| legs[0].pipe);
+    first.for_each(|pipe| counts[pipe as usize] += 1);
+    counts
 }
 
 /// Each leg, with its route and the leg that follows it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use redtail_core::{Dscp, Rate, Span, Stream, Time};
 use redtail_qdisc::{FlowTable, Plugins, QueueContext};
 use redtail_spec::{LinkParams, Scenario};
-use redtail_traffic::{Access, Direction, FlowKind, TrafficParams};
+use redtail_traffic::{Access, Dealt, Direction, FlowKind, TrafficParams};
 
 use crate::capacity::Capacity;
 use crate::link::{Link, LinkCounters, Wire};
@@ -39,9 +39,11 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
         delays: Vec::new(),
         legs: Vec::new(),
         pure_lines: BTreeMap::new(),
+        shared_pipes: BTreeMap::new(),
         hops: Vec::new(),
     };
     compiler.add_links();
+    let shared = shared_sets(scenario);
     let groups = scenario.traffic.iter().enumerate();
     let routes = groups
         .map(|(i, group)| {
@@ -59,7 +61,12 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
                     if group.is_reverse(host) {
                         access.direction = access.direction.opposite();
                     }
-                    compiler.add_host(i as u32, &access, host, ends, randoms)
+                    let place = Place {
+                        group: i as u32,
+                        set: shared[i],
+                        host,
+                    };
+                    compiler.add_host(place, &access, ends, randoms)
                 })
                 .collect()
         })
@@ -68,11 +75,36 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
     (compiler.network, routes)
 }
 
+/// For each group the group that has its hosts, if several groups sit on these.
+fn shared_sets(scenario: &Scenario) -> Vec<Option<usize>> {
+    let sets = scenario.host_sets();
+    let mut members = vec![0; sets.len()];
+    sets.iter().for_each(|&set| members[set] += 1);
+    let shared = |set: usize| (members[set] > 1).then_some(set);
+    sets.into_iter().map(shared).collect()
+}
+
 /// The two links of a bottleneck.
 #[derive(Clone, Copy, Debug)]
 struct HopLinks {
     forward: u32,
     back: Option<u32>,
+}
+
+/// A host of a group.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    group: u32,
+    /// The group that has the hosts, if several groups sit on them.
+    set: Option<usize>,
+    host: usize,
+}
+
+/// Which of a host's links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum HostLink {
+    Access,
+    Exit,
 }
 
 struct Compiler<'a> {
@@ -86,6 +118,8 @@ struct Compiler<'a> {
     /// Lines of legs without a pipe, by the link at which they begin (`None`: at endpoints) and by their delay.
     /// Packets enter each at non-decreasing times, and leave in the same order.
     pure_lines: BTreeMap<(Option<u32>, Span), u32>,
+    /// The links of hosts that several groups may share: by the group that has the hosts, the host, and the direction.
+    shared_pipes: BTreeMap<(usize, usize, bool, HostLink), u32>,
     hops: Vec<HopLinks>,
 }
 
@@ -153,12 +187,12 @@ impl Compiler<'_> {
     /// them.
     fn add_host(
         &mut self,
-        group: u32,
+        place: Place,
         access: &Access<'_>,
-        host: usize,
         ends: [Target; 2],
         randoms: [Option<u32>; 2],
     ) -> HostRoutes {
+        let Place { group, host, .. } = place;
         let last = access.last_hop.map_or(self.hops.len(), |hop| hop as usize);
         let first = access.first_hop.map_or(1, |hop| hop as usize);
         let crossed = &self.hops[first - 1..last];
@@ -170,8 +204,12 @@ impl Compiler<'_> {
         };
 
         let filled_in = "a scenario has the rates of hosts' links filled in";
-        let entry = self.add_pipe(group, *access.access_rate.expect(filled_in).get(host));
-        let exit = self.add_pipe(group, *access.exit_rate.expect(filled_in).get(host));
+        let mut pipe = |link, rates: Option<&Dealt<Rate>>| {
+            let rate = *rates.expect(filled_in).get(host);
+            self.host_link(place, access, link, rate)
+        };
+        let entry = pipe(HostLink::Access, access.access_rate);
+        let exit = pipe(HostLink::Exit, access.exit_rate);
         // Data: access link with the host's random times, bottlenecks, exit link.
         let entry = Some((entry, *access.access_delay.get(host)));
         let mut legs = vec![Leg {
@@ -215,12 +253,26 @@ impl Compiler<'_> {
         }
     }
 
-    fn add_pipe(&mut self, group: u32, rate: Rate) -> u32 {
+    /// A link of a host: that which another group has already made that sits on the same host, if there is one.
+    fn host_link(&mut self, place: Place, access: &Access<'_>, link: HostLink, rate: Rate) -> u32 {
+        let Some(set) = place.set else {
+            return self.add_pipe(rate);
+        };
+        let forward = access.direction == Direction::Forward;
+        let key = (set, place.host, forward, link);
+        if let Some(&pipe) = self.shared_pipes.get(&key) {
+            return pipe;
+        }
+        let pipe = self.add_pipe(rate);
+        self.shared_pipes.insert(key, pipe);
+        pipe
+    }
+
+    fn add_pipe(&mut self, rate: Rate) -> u32 {
         self.network.paths.pipes.push(Pipe {
             transmitter: Transmitter::new(rate),
             busy_until: Time::ZERO,
             longest_wait: Span::ZERO,
-            group,
         });
         self.network.paths.pipes.len() as u32 - 1
     }

@@ -30,8 +30,6 @@ pub(crate) struct Pipe {
     pub(crate) busy_until: Time,
     /// The longest time that a packet has waited for it in the measurement period.
     pub(crate) longest_wait: Span,
-    /// The traffic group whose host's link it is.
-    pub(crate) group: u32,
 }
 
 /// The random time that the packets of a group's sending hosts take in addition.
@@ -556,13 +554,13 @@ impl Paths {
     }
 
     /// The longest time that a packet has waited for a link of a group's hosts since the
-    /// measurement began.
+    /// measurement began; with groups on the same hosts, a packet of any of them.
     pub fn longest_host_wait(&self, group: u32) -> Span {
-        let pipes = self.pipes.iter().filter(|pipe| pipe.group == group);
-        pipes
-            .map(|pipe| pipe.longest_wait)
-            .max()
-            .unwrap_or_default()
+        let routes = self.routes.iter().zip(self.legs.iter());
+        let own = routes.filter(|(route, _)| route.group == group);
+        let pipes = own.flat_map(|(_, legs)| legs.iter().filter_map(|leg| leg.pipe));
+        let waits = pipes.map(|pipe| self.pipes[pipe as usize].longest_wait);
+        waits.max().unwrap_or_default()
     }
 
     /// Number of delay lines.

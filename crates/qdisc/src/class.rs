@@ -5,6 +5,7 @@
 //! queue and held. It does not count for the limit of the queue any more, and the queue has already made its
 //! decision about a departing packet (as CoDel does). Linux does the same (`qdisc_peek_dequeued`).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Rate, Time, metrics};
@@ -163,11 +164,12 @@ pub fn warnings(
     let Ok(default) = default_class(leaves, default) else {
         return found;
     };
-    let reached = classifier(leaves, default, link).of_groups();
+    let of_groups = classifier(leaves, default, link).of_groups();
+    let reached: BTreeSet<usize> = of_groups.iter().flat_map(BTreeMap::keys).copied().collect();
     let facts = facts_of(leaves, default, link);
     for (i, (leaf, facts)) in leaves.iter().zip(facts).enumerate() {
         let clause = match leaf.rules {
-            _ if i == default || reached.contains(&Some(i)) => None,
+            _ if i == default || reached.contains(&i) => None,
             None => Some("has no match and is not the default: no packet reaches it"),
             // Without knowledge of flows there is nothing to say.
             Some(_) if link.flows.count() == 0 => None,
@@ -222,10 +224,17 @@ pub fn inner(
 /// The link as the queue of each class sees it: with the guaranteed rate of the class, and with the flows of
 /// the groups that its rules match.
 fn facts_of(leaves: &[LeafParams<'_>], default: usize, link: &LinkFacts) -> Vec<LinkFacts> {
-    let class_of = classifier(leaves, default, link).of_groups();
+    let of_groups = classifier(leaves, default, link).of_groups();
     let facts = |(class, leaf): (usize, &LeafParams<'_>)| {
-        let own = |group: u32| class_of.get(group as usize) == Some(&Some(class));
-        facts_at(&link.with_groups(own), leaf.rate)
+        let own = |group: u32| {
+            let of_group = of_groups.get(group as usize);
+            let here = of_group.and_then(|it| it.get(&class)).copied();
+            (
+                here.unwrap_or(0),
+                of_group.map_or(0, |it| it.values().sum()),
+            )
+        };
+        facts_at(&link.with_flows(own), leaf.rate)
     };
     leaves.iter().enumerate().map(facts).collect()
 }

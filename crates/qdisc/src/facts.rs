@@ -3,6 +3,7 @@
 //! In a simulation all of it is known from the experiment file. On a real link, flows are known from their
 //! headers, and round trips only if they are given.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -75,6 +76,22 @@ pub enum GroupTraffic {
     },
 }
 
+impl GroupFacts {
+    /// The same group with `some` of every `all` of its flows; `None` with none of them.
+    fn with_flows(&self, (some, all): (u64, u64)) -> Option<Self> {
+        if some == 0 {
+            return None;
+        }
+        let part = |whole: u64| (u128::from(whole) * u128::from(some) / u128::from(all)) as u64;
+        let mut group = self.clone();
+        group.flows = part(group.flows).max(1);
+        if let GroupTraffic::Udp { rate, .. } = &mut group.traffic {
+            *rate = Rate::from_bps(part(rate.as_bps()));
+        }
+        Some(group)
+    }
+}
+
 impl LinkFacts {
     /// A link with the traffic of these groups.
     pub fn of_groups(rate: Rate, groups: Vec<GroupFacts>, flows: Arc<FlowTable>) -> Self {
@@ -121,19 +138,18 @@ impl LinkFacts {
         facts
     }
 
-    /// The same link with only the groups for whose number `stays` returns true. If the groups are not
-    /// known, the traffic is unchanged.
+    /// The same link with only a part of the flows of each group, of which `stay` says by the group's number how many of
+    /// how many stay. If the groups are not known, the traffic is unchanged.
     #[must_use]
-    pub fn with_groups(&self, stays: impl Fn(u32) -> bool) -> Self {
+    pub fn with_flows(&self, stay: impl Fn(u32) -> (u64, u64)) -> Self {
         if self.groups.is_empty() {
             return self.clone();
         }
-        let groups = self.groups.iter().filter(|group| stays(group.group));
-        Self::of_groups(
-            self.rate,
-            groups.cloned().collect(),
-            Arc::clone(&self.flows),
-        )
+        let groups = self
+            .groups
+            .iter()
+            .filter_map(|group| group.with_flows(stay(group.group)));
+        Self::of_groups(self.rate, groups.collect(), Arc::clone(&self.flows))
     }
 
     /// A link of which nothing else is known.
@@ -258,6 +274,22 @@ impl FlowTable {
     /// One flow of each run, in the order of their numbers.
     pub fn first_flows(&self) -> impl Iterator<Item = &FlowFacts> {
         self.runs.iter().map(|run| &run.first)
+    }
+
+    /// The first flow of each run, with the number of the run's flows and of their hosts.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = (&FlowFacts, u32, u32)> {
+        let ends = self.runs.iter().skip(1).map(|run| run.begin);
+        let ends = ends.chain(std::iter::once(self.count));
+        let runs = self.runs.iter().zip(ends);
+        runs.map(|(run, end)| (&run.first, end - run.begin, run.hosts))
+    }
+
+    /// The numbers of the hosts that receive data of a group, which follow one another; empty for a group without flows.
+    pub(crate) fn hosts_of(&self, group: u32) -> Range<u32> {
+        let own = self.runs.iter().filter(|run| run.first.group == group);
+        let ends = own.map(|run| (run.first.receiver, run.first.receiver + run.hosts));
+        let all = ends.reduce(|(a, b), (first, end)| (a.min(first), b.max(end)));
+        all.map_or(0..0, |(first, end)| first..end)
     }
 
     /// What a router tells the flow by, as addresses and ports do: no two connections have the same key, also

@@ -22,6 +22,7 @@ use crate::format::FORMAT;
 use crate::node::Node;
 use crate::rates::{Phases, RateChangeParams, RateTrace};
 use crate::replications::Replications;
+use crate::shared_hosts;
 
 params! {
     /// One case of an experiment file: factors are substituted, `--set` arguments applied.
@@ -391,6 +392,8 @@ impl TryFrom<ScenarioText> for Scenario {
                 group.access().name
             ));
         }
+        let mut traffic = text.traffic;
+        shared_hosts::count(&mut traffic);
         Ok(Scenario {
             duration: text.duration,
             warmup: text.warmup,
@@ -398,7 +401,7 @@ impl TryFrom<ScenarioText> for Scenario {
             replication: text.replication,
             topology: topology(text.bottleneck, text.chain)
                 .ok_or("a scenario has either a bottleneck or a chain")?,
-            traffic: text.traffic,
+            traffic,
             host_jitter_by_default: text.host_jitter_by_default,
             phases: text.phases,
             series: text.series,

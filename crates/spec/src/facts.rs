@@ -8,6 +8,7 @@ use redtail_traffic::{Direction, FlowKind, TrafficParams};
 
 use crate::experiment::{HopParams, LinkParams, Scenario, Topology};
 use crate::outline::{base_round_trips, crossed, crosses, used_hosts};
+use crate::shared_hosts::host_sets;
 
 /// What the queue of one link may know, `flows` included.
 pub(crate) fn link_facts(
@@ -64,13 +65,17 @@ fn segments(group: &TrafficParams, index: u32) -> Option<u64> {
 /// Every flow of these groups, numbered as the engine numbers them.
 pub(crate) fn flow_table(traffic: &[TrafficParams]) -> Arc<FlowTable> {
     let (mut groups, mut runs) = (Vec::new(), Vec::new());
-    let mut hosts = 0;
+    let (sets, first_hosts) = numbered_hosts(traffic);
     for (index, group) in traffic.iter().enumerate() {
         let access = group.access();
         let count = used_hosts(group).max(1) as u32;
         groups.push(access.name.to_owned());
+        let mut ends = first_hosts[sets[index]];
+        if access.direction != traffic[sets[index]].access().direction {
+            ends.reverse();
+        }
         let run = |flow, flows, run_hosts| {
-            let sender = hosts + flow % count;
+            let [sender, receiver] = ends.map(|first| first + flow % count);
             FlowRun {
                 first: FlowFacts {
                     group: index as u32,
@@ -82,7 +87,7 @@ pub(crate) fn flow_table(traffic: &[TrafficParams]) -> Arc<FlowTable> {
                     dscp: access.dscp,
                     port: access.port,
                     sender,
-                    receiver: sender + count,
+                    receiver,
                     segments: segments(group, flow),
                 },
                 count: flows,
@@ -95,9 +100,31 @@ pub(crate) fn flow_table(traffic: &[TrafficParams]) -> Arc<FlowTable> {
         } else {
             runs.extend((0..access.flows).map(|flow| run(flow, 1, 1)));
         }
-        hosts = hosts.saturating_add(count.saturating_mul(2));
     }
     Arc::new(FlowTable::of_runs(groups, runs))
+}
+
+/// For each group the index of the group whose hosts it uses; and for each group with hosts the number of its first
+/// host that sends, and of its first that receives.
+fn numbered_hosts(traffic: &[TrafficParams]) -> (Vec<usize>, Vec<[u32; 2]>) {
+    let sets = host_sets(traffic);
+    let mut counts = vec![1; traffic.len()];
+    for (group, &set) in traffic.iter().zip(&sets) {
+        counts[set] = used_hosts(group).max(counts[set]);
+    }
+    let mut next: u32 = 0;
+    let own = (0..traffic.len()).map(|index| {
+        let count = if sets[index] == index {
+            counts[index] as u32
+        } else {
+            0
+        };
+        let ends = [next, next.saturating_add(count)];
+        next = next.saturating_add(count.saturating_mul(2));
+        ends
+    });
+    let own = own.collect();
+    (sets, own)
 }
 
 impl Scenario {

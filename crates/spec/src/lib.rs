@@ -74,6 +74,7 @@ mod rates;
 mod replications;
 mod schema;
 mod shapes;
+mod shared_hosts;
 mod texts;
 mod validate;
 mod words;

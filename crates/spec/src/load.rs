@@ -160,6 +160,8 @@ impl Scenario {
         scenario.traffic.retain(|it| it.access().name == group);
         scenario.host_jitter_by_default.retain(|it| it == group);
         for it in &mut scenario.traffic {
+            // Those of another group stay without this.
+            it.own_hosts(it.access().host_count() as u32);
             let faster = |rates: &Dealt<Rate>| {
                 Dealt::list(rates.values().iter().map(|rate| faster(*rate)).collect())
             };

@@ -1,6 +1,8 @@
 //! A summary of an experiment in a few lines, for `redtail check`: a user sees there whether the file
 //! describes the intended experiment.
 
+use std::collections::BTreeSet;
+
 use redtail_core::{Bytes, Rate, Span};
 use redtail_traffic::{Access, Direction, TrafficParams};
 
@@ -257,12 +259,25 @@ fn group_line(runs: &[&Scenario], index: usize) -> String {
     }
     let (kind, _) = runs[0].traffic[index].noun_and_count();
     format!(
-        "{}: {} {kind}{}, base round-trip time {}",
+        "{}: {} {kind}{}{}, base round-trip time {}",
         runs[0].traffic[index].access().name,
         range(flows, |flows| flows.to_string()),
         if alone { "" } else { "s" },
+        on_hosts(runs, index),
         range(round_trips, time_in_words),
     )
+}
+
+/// On whose hosts a group's flows sit, if on those of another group.
+fn on_hosts(runs: &[&Scenario], index: usize) -> String {
+    let owners = runs.iter().map(|run| run.traffic[index].access().hosts_of);
+    let named: BTreeSet<&str> = owners.clone().flatten().collect();
+    let names = named.into_iter().collect::<Vec<_>>().join(" or ");
+    match (names.is_empty(), owners.into_iter().all(|it| it.is_some())) {
+        (true, _) => String::new(),
+        (false, true) => format!(" on the hosts of {names}"),
+        (false, false) => format!(" on its own hosts or on those of {names}"),
+    }
 }
 
 /// About how many packets the first hop sends in a run: what UDP sources offer, and

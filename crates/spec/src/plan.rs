@@ -1,5 +1,7 @@
 //! From the text of an experiment file to its runs.
 
+use std::collections::BTreeMap;
+
 use redtail_core::{Bytes, ParamError, Rate, Span};
 use redtail_qdisc::plugin::PluginParams;
 use redtail_traffic::{Access, AccessFilling, Dealt, Direction, TraceParams, TrafficParams};
@@ -22,6 +24,7 @@ use crate::paths;
 use crate::rates::{self, Phases, ReadFile};
 use crate::replications::{Replications, StopRuleParams};
 use crate::shapes;
+use crate::shared_hosts;
 use crate::validate::{self, FindTable, PluginUse, TraceSite, VisitPlugin};
 
 /// The language of a text.
@@ -335,8 +338,7 @@ fn expand_and_check(
             })
             .collect(),
         seed: experiment.seed,
-        warnings: warnings
-            .finish(&factors)
+        warnings: together(warnings.finish(&factors))
             .into_iter()
             .map(|warning| place(file, &warning.origin) + &warning.message)
             .collect(),
@@ -529,11 +531,14 @@ fn case(
             return Err(problems);
         }
     };
+    let hops = experiment.chain.as_ref().map_or(1, |chain| chain.hop.len());
+    let unshared = shared_hosts::take(&mut experiment.traffic, &tree, hops);
     load::estimate_users(&mut experiment, &tree)?;
     for group in &mut experiment.traffic {
         group.fill_in_starts(experiment.warmup);
     }
     let (mut findings, mut topology) = validate::check(&mut experiment, &tree, tables);
+    findings.errors.extend(unshared);
     let mut plugins = Vec::new();
     if let Some(topology) = topology.as_mut().filter(|_| findings.errors.is_empty()) {
         plugins = findings.plugins(topology, visit);
@@ -545,6 +550,63 @@ fn case(
         }
         _ => Err(findings.errors),
     }
+}
+
+/// The most problems of one kind that are told one by one.
+const MOST_ALIKE: usize = 3;
+
+/// The most names of groups or classes that one of them is told for all of.
+const MOST_NAMES: usize = 4;
+
+/// Warnings, of which those that many groups or classes have in common are told once, with their number.
+fn together(warnings: Vec<Problem>) -> Vec<Problem> {
+    let mut kinds: Vec<(String, Vec<Problem>)> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for warning in warnings {
+        let (kind, _) = kind_and_name(&warning);
+        let place = *places.entry(kind.clone()).or_insert(kinds.len());
+        if place == kinds.len() {
+            kinds.push((kind, Vec::new()));
+        }
+        kinds[place].1.push(warning);
+    }
+    let told = |(_, alike): (String, Vec<Problem>)| match alike.len() {
+        count if count <= MOST_ALIKE => alike,
+        count => {
+            let mut alike = alike.into_iter();
+            let mut first = alike.next().expect("there are several");
+            let own = first.message.replace(&kind_and_name(&first).1, "");
+            let others: Vec<Problem> = alike.collect();
+            let same = |other: &Problem| other.message.replace(&kind_and_name(other).1, "") == own;
+            let numbers = if others.iter().all(same) {
+                ""
+            } else {
+                ", with other numbers"
+            };
+            let names: Vec<String> = others.iter().map(|it| kind_and_name(it).1).collect();
+            let names = match names.as_slice() {
+                few if few.len() <= MOST_NAMES => few.join(", "),
+                many => format!("{}, {}, …, {}", many[0], many[1], many[many.len() - 1]),
+            };
+            first.message += &format!(" [and {} more alike{numbers}: {names}]", count - 1);
+            vec![first]
+        }
+    };
+    kinds.into_iter().flat_map(told).collect()
+}
+
+/// What a problem says without the name of the group or class that it is about, and without numbers; and this name.
+fn kind_and_name(problem: &Problem) -> (String, String) {
+    let key = problem.key.as_deref().unwrap_or_default();
+    let steps: Vec<&str> = key.split('.').collect();
+    let named = |step: &str| matches!(step, "traffic" | paths::CLASS);
+    let name = steps.windows(2).rev().find(|pair| named(pair[0]));
+    let name = name.map_or("", |pair| pair[1]);
+    let words: Vec<&str> = without_numbers(&problem.message)
+        .flat_map(|word| word.split('.'))
+        .filter(|word| *word != name)
+        .collect();
+    (words.join(" "), name.to_owned())
 }
 
 /// Whether two problems of the same key differ only in numbers.
@@ -659,14 +721,15 @@ fn scenario(experiment: &Experiment, topology: Topology) -> Scenario {
     let mut traffic = experiment.traffic.clone();
     let of_ns2 = experiment.traffic.iter().any(is_of_ns2);
     let mut host_jitter_by_default = Vec::new();
-    for group in &mut traffic {
+    let rates = default_access_rates(&traffic, &topology);
+    for (group, rate) in traffic.iter_mut().zip(rates) {
         let mut host_jitter = group.access().host_jitter.or(experiment.host_jitter);
         // A group without TCP is taken for one of ns-2 if there is another one of ns-2.
         if host_jitter.is_none() && !is_of_ns2(group) && !(of_ns2 && group.tcp().is_none()) {
             host_jitter = Some(default_host_jitter(&group.access(), &topology));
             host_jitter_by_default.push(group.access().name.to_owned());
         }
-        fill_in(group, &topology, host_jitter);
+        fill_in(group, &topology, rate, host_jitter);
     }
     let phases = match &experiment.phases {
         None => Vec::new(),
@@ -712,22 +775,34 @@ fn default_host_jitter(access: &Access<'_>, topology: &Topology) -> Span {
     MOST_DEFAULT_JITTER.min(slowest.tx_time(Bytes::new(u64::from(FULL_PACKET))))
 }
 
-fn fill_in(group: &mut TrafficParams, topology: &Topology, host_jitter: Option<Span>) {
+/// The rate of the links of each group's hosts where the file gives none: one for all groups that share hosts.
+fn default_access_rates(traffic: &[TrafficParams], topology: &Topology) -> Vec<Rate> {
+    let sets = shared_hosts::host_sets(traffic);
+    let mut most = vec![0; traffic.len()];
+    let each = traffic.iter().zip(shared_hosts::host_peaks(traffic));
+    for ((group, peak), &set) in each.zip(&sets) {
+        let access = group.access();
+        let hops = outline::crossed(&access, topology);
+        let met_first = match access.direction {
+            Direction::Forward => topology.hops()[hops.start].forward().largest_rate(),
+            Direction::Reverse => largest_return_rate(&topology.hops()[hops.end - 1]),
+        };
+        most[set] = met_first.max(peak).as_bps().max(most[set]);
+    }
+    let rate = |set: usize| Rate::from_bps(most[set].saturating_mul(ACCESS_SPEED_UP));
+    sets.into_iter().map(rate).collect()
+}
+
+fn fill_in(group: &mut TrafficParams, topology: &Topology, rate: Rate, host_jitter: Option<Span>) {
     let access = group.access();
     let hops = outline::crossed(&access, topology);
-    let met_first = match access.direction {
-        Direction::Forward => topology.hops()[hops.start].forward().largest_rate(),
-        Direction::Reverse => largest_return_rate(&topology.hops()[hops.end - 1]),
-    };
-    let most = met_first.max(group.host_peak()).as_bps();
-    let rate = Dealt::one(Rate::from_bps(most.saturating_mul(ACCESS_SPEED_UP)));
     let host_count = access.host_count() as u32;
     // None at all is the same run, and has the same text.
     let host_jitter = host_jitter.filter(|it| *it > Span::ZERO);
     let numbers =
         matches!(topology, Topology::Chain(_)).then_some((hops.start as u32 + 1, hops.end as u32));
     group.fill_in(&AccessFilling {
-        rate,
+        rate: Dealt::one(rate),
         hosts: host_count,
         host_jitter,
         hops: numbers,

@@ -23,6 +23,7 @@ use crate::outline::{
 use crate::paths;
 use crate::rates::{Phases, entry_origin};
 use crate::replications::{MOST_REPLICATIONS, Replications};
+use crate::shared_hosts::host_peaks;
 
 /// Round trips that slow start may need before the statistics should begin: from one segment, ten
 /// doublings fill any path with a thousand segments in flight.
@@ -714,7 +715,7 @@ impl<'a> Findings<'a> {
         for group in facts.groups.iter().filter(|_| queue.counts_hosts()) {
             let (number, group) = (group.group, &experiment.traffic[group.group as usize]);
             let access = group.access();
-            let is_one = used_hosts(group) == 1 && access.flows > 1;
+            let is_one = used_hosts(group) == 1 && access.flows > 1 && access.hosts_of.is_none();
             if is_one && group.is_of_people() && warned.insert(number) {
                 self.warn(
                     &format!("traffic.{}.{}", access.name, group.count_key()),
@@ -772,9 +773,9 @@ impl<'a> Findings<'a> {
     /// Warns of hosts' links that are slower than the traffic they are to carry, and of those that prevent a
     /// link from reaching its largest rate. No metric of a queue contains the packets that wait there.
     fn slow_hosts(&mut self, experiment: &Experiment, topology: &Topology) {
-        for group in &experiment.traffic {
+        let peaks = host_peaks(&experiment.traffic);
+        for (group, peak) in experiment.traffic.iter().zip(peaks) {
             let access = group.access();
-            let peak = group.host_peak();
             for (key, rates) in [
                 ("access_rate", access.access_rate),
                 ("exit_rate", access.exit_rate),

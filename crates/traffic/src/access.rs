@@ -5,6 +5,7 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Dscp, Rate, Span, schemars, serde};
 
 use crate::dealt::Dealt;
+use crate::hosts::TakenHosts;
 
 /// Direction in which a group's data travels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +42,7 @@ pub struct Access<'a> {
     pub exit_delay: &'a Dealt<Span>,
     pub return_delay: &'a Dealt<Span>,
     pub hosts: Option<u32>,
+    pub hosts_of: Option<&'a str>,
     pub host_jitter: Option<Span>,
     pub trains: bool,
     pub direction: Direction,
@@ -88,6 +90,15 @@ pub trait Group {
 
     /// Sets the random delays of its hosts.
     fn set_host_jitter(&mut self, host_jitter: Option<Span>);
+
+    /// Takes over hosts of another group, if its flows sit on such.
+    fn take_hosts(&mut self, taken: TakenHosts);
+
+    /// Sets the number of the hosts of another group that its flows sit on, if they do.
+    fn count_taken_hosts(&mut self, number: u32);
+
+    /// Gives it hosts of its own.
+    fn own_hosts(&mut self, count: u32);
 
     /// Fills in the keys that all groups have.
     fn fill_in_access(&mut self, filling: &AccessFilling);

@@ -13,6 +13,7 @@ use crate::cbr::CbrParams;
 use crate::dealt::Dealt;
 use crate::dist::Dist;
 use crate::game::GameParams;
+use crate::hosts::TakenHosts;
 use crate::kind::{MakeUser, PacketSource, TcpKind, TrafficKind, UdpKind, UserKind};
 use crate::load::Load;
 use crate::on_off::OnOffParams;
@@ -262,7 +263,8 @@ impl TrafficParams {
     pub fn access(&self) -> Access<'_> {
         let kind = self.as_kind();
         let access = kind.access();
-        let own = kind.has_own_hosts().then_some(access.flows);
+        let is_own = kind.has_own_hosts() && access.hosts_of.is_none();
+        let own = is_own.then_some(access.flows);
         Access {
             hosts: access.hosts.or(own),
             ..access
@@ -535,6 +537,21 @@ impl TrafficParams {
     /// Fills in when flows start, if the file left it out and the default depends on `warmup`.
     pub fn fill_in_starts(&mut self, warmup: Span) {
         self.as_kind_mut().fill_in_starts(warmup);
+    }
+
+    /// Takes over hosts of another group, if its flows sit on such.
+    pub fn take_hosts(&mut self, taken: TakenHosts) {
+        self.as_kind_mut().take_hosts(taken);
+    }
+
+    /// Sets the number of the hosts of another group that its flows sit on, if they do.
+    pub fn count_taken_hosts(&mut self, number: u32) {
+        self.as_kind_mut().count_taken_hosts(number);
+    }
+
+    /// Gives it so many hosts of its own, with the links and delays that it has.
+    pub fn own_hosts(&mut self, count: u32) {
+        self.as_kind_mut().own_hosts(count);
     }
 
     /// Sets the random delays of the group's hosts.

@@ -120,11 +120,10 @@ macro_rules! groups {
             /// Source: no delay, the minimum.
             #[serde(default = "crate::keys::no_delay")]
             pub return_delay: Dealt<Span>,
-            /// Number of sending (and of receiving) hosts that the flows share; flow i sits on host i modulo this.
+            /// Number of sending (and of receiving) hosts that the flows share; flow i sits on host i modulo this. Or the name of another group: the flows sit on its hosts, with their links and their delays; if the two groups send in opposite directions, the hosts that receive in one send in the other.
             #[$hosts_doc]
-            #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::keys::some_count")]
-            #[schemars(range(min = 1, max = 1_000_000))]
-            pub hosts: Option<u32>,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub hosts: Option<crate::hosts::Hosts>,
             /// Maximum of the random time, uniform from zero, that each packet takes in its sending host in addition to the access link; the packets of a flow stay in order; up to 1 s. "0 s" switches it off. All other random draws stay the same.
             /// Source: the experiment's `host_jitter`, and its default.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -165,7 +164,8 @@ macro_rules! groups {
                     exit_rate: self.exit_rate.as_ref(),
                     exit_delay: &self.exit_delay,
                     return_delay: &self.return_delay,
-                    hosts: self.hosts,
+                    hosts: self.hosts.as_ref().and_then(crate::hosts::Hosts::count),
+                    hosts_of: self.hosts.as_ref().and_then(crate::hosts::Hosts::group),
                     host_jitter: self.host_jitter,
                     trains: self.trains,
                     direction: self.direction,
@@ -184,10 +184,30 @@ macro_rules! groups {
                 self.host_jitter = host_jitter;
             }
 
+            fn take_hosts(&mut self, taken: $crate::hosts::TakenHosts) {
+                self.count_taken_hosts(taken.count);
+                self.access_rate = taken.access_rate;
+                self.access_delay = taken.access_delay;
+                self.exit_rate = taken.exit_rate;
+                self.exit_delay = taken.exit_delay;
+                self.return_delay = taken.return_delay;
+                [self.first_hop, self.last_hop] = taken.hops;
+            }
+
+            fn count_taken_hosts(&mut self, number: u32) {
+                if let Some($crate::hosts::Hosts::Of { count, .. }) = &mut self.hosts {
+                    *count = number;
+                }
+            }
+
+            fn own_hosts(&mut self, count: u32) {
+                self.hosts = Some($crate::hosts::Hosts::Own(count));
+            }
+
             fn fill_in_access(&mut self, filling: &$crate::access::AccessFilling) {
                 self.access_rate.get_or_insert_with(|| filling.rate.clone());
                 self.exit_rate.get_or_insert_with(|| filling.rate.clone());
-                self.hosts.get_or_insert(filling.hosts);
+                self.hosts.get_or_insert(crate::hosts::Hosts::Own(filling.hosts));
                 self.host_jitter = filling.host_jitter;
                 self.first_hop = filling.hops.map(|(first, _)| first);
                 self.last_hop = filling.hops.map(|(_, last)| last);
@@ -201,7 +221,7 @@ pub(crate) fn one_flow() -> u32 {
     1
 }
 
-/// Reads a number of flows or hosts. Any `u32` passes, so that [`TrafficParams::check`](crate::TrafficParams::check) can refuse
+/// Reads a number of flows. Any `u32` passes, so that [`TrafficParams::check`](crate::TrafficParams::check) can refuse
 /// it by its key; what is none is refused with the range that the check accepts.
 pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     struct Count;
@@ -221,12 +241,6 @@ pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D
         }
     }
     deserializer.deserialize_u32(Count)
-}
-
-pub(crate) fn some_count<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<u32>, D::Error> {
-    count(deserializer).map(Some)
 }
 
 pub(crate) fn no_delay() -> Dealt<Span> {

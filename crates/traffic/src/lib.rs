@@ -5,7 +5,8 @@
 //! opens connections and asks.
 //!
 //! - `kind`: what a kind of traffic says of itself; `group`: the list of the kinds; `keys`: the keys that every
-//!   group has; `access`: how a group reaches the bottleneck
+//!   group has; `access`: how a group reaches the bottleneck; `hosts`: on whose hosts its
+//!   flows sit
 //! - TCP flows: `bulk`, `transfer`
 //! - UDP sources: `cbr`, `on_off`, `voip` (with `e_model`), `game`
 //! - users: `web`, `transactions`, `video`, `arrivals`, `trace` (a table of connections: `table`)
@@ -29,6 +30,7 @@ pub mod e_model;
 pub mod exchanges;
 pub mod game;
 pub mod group;
+pub mod hosts;
 mod keys;
 pub mod kind;
 pub mod load;
@@ -55,6 +57,7 @@ pub use dist::{Anchor, Dist, Drawn, Law};
 pub use exchanges::{Done, Exchanges, Order, ServerStream};
 pub use game::GameParams;
 pub use group::{FlowKind, TrafficParams, UdpSource, User};
+pub use hosts::{Hosts, TakenHosts};
 pub use load::Load;
 pub use on_off::OnOffParams;
 pub use packet::DrawnSizes;

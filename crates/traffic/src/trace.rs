@@ -32,6 +32,7 @@ use crate::access::{Direction, Group};
 use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
 use crate::bounds::MOST_AT_ONCE;
 use crate::dealt::Dealt;
+use crate::hosts::Hosts;
 use crate::keys::groups;
 use crate::kind::{MakeUser, TrafficKind, UserKind};
 use crate::start::Start;
@@ -252,7 +253,7 @@ impl TraceParams {
             bytes[usize::from(row.reverse)] += responses;
         }
         self.flows = count as u32;
-        self.hosts = Some(count as u32);
+        self.hosts = Some(Hosts::Own(count as u32));
         self.file = table.name.clone();
         self.table = Some(TableFacts {
             connections: table.connections.len() as u32,
@@ -647,7 +648,7 @@ mod tests {
         // The host for rows without a time, that of 40 ms, and the reverse one.
         assert_eq!(group.access_delay.values(), ms(&[7, 5, 35]));
         assert_eq!(group.return_delay.values(), ms(&[0, 5, 35]));
-        assert_eq!((group.flows, group.hosts), (3, Some(3)));
+        assert_eq!((group.flows, group.hosts.clone()), (3, Some(Hosts::Own(3))));
         assert_eq!(group.file, "t", "the path is no part of a scenario");
         let facts = group.table.expect("it was filled in");
         assert_eq!((facts.reverse, facts.bytes), (1, [15, 5]));

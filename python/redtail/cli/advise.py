@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,7 +19,7 @@ from redtail.cli.routers import Device, Lan, Wan, router
 from redtail.errors import SpecError
 
 if TYPE_CHECKING:
-    from redtail.lines import Advice, Line, Recorded
+    from redtail.lines import Advice, Line, ProviderAdvice, Recorded
 
 Down = Annotated[
     str | None, typer.Option("--down", metavar="RATE", help="The line's download rate: 50mbit.")
@@ -104,6 +105,23 @@ Save = Annotated[
         "--save", metavar="FILE", help="Write the experiment file of the simulations, to edit."
     ),
 ]
+Subscribers = Annotated[
+    str | None,
+    typer.Option(
+        "--subscribers",
+        metavar="PLANS",
+        help='Advise a provider: "200 x 100mbit/20mbit", with commas between several plans, or a '
+        "file .csv or .toml with name, down, up, number and uses of each.",
+    ),
+]
+Export = Annotated[
+    str | None,
+    typer.Option(
+        "--export",
+        metavar="FOLDER",
+        help="With --subscribers: write the files of LibreQoS that set what is advised.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the advice as JSON and nothing else.")]
 
 
@@ -117,11 +135,13 @@ def advise(
     local: Local = None,
     direction: Direction = None,
     people: People = 1,
+    subscribers: Subscribers = None,
     queues: Queues = None,
     objective: ObjectiveName = None,
     buffer: Buffer = None,
     effort: EffortName = "normal",
     save: Save = None,
+    export: Export = None,
     device: Device = None,
     wan: Wan = None,
     lan: Lan = None,
@@ -132,6 +152,18 @@ def advise(
     """Advise a queue for a line, with simulations of it. Goes on where it was stopped."""
     from redtail.lines import advise_on, require_writable
 
+    if subscribers is not None:
+        others = {
+            **{"--access": access, "--from": recordings, "--local": local, "--people": people > 1},
+            **{"--direction": direction, "--queues": queues, "--objective": objective},
+            **{"--buffer": buffer, "--device": device, "--wan": wan, "--lan": lan},
+        }
+        _refuse_beside_subscribers(others)
+        advised = _provider(subscribers, (down, up, rtt), use, effort, (save, export), jobs, out)
+        _print_provider(*advised, save, export, as_json=as_json)
+        return
+    if export is not None:
+        raise SpecError("--export writes the files of a provider; accepted: with --subscribers")
     line, recorded = _line(
         down, up, rtt, access, use, people, recordings, local, direction, quiet=as_json
     )
@@ -166,6 +198,76 @@ def advise(
     if made is not None:
         say("")
         say(made.text())
+
+
+def _refuse_beside_subscribers(others: Mapping[str, object]) -> None:
+    for option, value in others.items():
+        if value:
+            raise SpecError(
+                f"{option} is about one line; accepted beside --subscribers: --down, --up, --rtt, "
+                "--use, --effort, --save, --export, --jobs, --out, --json"
+            )
+
+
+def _provider(
+    subscribers: str,
+    line: tuple[str | None, str | None, str | None],
+    use: list[str] | None,
+    effort: str,
+    files: tuple[str | None, str | None],
+    jobs: int | None,
+    out: str,
+) -> tuple[ProviderAdvice, float]:
+    """Return the advice for a provider, and how long it took in s."""
+    from redtail.lines import (
+        advise_provider,
+        read_plans,
+        require_exportable,
+        require_writable,
+    )
+    from redtail.selection import split
+
+    down, up, rtt = line
+    for option, value in {"--down": down, "--up": up, "--rtt": rtt}.items():
+        if not value:
+            raise SpecError(f"{option} is missing; accepted: that of the provider's line")
+    assert down is not None and up is not None and rtt is not None
+    save, export = files
+    if save is not None:
+        require_writable(save)  # before minutes of work
+    if export is not None:
+        require_exportable(export)
+    plans = read_plans(subscribers, split(use)) if use else read_plans(subscribers)
+    start = time.monotonic()
+    with progress_shown() as show:
+        found = advise_provider(
+            plans, down, up, rtt, effort=effort, jobs=jobs, out=out, progress=show
+        )
+    return found, time.monotonic() - start
+
+
+def _print_provider(
+    found: ProviderAdvice, seconds: float, save: str | None, export: str | None, *, as_json: bool
+) -> None:
+    if save is not None:
+        found.save(save)
+    exported = None if export is None else found.export(export)
+    if as_json:
+        say(found.to_json())
+        return
+    print(found.to_text(width()))
+    say("")
+    if exported is not None:
+        say(f"LibreQoS: {', '.join(str(path) for path in exported.files.values())}")
+        for notice in exported.notices:
+            say(f"- {notice}")
+        say("")
+    runs = len(found.results.cases) * found.wanted.effort.replications
+    say(f"{runs} runs, in {seconds:.1f} s")
+    say(f"runs:  {found.results.folder}/")
+    if save is not None:
+        say(f"file:  {save} (redtail run {shlex.quote(save)} repeats the runs)")
+    sys.stdout.flush()
 
 
 def _line(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 import re
+import statistics
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -81,6 +82,9 @@ def summary_tables(
         labels.append(("phase", "left", ["all", *map(str, numbers)] * len(results.cases)))
 
     asked_for = bool(metrics or results.report)
+    names_shown = shown_metrics(results, prefixes, metrics)
+    alike = {} if metrics else _alike(names_shown)
+    many: list[str] = []
     columns: list[_Column] = []
     parts = [columns]
     # Means that describe no replication: the metric, its case, the estimate.
@@ -89,21 +93,30 @@ def summary_tables(
     reasons: list[str] = []
     # No gap is needed behind the last column.
     room = least = width + _GAP - 1 - sum(_width(head, texts) for head, _, texts in labels)
-    for name in shown_metrics(results, prefixes, metrics):
+    for name in names_shown:
+        of_groups = alike.get(name, (name,))
+        if not of_groups:
+            continue  # it is shown with the first of its kind
         found = [case.metric(prefix + name) for case, prefix in rows]
         known = [each.mean for each in found if not math.isnan(each.mean)]
         about = names.readable(names.describe(name), known)
-        texts = [
-            censoring.cell(prefix + name, each, about.scale)
-            for (_, prefix), each in zip(rows, found, strict=True)
-        ]
-        reasons += [_reason(each) for each, text in zip(found, texts, strict=True) if "±?" in text]
-        odd += [
-            (name, case, each)
-            for (case, _), each, text in zip(rows, found, texts, strict=True)
-            if text.endswith("*")
-        ]
         head = names.head(name, about)
+        if len(of_groups) > 1:
+            head, text = _head_of_many(head, of_groups)
+            many.append(text)
+            texts = [
+                _of_many([case.metric(prefix + each) for each in of_groups], about.scale)
+                for case, prefix in rows
+            ]
+            found = []
+        else:
+            texts = [
+                censoring.cell(prefix + name, each, about.scale)
+                for (_, prefix), each in zip(rows, found, strict=True)
+            ]
+        alone = list(zip(rows, found, texts, strict=True)) if found else []
+        reasons += [_reason(each) for _, each, text in alone if "±?" in text]
+        odd += [(name, case, each) for (case, _), each, text in alone if text.endswith("*")]
         room -= _width(head, texts)
         if room < 0 and columns:
             if not asked_for and selection.is_last(name):
@@ -120,6 +133,7 @@ def summary_tables(
     caption = _caption(results, _signs(reasons, equal=equal)) + _no_run(odd)
     replications = max((len(case.runs) for case in results.cases), default=0)
     caption += "".join(f"\n{escape.name(text)}" for text in censoring.notes(timed, replications))
+    caption += "".join(f"\n{escape.name(text)}" for text in dict.fromkeys(many))
     return [
         _table(
             [*labels, *part],
@@ -128,6 +142,65 @@ def summary_tables(
         )
         for part in parts
     ]
+
+
+_MOST_ALIKE = 8
+"""The most groups whose names differ in their numbers alone that have a column each."""
+
+_NUMBERED = re.compile(r"((?:[\w-]+\.)*?[A-Za-z][\w-]*?)([0-9]+)(\..+)")
+
+
+def _alike(shown_ones: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return metrics of many groups, or classes, whose names differ in their numbers alone.
+
+    Returns:
+        For the first of each kind all of them, and for the others nothing.
+
+    >>> found = _alike([f"s{i}.goodput" for i in range(9)] + ["web.pages", "hop1.loss"])
+    >>> len(found["s0.goodput"]), found["s8.goodput"], found.get("web.pages")
+    (9, (), None)
+    """
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for name in shown_ones:
+        match = _NUMBERED.fullmatch(name)
+        if match and match[1].rpartition(".")[2] not in ("hop", "phase"):
+            kinds.setdefault((match[1], match[3]), []).append(name)
+    found: dict[str, tuple[str, ...]] = {}
+    for own in kinds.values():
+        if len(own) > _MOST_ALIKE:
+            found |= dict.fromkeys(own, ())
+            found[own[0]] = tuple(own)
+    return found
+
+
+def _head_of_many(head: str, of_groups: Sequence[str]) -> tuple[str, str]:
+    """Return the head of a column for many groups, and what is said of them below the table."""
+    first, last = (_group_of(each) for each in (of_groups[0], of_groups[-1]))
+    text = (
+        f"{first} to {last}: the median of {len(of_groups)} groups, and from the least to the "
+        "largest, of means over replications; with --metrics a column for each"
+    )
+    return head.replace(f"{first}:", f"{first} to {last}:", 1), text
+
+
+def _group_of(name: str) -> str:
+    match = _NUMBERED.fullmatch(name)
+    assert match is not None
+    return (match[1] + match[2]).rpartition(".")[2]
+
+
+def _of_many(found: Sequence[Estimate], scale: float) -> str:
+    """Return what groups have: their median, and from the least to the largest.
+
+    >>> _of_many([Estimate(value, None, 1) for value in (1.0, 4.0, 2.0)], 1.0)
+    '2 (1 to 4)'
+    """
+    known = sorted(each.mean for each in found if not math.isnan(each.mean))
+    if not known:
+        return ""
+    three = (statistics.median(known), known[0], known[-1])
+    middle, least, most = (shown(Estimate(value, None, 1), scale) for value in three)
+    return f"{middle} ({least} to {most})"
 
 
 def _signs(reasons: Sequence[str], *, equal: bool) -> str:

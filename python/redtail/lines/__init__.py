@@ -20,6 +20,7 @@ from the texts to the advice. `write_experiment` makes an experiment file of wha
     routers     commands that set it
     verify      whether it helped: two recordings, before and after
     watch       what the queues of a router do, and whether its shaper is above the line
+    provider    how to shape the subscribers of an access provider, and files for LibreQoS
 
 `recordings` and `routers` know nothing of `advice`, nor it of them; `measure`, `verify` and `watch`
 know `recordings`, and nobody knows these three. The package runs experiments as everybody does
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
     from redtail.lines.measure.run import Measured, measure_line
     from redtail.lines.measure.server import ServerLimits, serve
     from redtail.lines.measure.summary import MeasuredRow
+    from redtail.lines.provider.answer import ProviderAdvice, advise_provider
+    from redtail.lines.provider.libreqos import require_exportable
+    from redtail.lines.provider.plans import Plan, read_plans
     from redtail.lines.recordings.experiment import experiment_text, write_experiment
     from redtail.lines.recordings.found import Found
     from redtail.lines.recordings.line import recorded_line
@@ -80,6 +84,8 @@ _MODULES = {
     "OBJECTIVES": "advice.objectives",
     "Overhead": "line",
     "PORT": "measure.protocol",
+    "Plan": "provider.plans",
+    "ProviderAdvice": "provider.answer",
     "QUEUES": "advice.candidates",
     "QueueParameter": "advice.parameters",
     "QueueParameters": "advice.parameters",
@@ -92,13 +98,16 @@ _MODULES = {
     "Watch": "watch.watching",
     "advise": "advice.advise",
     "advise_on": "advice.advise",
+    "advise_provider": "provider.answer",
     "commands": "routers",
     "estimate": "recordings.reading",
     "experiment_text": "recordings.experiment",
     "given_line": "advice.advise",
     "measure_line": "measure.run",
     "queue_parameters": "advice.parameters",
+    "read_plans": "provider.plans",
     "recorded_line": "recordings.line",
+    "require_exportable": "provider.libreqos",
     "require_writable": "advice.answer",
     "serve": "measure.server",
     "verify_change": "verify.verified",
@@ -125,6 +134,8 @@ __all__ = [
     "Measurement",
     "Measuring",
     "Overhead",
+    "Plan",
+    "ProviderAdvice",
     "QueueParameter",
     "QueueParameters",
     "Recorded",
@@ -135,13 +146,16 @@ __all__ = [
     "Watch",
     "advise",
     "advise_on",
+    "advise_provider",
     "commands",
     "estimate",
     "experiment_text",
     "given_line",
     "measure_line",
     "queue_parameters",
+    "read_plans",
     "recorded_line",
+    "require_exportable",
     "require_writable",
     "serve",
     "verify_change",

@@ -327,8 +327,14 @@ fn keys_of(rule: &RuleParams, link: &LinkFacts) -> Result<Vec<Vec<String>>, Unma
                     accepted,
                 ));
             };
-            networks
-                .extend(Side::BOTH.map(|side| pair("src_ip", addresses::network_of(group, side))));
+            let both =
+                |of: &dyn Fn(Side) -> String| Side::BOTH.map(|side| pair("src_ip", of(side)));
+            match &rule.host {
+                None => networks.extend(both(&|side| addresses::network_of(group, side))),
+                Some(hosts) => networks.extend(hosts.values().iter().flat_map(|&host| {
+                    both(&|side| addresses::host(group, side, host as usize).to_string())
+                })),
+            }
         }
         also(networks);
     }

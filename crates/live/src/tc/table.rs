@@ -263,7 +263,8 @@ const IDLE: &str =
 const RED_MEAN: &str = "Measures idle periods, with `bandwidth`.";
 const RULES: &str = "Each rule becomes filters `flower` with a `pref` of its own. `dscp` becomes `ip_tos` with \
      mask 0xfc; `protocol` `ip_proto`; `port` `src_port` and `dst_port`, in filters of their own (1 to 1023, \
-     because a client may have any other port itself); `group` `src_ip` with the networks of the group's hosts.";
+     because a client may have any other port itself); `group` `src_ip` with the networks of the group's hosts, \
+     and `host` with the addresses of one of these.";
 const NAME: &str = "Classes are numbered in the order of the file.";
 const INNER: &str = "Becomes the queue of the class.";
 

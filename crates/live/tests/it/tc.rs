@@ -471,6 +471,9 @@ fn rules_without_a_filter_are_refused() {
     assert_eq!(key, "class.a.match.port");
     assert!(message.contains("1 to 1023"), "{message}");
     mapped(&prio(json!({"port": 443}))).expect("a server's port has a filter");
+    // A host has its address.
+    let of_host = commands(&prio(json!({"group": "web", "host": 3}))).join("\n");
+    assert!(of_host.contains("src_ip 10.0.0.5"), "{of_host}");
     // The groups of another link.
     let queue = spec(&prio(json!({"group": "web"})));
     let unknown = tc::words(

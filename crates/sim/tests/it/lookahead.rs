@@ -153,6 +153,32 @@ fn a_packet_needs_fewer_events_where_it_is_allowed() {
     assert_eq!(same_results(text), 0.0);
 }
 
+/// TCP and UDP, then users and calls too, send over the link of one host, in both directions.
+#[test]
+fn hosts_that_groups_share_are_served_in_time() {
+    let back = format!(
+        "[bottleneck.return]\nrate = \"1 Mbit/s\"\ndelay = \"20 ms\"\nqueue = {{ {} }}\n",
+        TAIL_DROP.replace('\n', ", ")
+    );
+    let group = |keys: &str| format!("[[traffic]]\n{keys}\nhosts = \"always\"\n");
+    let more = group("name = \"more\"\nkind = \"bulk\"\nflows = 2\ntcp = \"sack\"");
+    let up = group("name = \"up\"\nkind = \"bulk\"\ndirection = \"reverse\"\ntcp = \"sack\"");
+    let people = group("name = \"pages\"\nkind = \"web\"\nmodel = \"http2\"\nusers = 3")
+        + &group("name = \"talk\"\nkind = \"call\"\nflows = 3");
+    let owner = "access_delay = [\"5 ms\", \"5 ms\", \"10 ms\"]";
+    for queue in [TAIL_DROP, FQ_CODEL, "kind = \"cake\""] {
+        for (back, groups) in [
+            ("", more.clone()),
+            (&back, more.clone() + &up),
+            (&back, more.clone() + &up + &people),
+        ] {
+            // The sources are on the hosts of the TCP senders.
+            let text = dumbbell(queue, "", back) + "hosts = \"always\"\n" + &groups;
+            same_results(&text.replace(owner, &format!("{owner}\naccess_rate = \"4 Mbit/s\"")));
+        }
+    }
+}
+
 #[test]
 fn random_losses_and_changing_rates_do_not_matter() {
     for queue in [RED, CODEL, FQ_CODEL] {

@@ -23,6 +23,7 @@ mod queues_red;
 mod queues_red_tail;
 mod real_time;
 mod repeatability;
+mod shared_hosts;
 mod steady_state;
 mod traces;
 mod traffic_kinds;

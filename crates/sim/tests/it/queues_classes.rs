@@ -292,3 +292,59 @@ dscp = "{dscp}"
     assert!(metric(&result, "queue.band2.drops") > 1000.0);
     assert_eq!(metric(&result, "call.utilization"), 0.0);
 }
+
+/// Three flows of 4 Mbit/s, each on a host of its own, and what each of three classes sends of them.
+fn by_host(more: &str, match_of: impl Fn(u32) -> String) -> [f64; 3] {
+    let class = |host: u32| {
+        let rate = host + 1;
+        format!(
+            "{{ name = \"c{host}\", {}rate = \"{rate} Mbit/s\", {SHORT} }},\n",
+            match_of(host)
+        )
+    };
+    let classes: String = (0..3).map(class).collect();
+    let queue = format!("{{ kind = \"htb\", class = [\n{classes}] }}");
+    let text = sources(&queue, &[("a", "4 Mbit/s")]);
+    let result = run(&format!("{text}flows = 3\nhosts = 3\n{more}"));
+    [0, 1, 2].map(|host| 10.0 * metric(&result, &format!("queue.c{host}.utilization")))
+}
+
+#[test]
+fn a_class_takes_what_is_on_a_host_of_a_group() {
+    let near = |rates: [f64; 3], wanted: [f64; 3]| {
+        let same = rates
+            .iter()
+            .zip(wanted)
+            .all(|(rate, wanted)| (rate - wanted).abs() < 0.02);
+        assert!(same, "{rates:?}, {wanted:?}");
+    };
+    let of_host = |host: u32| format!("match = {{ group = \"a\", host = {host} }}, ");
+    near(by_host("", of_host), [1.0, 2.0, 3.0]);
+    // The last class is the default.
+    let but_last = |host: u32| {
+        if host < 2 {
+            of_host(host)
+        } else {
+            String::new()
+        }
+    };
+    near(by_host("", but_last), [1.0, 2.0, 3.0]);
+    // The first rule that fits decides, of whatever form it is.
+    let first = |host: u32| match host {
+        0 => "match = { group = \"a\", host = [0, 1], protocol = \"udp\" }, ".to_owned(),
+        1 => "match = { group = \"a\", host = 1 }, ".to_owned(),
+        _ => String::new(),
+    };
+    near(by_host("", first), [1.0, 0.0, 3.0]);
+    let group = |host: u32| match host {
+        0 => "match = { group = \"a\", host = 2 }, ".to_owned(),
+        1 => "match = { group = \"a\" }, ".to_owned(),
+        _ => String::new(),
+    };
+    near(by_host("", group), [1.0, 2.0, 0.0]);
+    // Another group on the same hosts: half of its class each.
+    let other = "[[traffic]]\nname = \"b\"\nkind = \"cbr\"\npacket = \"1000 B\"\nrate = \"4 Mbit/s\"\nflows = 3\n\
+                 hosts = \"a\"\n";
+    let both = |host: u32| format!("match = {{ group = [\"a\", \"b\"], host = {host} }}, ");
+    near(by_host(other, both), [1.0, 2.0, 3.0]);
+}

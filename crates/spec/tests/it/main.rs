@@ -5,5 +5,6 @@ mod common;
 mod plans;
 mod refusals;
 mod schemas;
+mod shared_hosts;
 mod udp_groups;
 mod warnings;

@@ -1511,3 +1511,34 @@ fn words_of_other_programs_get_ours() {
         "{key}"
     );
 }
+
+#[test]
+fn hosts_in_rules() {
+    let with = |rule: &str| {
+        let class = format!(
+            "queue = {{ kind = \"prio\", class = [{{ name = \"a\", match = {rule}, queue = {{ kind = \"tail-drop\", limit = \"9 packets\" }} }}, {{ name = \"b\", queue = {{ kind = \"tail-drop\", limit = \"9 packets\" }} }}] }}"
+        );
+        let text = single();
+        let queue = text.lines().find(|line| line.starts_with("queue")).unwrap();
+        plan(&text.replace(queue, &class), &[])
+    };
+    let refused = |rule: &str| with(rule).unwrap_err().to_string();
+    // Two delays make two hosts.
+    with("{ group = \"ftp\", host = 1 }").unwrap();
+    with("{ group = [\"cbr\", \"ftp\"], host = [0, 1] }").unwrap();
+    assert!(
+        refused("{ group = \"ftp\", host = 2 }").ends_with(
+            "names the host 2, which is not there; accepted: 0 to 1, the hosts on which flows of these groups sit"
+        ),
+        "{}",
+        refused("{ group = \"ftp\", host = 2 }")
+    );
+    assert!(
+        refused("{ host = 0 }").ends_with(
+            "has a host without a group; accepted: the group whose host it is beside it, such as \
+             { group = \"web\", host = 0 }"
+        ),
+        "{}",
+        refused("{ host = 0 }")
+    );
+}

@@ -427,3 +427,42 @@ fn hosts_that_keep_a_link_from_the_rate_it_rises_to() {
         "{warnings:?}"
     );
 }
+
+/// A shaper with a class for each of `count` subscribers, whose queues have a target below a packet's time.
+fn subscribers(count: u32) -> Vec<String> {
+    let classes: String = (0..count)
+        .map(|i| {
+            format!(
+                "{{ name = \"c{i}\", match = {{ group = \"them\", host = {i} }}, rate = \"{} Mbit/s\", \
+                 queue = {{ kind = \"fq-codel\", target = \"1 ms\" }} }},\n",
+                2 + i % 2
+            )
+        })
+        .collect();
+    let text = SHARED.replace(
+        "{ kind = \"cake\" }",
+        &format!("{{ kind = \"htb\", default = \"c0\", class = [\n{classes}] }}"),
+    );
+    let group = format!("kind = \"web\"\nmodel = \"http2\"\nusers = {count}\nhosts = {count}");
+    plan(&format!("{text}{group}"), &[]).unwrap().warnings
+}
+
+#[test]
+fn what_many_classes_have_in_common_is_told_once() {
+    let of_three = subscribers(3);
+    let said = |warning: &String| warning.contains("target is below the time of one packet");
+    assert_eq!(
+        of_three.iter().filter(|it| said(it)).count(),
+        3,
+        "{of_three:?}"
+    );
+    let of_many = subscribers(40);
+    let found: Vec<_> = of_many.iter().filter(|it| said(it)).collect();
+    assert_eq!(found.len(), 1, "{of_many:?}");
+    assert!(
+        found[0].contains("queue.class.c0.queue.target")
+            && found[0].ends_with("[and 39 more alike, with other numbers: c1, c2, …, c39]"),
+        "{}",
+        found[0]
+    );
+}

@@ -231,7 +231,8 @@ def _refuse(line: Line, given: dict[str, str]) -> None:
         if name not in USES:
             refuse("use", f'"{name}"', "is no use of a line", uses)
     if not 1 <= line.people <= MOST_PEOPLE:
-        refuse("people", line.people, "is no number of people", f"1 to {MOST_PEOPLE}")
+        accepted = f"1 to {MOST_PEOPLE}; for the subscribers of a provider, --subscribers"
+        refuse("people", line.people, "is no number of people", accepted)
 
 
 def _name(line: Line) -> str:

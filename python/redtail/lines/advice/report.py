@@ -75,7 +75,7 @@ def parts_of(advice: Advice) -> tuple[Part, ...]:
             texts=(_what_to_expect(advice),),
             items=(
                 *(f"{load.name}: {load.about}" for load in advice.wanted.loads),
-                *([_NO_INTERVAL] if _without_interval(advice) else []),
+                *([NO_INTERVAL] if _without_interval(advice) else []),
             ),
         ),
         replace(
@@ -109,7 +109,7 @@ def _parts(advice: Advice, console: Console) -> Iterator[RenderableType]:
     for load in advice.wanted.loads:
         yield f"{load.name}: {load.about}"
     if _without_interval(advice):
-        yield _NO_INTERVAL
+        yield NO_INTERVAL
     yield ""
     yield f"{_ranked_by(advice)} (--objective ranks by another one):"
     yield _ranked(advice)
@@ -132,7 +132,7 @@ def _what_to_expect(advice: Advice) -> str:
     )
 
 
-_NO_INTERVAL = "±?: no interval can be given from these simulations, most of which are equal"
+NO_INTERVAL = "±?: no interval can be given from these simulations, most of which are equal"
 
 
 def _without_interval(advice: Advice) -> bool:
@@ -179,7 +179,7 @@ def _verdict(advice: Advice) -> str:
 
 
 def _setting(setting: Setting) -> Table:
-    table = _table()
+    table = plain_table()
     for head in ("parameter", "value"):
         table.add_column(head, no_wrap=head == "parameter", overflow="fold", max_width=34)
     table.add_column("source")
@@ -220,7 +220,7 @@ def _expected(advice: Advice, console: Console) -> Iterator[RenderableType]:
 def _expectations(advice: Advice, columns: Sequence[tuple[str, str, tuple[str, ...]]]) -> Table:
     labels = [advice.chosen.label, AS_IT_IS]
     rows = [advice.expects(load.name, label) for load in advice.wanted.loads for label in labels]
-    table = _table()
+    table = plain_table()
     table.add_column("load", no_wrap=True)
     table.add_column("queue", no_wrap=True)
     known = [each for each in columns if any(_worst_known(row, each[2]) for row in rows)]
@@ -253,7 +253,7 @@ def _ranked_by(advice: Advice) -> str:
 
 def _ranked(advice: Advice) -> Table:
     objective = advice.objective
-    table = _table()
+    table = plain_table()
     table.add_column("", justify="right")
     table.add_column("queue", no_wrap=True)
     unit = _unit(advice)
@@ -315,7 +315,8 @@ def _list(texts: Sequence[str]) -> Table:
     return table
 
 
-def _table() -> Table:
+def plain_table() -> Table:
+    """Return an empty table as those of an advice look."""
     from rich import box
     from rich.table import Table
 

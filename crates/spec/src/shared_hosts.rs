@@ -1,0 +1,212 @@
+//! Groups whose flows sit on the hosts of another group (`hosts = "NAME"`).
+//!
+//! A host has one link in each direction, and one path. So such a group takes over rates, delays and hops of the group
+//! that it names, and cannot have others. If the two send in opposite directions, the hosts that receive in one send in
+//! the other: their links change places, and what data takes in one direction is what acknowledgements take in the other.
+
+use std::collections::BTreeMap;
+
+use redtail_core::{Rate, Span};
+use redtail_traffic::{Access, Dealt, TakenHosts, TrafficParams};
+
+use crate::de;
+use crate::error::Problem;
+use crate::experiment::Scenario;
+use crate::node::Node;
+use crate::paths;
+
+/// For each group the index of the group whose hosts its flows sit on: its own, unless it names another one.
+pub(crate) fn host_sets(traffic: &[TrafficParams]) -> Vec<usize> {
+    let named = traffic.iter().map(|group| group.access().name).zip(0..);
+    let named: BTreeMap<&str, usize> = named.collect();
+    let groups = traffic.iter().enumerate();
+    groups
+        .map(|(index, group)| {
+            let of = group.access().hosts_of;
+            of.and_then(|name| named.get(name).copied())
+                .unwrap_or(index)
+        })
+        .collect()
+}
+
+/// For each group what the UDP flows of all groups send together that share its busiest host, in its direction.
+pub(crate) fn host_peaks(traffic: &[TrafficParams]) -> Vec<Rate> {
+    let sets = host_sets(traffic);
+    let place = |index: usize| (sets[index], traffic[index].access().direction as u8);
+    let mut sums: BTreeMap<(usize, u8), u64> = BTreeMap::new();
+    for (index, group) in traffic.iter().enumerate() {
+        let sum = sums.entry(place(index)).or_default();
+        *sum = sum.saturating_add(group.host_peak().as_bps());
+    }
+    let groups = 0..traffic.len();
+    groups
+        .map(|index| Rate::from_bps(sums[&place(index)]))
+        .collect()
+}
+
+impl Scenario {
+    /// For each group the index of the group whose hosts its flows sit on: its own, unless it names another one.
+    pub fn host_sets(&self) -> Vec<usize> {
+        host_sets(&self.traffic)
+    }
+}
+
+/// Tells each group that sits on hosts of another one how many these are.
+pub(crate) fn count(traffic: &mut [TrafficParams]) {
+    for (index, set) in host_sets(traffic).into_iter().enumerate() {
+        let number = traffic[set].access().host_count() as u32;
+        traffic[index].count_taken_hosts(number);
+    }
+}
+
+/// Gives each group that sits on hosts of another one their links and delays. Returns what is wrong. A chain has `hops`
+/// hops, of which groups cross all that they do not leave out.
+pub(crate) fn take(traffic: &mut [TrafficParams], tree: &Node, hops: usize) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for index in 0..traffic.len() {
+        let access = traffic[index].access();
+        let Some(owner) = access.hosts_of else {
+            continue;
+        };
+        match owner_of(&traffic[index], owner, traffic) {
+            Ok(owner) => {
+                let taken = taken(&access, &owner.access());
+                problems.extend(other_values(&access, &owner.access(), &taken, tree, hops));
+                traffic[index].take_hosts(taken);
+            }
+            Err(clause) => {
+                let key = format!("traffic.{}.hosts", access.name);
+                problems.push(Problem {
+                    origin: paths::origin(tree, &key),
+                    message: format!("{key} = {owner:?} {clause}"),
+                    key: Some(key),
+                });
+            }
+        }
+    }
+    problems
+}
+
+/// The group of this name, on whose hosts a group may sit; or a clause that says why it may not.
+fn owner_of<'a>(
+    group: &TrafficParams,
+    owner: &str,
+    traffic: &'a [TrafficParams],
+) -> Result<&'a TrafficParams, String> {
+    let own = |it: &&TrafficParams| {
+        let access = it.access();
+        let has_own = access.hosts_of.is_none() && !matches!(it, TrafficParams::Trace(_));
+        has_own && access.name != group.access().name
+    };
+    let names: Vec<&str> = traffic
+        .iter()
+        .filter(own)
+        .map(|it| it.access().name)
+        .collect();
+    let accepted = match names.as_slice() {
+        [] => "a number of hosts".to_owned(),
+        names => format!(
+            "a number of hosts, or a group that has its own: {}",
+            names.join(", ")
+        ),
+    };
+    if matches!(group, TrafficParams::Trace(_)) {
+        return Err("cannot be: the table of this group has its hosts; accepted: none".to_owned());
+    }
+    let Some(found) = traffic.iter().find(|it| it.access().name == owner) else {
+        let hint = de::hint(owner, &names);
+        return Err(format!("is no traffic group; accepted: {accepted}{hint}"));
+    };
+    let problem = match found {
+        TrafficParams::Trace(_) => "is a group whose table has its hosts".to_owned(),
+        _ if owner == group.access().name => "is the group itself".to_owned(),
+        _ => match found.access().hosts_of {
+            None => return Ok(found),
+            Some(other) => format!("is a group that sits on the hosts of {other:?} itself"),
+        },
+    };
+    Err(format!("{problem}; accepted: {accepted}"))
+}
+
+/// What a group takes over from the one that has the hosts.
+fn taken(access: &Access<'_>, owner: &Access<'_>) -> TakenHosts {
+    let hops = [owner.first_hop, owner.last_hop];
+    let count = owner.host_count() as u32;
+    if access.direction == owner.direction {
+        return TakenHosts {
+            count,
+            access_rate: owner.access_rate.cloned(),
+            access_delay: owner.access_delay.clone(),
+            exit_rate: owner.exit_rate.cloned(),
+            exit_delay: owner.exit_delay.clone(),
+            return_delay: owner.return_delay.clone(),
+            hops,
+        };
+    }
+    TakenHosts {
+        count,
+        access_rate: owner.exit_rate.cloned(),
+        access_delay: Dealt::one(Span::ZERO),
+        exit_rate: owner.access_rate.cloned(),
+        exit_delay: owner.return_delay.clone(),
+        return_delay: added(owner.access_delay, owner.exit_delay, owner.host_count()),
+        hops,
+    }
+}
+
+/// The sums of two delays of each host.
+fn added(one: &Dealt<Span>, other: &Dealt<Span>, hosts: usize) -> Dealt<Span> {
+    let longest = one.values().len().max(other.values().len());
+    let count = match one.values().len() == 1 || other.values().len() == 1 {
+        true => longest,
+        false => hosts.max(1),
+    };
+    Dealt::list((0..count).map(|i| *one.get(i) + *other.get(i)).collect())
+}
+
+/// Refuses values of a group that are not those of its hosts.
+fn other_values(
+    access: &Access<'_>,
+    owner: &Access<'_>,
+    taken: &TakenHosts,
+    tree: &Node,
+    hops: usize,
+) -> Vec<Problem> {
+    let opposite = access.direction != owner.direction;
+    let rate = |own: Option<&Dealt<Rate>>, theirs: &Option<Dealt<Rate>>| own == theirs.as_ref();
+    let first = |hop: Option<u32>| hop.unwrap_or(1);
+    let last = |hop: Option<u32>| hop.unwrap_or(hops as u32);
+    let keys = [
+        ("access_rate", rate(access.access_rate, &taken.access_rate)),
+        ("access_delay", *access.access_delay == taken.access_delay),
+        ("exit_rate", rate(access.exit_rate, &taken.exit_rate)),
+        ("exit_delay", *access.exit_delay == taken.exit_delay),
+        ("return_delay", *access.return_delay == taken.return_delay),
+        (
+            "first_hop",
+            first(access.first_hop) == first(owner.first_hop),
+        ),
+        ("last_hop", last(access.last_hop) == last(owner.last_hop)),
+    ];
+    let wrong = keys.into_iter().filter(|(_, same)| !same);
+    wrong
+        .filter_map(|(key, _)| {
+            let key = format!("traffic.{}.{key}", access.name);
+            let given = paths::find(tree, &key)?;
+            let way = match opposite {
+                true => ", which sends in the opposite direction",
+                false => "",
+            };
+            Some(Problem {
+                origin: paths::origin(tree, &key),
+                message: format!(
+                    "{key} = {} is not as on the hosts of {:?}{way}, where the flows sit; accepted: nothing, for \
+                     it follows from these, or hosts of its own",
+                    given.shown(),
+                    owner.name
+                ),
+                key: Some(key),
+            })
+        })
+        .collect()
+}
