@@ -75,6 +75,11 @@ class Ranked:
     values: Mapping[str, Estimate]
     against_first: Mapping[str, Compared]
 
+    @property
+    def undecided(self) -> tuple[Compared, ...]:
+        """The comparisons with the first queue that are undecided."""
+        return tuple(each for each in self.against_first.values() if each.verdict == "undecided")
+
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
         return {
@@ -185,7 +190,7 @@ class Advice:
             Entrant(
                 each.label,
                 {aim.name: self._over_loads(aim, each.label) for aim in self.aims},
-                (*each.preference(self.line.people), float(bool(each.variant))),
+                each.preference(self.line.people),
                 MERITS,
             )
             for each in self.candidates
@@ -239,10 +244,11 @@ class Advice:
     @property
     def equals(self) -> tuple[Ranked, ...]:
         """The queues that no objective tells apart from the first, or not yet."""
+        decided = ("better", "worse")
         return tuple(
             each
             for each in self.ranking[1:]
-            if all(a.verdict in ("equal", "undecided", "no value") for a in each.against_first.values())
+            if not any(a.verdict in decided for a in each.against_first.values())
         )
 
     @property
@@ -406,4 +412,3 @@ def require_writable(file: str | os.PathLike[str]) -> Path:
                 key="save",
             )
     return path
-

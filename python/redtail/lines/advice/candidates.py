@@ -141,9 +141,7 @@ class Candidate:
         kind = QUEUES[self.kind]
         settings = (self.down, self.up)
         # CAKE is a shaper itself.
-        apart = sum(
-            each.shaped.shaper_bps is not None and self.kind != "cake" for each in settings
-        )
+        apart = sum(each.shaped.shaper_bps is not None and self.kind != "cake" for each in settings)
         return (
             float(kind.needs_marks),
             float(people > 1 and not kind.fair_to_people),

@@ -175,9 +175,7 @@ def _download(flows: int) -> Mapping[str, Any]:
     }
 
 
-def _two_people(
-    uses: Sequence[str], evening: Sequence[Mapping[str, Any]]
-) -> Load:
+def _two_people(uses: Sequence[str], evening: Sequence[Mapping[str, Any]]) -> Load:
     """Return the evening beside two who transfer, one of them over many connections."""
     full: tuple[Direction, ...] = ("down", "up") if "backup" in uses else ("down",)
     groups = list(evening)

@@ -274,7 +274,7 @@ OBJECTIVES: dict[str, Objective] = {
                 0.2,
                 "20 % of the shorter time, at least 0.1 s",
                 "a wait is felt in proportion to its length (ITU-T G.1030; Egger and others 2012), "
-                "a fifth is noticed (Seow 2008, chapter 2); 0.1 s is felt as at once (Nielsen 1993, "
+                "a fifth is noticed (Seow 2008, chapter 2); 0.1 s seems no wait (Nielsen 1993, "
                 "section 5.5).",
             ),
             "s",
@@ -292,7 +292,7 @@ OBJECTIVES: dict[str, Objective] = {
                 "our choice: a transfer that takes a quarter longer, as with pages.",
             ),
             "%",
-            ("less lacking", "more lacking"),
+            ("nearer to equal halves", "further from equal halves"),
             optional=False,
         ),
         THROUGHPUT,

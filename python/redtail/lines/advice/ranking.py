@@ -93,9 +93,7 @@ def compared(
     return Compared(aim, difference, margin, verdict, needed)
 
 
-def _verdict(
-    found: Estimate, differences: Sequence[float], margin: float, level: float
-) -> Verdict:
+def _verdict(found: Estimate, differences: Sequence[float], margin: float, level: float) -> Verdict:
     if found.constant:  # exactly known
         if abs(found.mean) <= margin:
             return "equal"
@@ -224,5 +222,3 @@ def in_order(
         left = [each for each in left if each.label != choice.label]
     assert first is not None
     return order, first
-
-

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from redtail import escape
 from redtail.analysis.digits import shown
+from redtail.analysis.paired import MOST_NEEDED
 from redtail.analysis.stats import Estimate
 from redtail.lines.advice.access import ACCESS
 from redtail.lines.advice.answer import Advice, Expected, Ranked
 from redtail.lines.advice.candidates import Setting
 from redtail.lines.advice.objectives import Objective
-from redtail.lines.advice.simulated import AS_IT_IS
+from redtail.lines.advice.simulated import AS_IT_IS, EFFORTS
 from redtail.lines.line import Overhead
 from redtail.store.advice import Part
 
@@ -174,9 +174,7 @@ def _verdict(advice: Advice) -> str:
     number = len(advice.ranking)
     gain = advice.gain
     decides = aim if gain is None else gain.aim
-    here, before = (
-        _value(decides, each.values[decides.name]) for each in (first, advice.as_it_is)
-    )
+    here, before = (_value(decides, each.values[decides.name]) for each in (first, advice.as_it_is))
     if gain is None or not advice.helps:
         which = "This queue is no" if number == 1 else f"None of the {number} queues is"
         less = "noticeably better" if gain is None else "better"
@@ -197,20 +195,43 @@ def _why(advice: Advice) -> str:
     """Return why the first queue is the first."""
     choice = advice.choice
     found = [
-        f"{_listed(step.left)} {'is' if len(step.left) == 1 else 'are'} worse than {step.best} by "
-        f"more than {step.aim.margin.text} in {step.aim.title}."
+        f"By {step.aim.title}, {_listed(step.left)} {'is' if len(step.left) == 1 else 'are'} worse "
+        f"than {step.best} by more than {step.aim.margin.text}."
         for step in choice.steps
     ]
-    others = [each for each in choice.remaining if each != choice.label]
-    if others:
-        found.append(
-            f"No objective decides between {choice.label} and {_listed(others)}; "
-            f"{choice.label} is preferred because {choice.merit or 'it is the first'}."
-        )
+    found += _among_the_rest(advice)
     second = advice.ranking[1:2]
     if second:
         found.append(f"{choice.label}: {_against(second[0], mirrored=True)}.")
     return " ".join(found)
+
+
+def _among_the_rest(advice: Advice) -> Iterator[str]:
+    """Yield what is said of the queues that no objective decides against, but for the first."""
+    choice = advice.choice
+    others = [each for each in advice.ranking if each.label in choice.remaining[1:]]
+    if not others:
+        return
+    open_ = [each for each in others if each.undecided]
+    equal = [each.label for each in others if not each.undecided]
+    if equal:
+        yield f"{_listed(equal)} {'is' if len(equal) == 1 else 'are'} equal within the margins."
+    if open_:
+        yield (
+            f"{_listed([each.label for each in open_])} {'is' if len(open_) == 1 else 'are'} "
+            f"undecided{_needed(open_)}."
+        )
+    yield f"{choice.label} is preferred because {choice.merit or 'it is the first in the list'}."
+
+
+def _needed(rows: Sequence[Ranked]) -> str:
+    """Return how many replications would decide, as far as some would."""
+    found = [each.needed for row in rows for each in row.undecided if each.needed is not None]
+    if not found:
+        return ""
+    span = f"{min(found)} to {max(found)}" if len(set(found)) > 1 else str(found[0])
+    thorough = EFFORTS["thorough"].replications
+    return f": more replications would tell (about {span}; --effort thorough has {thorough})"
 
 
 def _others(advice: Advice) -> list[str]:
@@ -236,7 +257,7 @@ def _against(each: Ranked, *, mirrored: bool = False) -> str:
                 more = (
                     f"about {found.needed} replications would decide"
                     if found.needed is not None
-                    else "more replications would not decide"
+                    else f"no number of up to {MOST_NEEDED:,} would decide"
                 )
                 worse = (found.difference.mean > 0) != mirrored
                 parts.append(f"{name} undecided ({size} {unit} {aim.words[worse]}; {more})")
@@ -323,7 +344,7 @@ def _ranked_by(advice: Advice) -> str:
 
 _LEGEND = (
     "compared with the first: = equal within the margin, > worse and < better by more than the "
-    "margin, ? undecided"
+    "margin, ? undecided; the intervals of differences hold for all queues at once"
 )
 
 _SIGNS = {"equal": "=", "worse": ">", "better": "<", "undecided": "?", "no value": " "}
