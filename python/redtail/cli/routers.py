@@ -85,7 +85,11 @@ class Router:
             device=self.device,
             wan=self.wan,
             lan=self.lan,
-            alternatives=[str(each.kind) for each in advice.ranking[1:]],
+            alternatives=[
+                kind
+                for kind in dict.fromkeys(str(each.kind) for each in advice.ranking)
+                if kind != advice.chosen.kind
+            ],
         )
 
 

@@ -11,22 +11,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from redtail.analysis.paired import LEVEL, adjusted
 from redtail.analysis.results import Results
-from redtail.analysis.stats import Estimate, estimate, p_zero_mean, paired_difference
-from redtail.analysis.stats import difference as subtracted
+from redtail.analysis.stats import Estimate, estimate
 from redtail.errors import SpecError
 from redtail.files import path_of
 from redtail.lines.advice.access import ACCESS
-from redtail.lines.advice.candidates import Candidate
+from redtail.lines.advice.candidates import MERITS, Candidate
 from redtail.lines.advice.objectives import (
-    LOST_AT_MOST,
+    IDLE,
     MEASURES,
-    THROUGHPUT,
     Objective,
     Values,
+    in_turn,
     measured,
 )
+from redtail.lines.advice.ranking import Choice, Compared, Entrant, compared, in_order
 from redtail.lines.advice.simulated import AS_IT_IS, HALF, HEADER, Simulated
 from redtail.lines.line import Line, Recorded, Shaped
 
@@ -66,33 +65,28 @@ class Ranked:
     Attributes:
         kind: its kind; None for the line as it is.
         label: its label.
-        value: the objective, of which the worst load counts.
-        lost: the share of throughput lost, of which the worst load counts.
-        fits: whether it loses little enough throughput to be ranked by the objective.
-        difference: the objective less that of the first, replication by replication; None for the
+        values: its value in each objective by name, of which the worst load and direction count.
+        against_first: how it compares with the first queue in each objective by name; empty for the
             first itself.
-        told_apart: whether this difference is not by chance, among all that were asked about
-            (Holm's correction, 5 %); None where nothing can be said.
     """
 
     kind: str | None
     label: str
-    value: Estimate
-    lost: Estimate
-    fits: bool
-    difference: Estimate | None
-    told_apart: bool | None
+    values: Mapping[str, Estimate]
+    against_first: Mapping[str, Compared]
+
+    @property
+    def undecided(self) -> tuple[Compared, ...]:
+        """The comparisons with the first queue that are undecided."""
+        return tuple(each for each in self.against_first.values() if each.verdict == "undecided")
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
         return {
             "kind": self.kind,
             "queue": self.label,
-            "objective": self.value.as_json(),
-            "throughput_lost": self.lost.as_json(),
-            "loses_little": self.fits,
-            "less_first": None if self.difference is None else self.difference.as_json(),
-            "told_apart_from_first": self.told_apart,
+            "objectives": {name: each.as_json() for name, each in self.values.items()},
+            "against_first": {name: each.as_dict() for name, each in self.against_first.items()},
         }
 
 
@@ -103,7 +97,7 @@ class Advice:
     Attributes:
         line: the line.
         recorded: what a recording told of it; None without one.
-        objective: what queues were ranked by.
+        objective: what queues were ranked by before all others.
         candidates: the queues, with parameters for the line.
         wanted: what was simulated.
         results: the runs.
@@ -124,7 +118,8 @@ class Advice:
     @property
     def chosen(self) -> Candidate:
         """The queue that is advised."""
-        return self.candidate(str(self.ranking[0].kind))
+        label = self.ranking[0].label
+        return next(each for each in self.candidates if each.label == label)
 
     @property
     def down(self) -> Shaped:
@@ -137,7 +132,7 @@ class Advice:
         return self.chosen.up.shaped
 
     def candidate(self, kind: str) -> Candidate:
-        """Return a candidate by its kind.
+        """Return a candidate by its kind, the one that has all by rule.
 
         Raises:
             KeyError: it was not among the candidates.
@@ -175,74 +170,86 @@ class Advice:
         return objective.worst([self.values[load.name, label] for load in self.wanted.loads])
 
     @cached_property
-    def ranking(self) -> tuple[Ranked, ...]:
-        """The candidates, the one that is advised first.
-
-        Those that lose little throughput come first, in the order of the objective's mean.
-        """
-        values = {
-            each.label: self._over_loads(self.objective, each.label) for each in self.candidates
-        }
-        means = {label: estimate(each) for label, each in values.items()}
-        lost = {
-            each.label: estimate(self._over_loads(THROUGHPUT, each.label))
-            for each in self.candidates
-        }
-        least = min((each.mean for each in lost.values() if not math.isnan(each.mean)), default=0.0)
-
-        def fits(label: str) -> bool:
-            if self.objective is THROUGHPUT or math.isnan(lost[label].mean):
-                return True
-            return lost[label].mean <= least + LOST_AT_MOST
-
-        def cost(each: Candidate) -> tuple[bool, float]:
-            mean = means[each.label].mean
-            return not fits(each.label), math.inf if math.isnan(mean) else mean
-
-        first, *others = sorted(self.candidates, key=cost)
-        less_first = _less(values[first.label], [values[each.label] for each in others])
-        return tuple(
-            Ranked(
-                each.kind,
-                each.label,
-                means[each.label],
-                lost[each.label],
-                fits(each.label),
-                difference,
-                told,
-            )
-            for each, (difference, told) in zip(
-                [first, *others], [(None, None), *less_first], strict=True
-            )
-        )
+    def aims(self) -> tuple[Objective, ...]:
+        """What queues are ranked by, the objective that counts most first."""
+        return in_turn(self.objective, self.line.uses, self.line.people)
 
     @property
+    def shown_aims(self) -> tuple[Objective, ...]:
+        """The same without the guard against idle lines, and without what has no value."""
+        known = [each for each in self.aims if each is not IDLE]
+        return tuple(
+            each
+            for each in known
+            if any(not math.isnan(value) for value in self._over_loads(each, AS_IT_IS))
+        )
+
+    @cached_property
+    def _ranked(self) -> tuple[list[str], Choice]:
+        entrants = [
+            Entrant(
+                each.label,
+                {aim.name: self._over_loads(aim, each.label) for aim in self.aims},
+                each.preference(self.line.people),
+                MERITS,
+            )
+            for each in self.candidates
+        ]
+        return in_order(entrants, self.aims, len(self.candidates))
+
+    @property
+    def choice(self) -> Choice:
+        """Why the first queue is the first."""
+        return self._ranked[1]
+
+    @cached_property
+    def ranking(self) -> tuple[Ranked, ...]:
+        """The candidates, the one that is advised first (`ranking`)."""
+        kinds = {each.label: each.kind for each in self.candidates}
+        labels = self._ranked[0]
+        return tuple(self._placed(kinds[label], label, labels[0]) for label in labels)
+
+    def _placed(self, kind: str | None, label: str, first: str) -> Ranked:
+        values = {aim.name: self._over_loads(aim, label) for aim in self.shown_aims}
+        against = {
+            aim.name: compared(
+                aim, values[aim.name], self._over_loads(aim, first), len(self.candidates)
+            )
+            for aim in self.shown_aims
+            if label != first
+        }
+        means = {name: estimate(each) for name, each in values.items()}
+        return Ranked(kind, label, means, against)
+
+    @cached_property
     def as_it_is(self) -> Ranked:
         """The line without a queue of the router's, which is not ranked."""
-        value = self._over_loads(self.objective, AS_IT_IS)
-        return Ranked(
-            None,
-            AS_IT_IS,
-            estimate(value),
-            estimate(self._over_loads(THROUGHPUT, AS_IT_IS)),
-            True,
-            paired_difference(value, self._over_loads(self.objective, self.chosen.label)),
-            None,
-        )
+        return self._placed(None, AS_IT_IS, self.ranking[0].label)
+
+    @property
+    def gain(self) -> Compared | None:
+        """What decides whether the advised queue helps: the line as it is compared with it.
+
+        It is the first objective in which the line as it is is better or worse by more than the
+        margin; None where it is so in none.
+        """
+        found = self.as_it_is.against_first.values()
+        return next((each for each in found if each.verdict in ("better", "worse")), None)
 
     @property
     def helps(self) -> bool:
-        """Whether the advised queue is no worse than the line as it is, by the objective."""
-        difference = self.as_it_is.difference
-        assert difference is not None
-        if difference.ci95 is None:
-            return not difference.mean < 0
-        return difference.high >= 0
+        """Whether a person would notice that the advised queue is better than the line as it is."""
+        return self.gain is not None and self.gain.verdict == "worse"
 
     @property
     def equals(self) -> tuple[Ranked, ...]:
-        """The queues that the runs do not tell apart from the one that is advised."""
-        return tuple(each for each in self.ranking[1:] if each.fits and not each.told_apart)
+        """The queues that no objective tells apart from the first, or not yet."""
+        decided = ("better", "worse")
+        return tuple(
+            each
+            for each in self.ranking[1:]
+            if not any(a.verdict in decided for a in each.against_first.values())
+        )
 
     @property
     def halved(self) -> tuple[Expected, Expected, Expected]:
@@ -295,11 +302,32 @@ class Advice:
             "line": asdict(self.line),
             "recorded": None if self.recorded is None else asdict(self.recorded),
             "objective": self.objective.name,
+            "objectives": {
+                aim.name: {
+                    "title": aim.title,
+                    "margin": aim.margin.text,
+                    "source": aim.margin.source,
+                }
+                for aim in self.shown_aims
+            },
             "queue": self.chosen.kind,
             "down": self.chosen.down.as_dict(),
             "up": self.chosen.up.as_dict(),
             "helps": self.helps,
-            "not_told_apart": [each.kind for each in self.equals],
+            "why": {
+                "left": [
+                    {
+                        "objective": step.aim.name,
+                        "margin": step.margin,
+                        "best": step.best,
+                        "left": list(step.left),
+                    }
+                    for step in self.choice.steps
+                ],
+                "remaining": list(self.choice.remaining),
+                "preferred_because": self.choice.merit,
+            },
+            "not_told_apart": [each.label for each in self.equals],
             "ranking": [each.as_dict() for each in (*self.ranking, self.as_it_is)],
             "loads": {load.name: load.about for load in self.wanted.loads},
             "expected": [each.as_dict() for each in self.expected],
@@ -310,7 +338,7 @@ class Advice:
             },
             "uncertain": list(self.uncertain),
             "candidates": {
-                each.kind: {"down": each.down.as_dict(), "up": each.up.as_dict()}
+                each.key: {"down": each.down.as_dict(), "up": each.up.as_dict()}
                 for each in self.candidates
             },
             "simulated": {
@@ -384,13 +412,3 @@ def require_writable(file: str | os.PathLike[str]) -> Path:
                 key="save",
             )
     return path
-
-
-def _less(
-    first: Sequence[float], others: Sequence[Sequence[float]]
-) -> list[tuple[Estimate, bool | None]]:
-    """Return the differences of others from the first, and whether each is not by chance."""
-    differences = [paired_difference(each, first) for each in others]
-    p_values = [p_zero_mean(map(subtracted, each, first)) for each in others]
-    told = [None if p is None else p <= LEVEL for p in adjusted(p_values)]
-    return list(zip(differences, told, strict=True))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from redtail.lines.advice import parameters
@@ -23,8 +23,11 @@ INTERVAL = 0.1
 Source: tc-cake(8), internet; RFC 9332, appendix A.1 (RTT_max)."""
 
 ACKS_AT_MOST = 0.1
-"""Share of the upload that the acknowledgements of a full download may take before they are
-filtered. Source: our choice."""
+"""Share of the upload that the acknowledgements of a full download may take; above it CAKE is tried
+with its ACK filter, too. Source: our choice."""
+
+ACK_FILTER = "ACK filter"
+"""The variant of CAKE with it."""
 
 VOICE_SHARE = 0.33
 """Share of a shaper that the class of calls may take at most. Source: Cisco, Enterprise QoS
@@ -119,12 +122,35 @@ class Candidate:
         label: what tables call it.
         down: towards the people.
         up: from them.
+        variant: what it has that its kind has not by rule; empty for nothing.
     """
 
     kind: str
     label: str
     down: Setting
     up: Setting
+    variant: str = ""
+
+    @property
+    def key(self) -> str:
+        """What JSON calls it: the kind, and the variant after it."""
+        return f"{self.kind} with {self.variant}" if self.variant else self.kind
+
+    def preference(self, people: int) -> tuple[float, ...]:
+        """Return what is preferred where no aim decides: the smaller the better, see `MERITS`."""
+        kind = QUEUES[self.kind]
+        settings = (self.down, self.up)
+        # CAKE is a shaper itself.
+        apart = sum(each.shaped.shaper_bps is not None and self.kind != "cake" for each in settings)
+        return (
+            float(kind.needs_marks),
+            float(people > 1 and not kind.fair_to_people),
+            float(not kind.fair_to_flows),
+            float(not kind.manages_delay),
+            float(apart),
+            float(sum(len(each.keys) for each in settings)),
+            float(list(QUEUES).index(self.kind)),
+        )
 
 
 @dataclass(frozen=True)
@@ -169,6 +195,45 @@ def candidate(kind: str, line: Line, flows: Mapping[Direction, int], port: bool)
         _setting(kind, line, "down", flows["down"], port),
         _setting(kind, line, "up", flows["up"], port),
     )
+
+
+MERITS = (
+    "it needs no traffic that is marked",
+    "it is fair between people",
+    "it is fair between connections",
+    "it keeps its own delay short",
+    "it needs no shaper beside it",
+    "it has fewer parameters to set",
+    "it is the first in the list of queues",
+)
+"""What is preferred where no aim decides, the most important first, as `Candidate.preference`.
+
+Source: our choice. What depends on marks fails where programs set none; what is fair helps those
+whose traffic the simulations do not have; a queue without a law of its own depends on its limit;
+what has fewer parts and parameters has fewer to get wrong.
+"""
+
+
+def variants(found: Candidate, line: Line) -> tuple[Candidate, ...]:
+    """Return what is tried of a kind of queue: itself, and CAKE with its ACK filter, too.
+
+    Args:
+        found: the kind as it is by rule.
+        line: the line.
+    """
+    # Every second full packet of a download is acknowledged (RFC 5681, section 4.2).
+    acks = line.down_bps / FULL / 2 * _ACK / line.up_bps
+    if found.kind != "cake" or acks <= ACKS_AT_MOST:
+        return (found,)
+    why = (
+        f"Acknowledgements of a full download would take {100 * acks:.0f} % of the upload; "
+        "simulated with the filter and without."
+    )
+    key = Key("ack_filter", "on", why)
+    shaped = replace(found.up.shaped, queue={**found.up.shaped.queue, key.name: key.value})
+    up = replace(found.up, shaped=shaped, keys=(*found.up.keys, key))
+    label = f"{found.label}, {ACK_FILTER}"
+    return found, replace(found, label=label, up=up, variant=ACK_FILTER)
 
 
 def _setting(kind: str, line: Line, direction: Direction, flows: int, port: bool) -> Setting:
@@ -252,12 +317,6 @@ def _cake(place: _Place) -> _Keys:
             ),
             Key("wash", True, "tc-cake(8): for marks that cannot be trusted."),
         ]
-        return keys, []
-    # Every second full packet of a download is acknowledged (RFC 5681, section 4.2).
-    acks = place.line.down_bps / FULL / 2 * _ACK / place.line.up_bps
-    if acks > ACKS_AT_MOST:
-        why = f"Acknowledgements of a full download would take {100 * acks:.0f} % of the upload."
-        keys.append(Key("ack_filter", "on", why))
     return keys, []
 
 
@@ -423,27 +482,42 @@ class Kind:
         label: what tables call it.
         rule: what gives its parameters and cautions.
         usual: whether it is among the candidates if neither queues nor a router are named.
+        fair_to_people: whether a person with many connections gets no more than one with one.
+        fair_to_flows: whether a connection gets no more than another.
+        manages_delay: whether it has a law that keeps the delay short.
+        needs_marks: whether it needs traffic that is marked.
     """
 
     label: str
     rule: Callable[[_Place], _Keys]
     usual: bool = True
+    fair_to_people: bool = False
+    fair_to_flows: bool = False
+    manages_delay: bool = True
+    needs_marks: bool = False
 
 
 QUEUES: dict[str, Kind] = {
-    "cake": Kind("CAKE", _cake),
-    "fq-codel": Kind("FQ-CoDel", _fq_codel),
-    "fq-pie": Kind("FQ-PIE", _fq_pie),
+    "cake": Kind("CAKE", _cake, fair_to_people=True, fair_to_flows=True),
+    "fq-codel": Kind("FQ-CoDel", _fq_codel, fair_to_flows=True),
+    "fq-pie": Kind("FQ-PIE", _fq_pie, fair_to_flows=True),
     "codel": Kind("CoDel", _codel),
     "pie": Kind("PIE", _pie),
     "dualpi2": Kind("DualPI2", _dualpi2),
     "adaptive-red": Kind("Adaptive RED", _adaptive_red),
     "red": Kind("RED", _red),
     # Without marks it is RED, and takes as long to simulate.
-    "wred": Kind("WRED", _wred, usual=False),
-    "tail-drop": Kind("tail drop", _tail_drop),
+    "wred": Kind("WRED", _wred, usual=False, needs_marks=True),
+    "tail-drop": Kind("tail drop", _tail_drop, manages_delay=False),
     # What routers have that have neither CAKE nor FQ-CoDel.
-    "sfq": Kind("fair queues", _sfq, usual=False),
-    "prio": Kind("LLQ and fair queues", _low_latency, usual=False),
+    "sfq": Kind("fair queues", _sfq, usual=False, fair_to_flows=True, manages_delay=False),
+    "prio": Kind(
+        "LLQ and fair queues",
+        _low_latency,
+        usual=False,
+        fair_to_flows=True,
+        manages_delay=False,
+        needs_marks=True,
+    ),
 }
 """The kinds of queue that routers of operators have, by the names of the experiment file."""

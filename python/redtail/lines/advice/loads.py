@@ -30,6 +30,16 @@ BACKUP_FLOWS = 2
 DOWNLOAD_FLOWS = 4
 """Connections of one download. Source: our choice; that of the test RRUL (Flent)."""
 
+MANY_FLOWS = 8
+"""Connections of a person with many, beside one who has one. Source: our choice; programs that
+download in parts and speed tests have 4 to 16."""
+
+TWO_PEOPLE = "two people"
+"""The load of two people who transfer, from which it is seen whether a queue is fair to people."""
+
+ONE, MANY = "one", "many"
+"""What the names of their groups begin with."""
+
 _TCP = "linux"
 
 # After the warm-up, so that everybody has a page that is measured.
@@ -78,6 +88,8 @@ def loads(uses: Sequence[str], people: int, recorded: Recorded | None = None) ->
     else:
         groups = (*everybody, {**download, "flows": 2 * DOWNLOAD_FLOWS})
         found.append(Load("everything", _said(groups), groups, ("down",)))
+    if people > 1:
+        found.append(_two_people(uses, evening))
     if recorded is not None and (recorded.down_flows or recorded.up_flows):
         found.append(_as_recorded(evening, recorded))
     return tuple(found)
@@ -163,6 +175,19 @@ def _download(flows: int) -> Mapping[str, Any]:
     }
 
 
+def _two_people(uses: Sequence[str], evening: Sequence[Mapping[str, Any]]) -> Load:
+    """Return the evening beside two who transfer, one of them over many connections."""
+    full: tuple[Direction, ...] = ("down", "up") if "backup" in uses else ("down",)
+    groups = list(evening)
+    for way in full:
+        transfer = {"down": _download, "up": _backup}[way]
+        groups += [
+            {**transfer(flows), "name": f"{name}-{way}"}
+            for name, flows in ((ONE, 1), (MANY, MANY_FLOWS))
+        ]
+    return Load(TWO_PEOPLE, _said(groups), tuple(groups), full)
+
+
 def _as_recorded(evening: Sequence[Mapping[str, Any]], recorded: Recorded) -> Load:
     groups = list(evening)
     full: list[Direction] = []
@@ -182,6 +207,10 @@ _WORDS = {
     "streaming": ("film", "films"),
     "download": ("a download over {} connection", "a download over {} connections"),
     "backup": ("a backup over {} connection", "a backup over {} connections"),
+    "one-down": ("a person who downloads over {} connection",) * 2,
+    "many-down": ("one who downloads over {} connections",) * 2,
+    "one-up": ("a person who uploads over {} connection",) * 2,
+    "many-up": ("one who uploads over {} connections",) * 2,
 }
 
 

@@ -1,5 +1,6 @@
 """What an advice is judged by: measures of a run, and objectives that rank queues by them.
 
+Queues are ranked by several objectives (`ranking`), each with a margin that a person would notice.
 An objective looks, in each replication, at the worst of its measures over directions and loads. So
 a queue is as good as its worst load, as in `redtail tune` (robust optimisation, Ben-Tal, El Ghaoui,
 Nemirovski 2009, chapter 1). Queues see the same loads with the same seeds, and are compared
@@ -10,11 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from redtail.analysis.censoring import shares
 from redtail.errors import SpecError
+from redtail.lines.advice.loads import MANY, ONE, TWO_PEOPLE
 from redtail.lines.advice.simulated import Simulated
 from redtail.lines.line import Direction
 
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 
 LOST_AT_MOST = 0.10
 """How much more of the throughput a queue may lose than the one that loses least, as a share of the
-line, to be ranked by another objective. Source: our choice."""
+line, to be ranked by another objective: a queue that keeps the line idle has no delay. Source: our
+choice, twice the margin of throughput."""
 
 DELAY = "one_way_delay_p95"
 """What stands for the delay of a call's or a game's packets. Source: our choice: a jitter buffer
@@ -61,6 +64,8 @@ MEASURES: dict[str, Measure] = {
         Measure("page", "median time of a page", "s"),
         Measure("lost_down", "throughput lost, down", "1"),
         Measure("lost_up", "throughput lost, up", "1"),
+        Measure("unequal_down", "missing from the half of a person with one connection, down", "1"),
+        Measure("unequal_up", "missing from the half of a person with one connection, up", "1"),
         Measure("buffer_down", "wait in the provider's buffer, 95th percentile", "s"),
         Measure("buffer_up", "wait in the modem's buffer, 95th percentile", "s"),
     )
@@ -95,6 +100,8 @@ def measured(case: CaseResult, load: Load, wanted: Simulated, share: float = 1.0
     found["page"] = _pages(case, wanted)
     for direction in load.full:
         found[f"lost_{direction}"] = _lost(case, direction, wanted, share)
+        if load.name == TWO_PEOPLE:
+            found[f"unequal_{direction}"] = _unequal(case, direction)
     nothing = [math.nan] * len(case.runs)
     return {name: found.get(name, nothing) for name in MEASURES}
 
@@ -128,6 +135,39 @@ def _lost(
     return [max(0.0, 1 - each / whole) for each in carried]
 
 
+def _unequal(case: CaseResult, direction: Direction) -> Sequence[float]:
+    """Return what a person's one connection lacks of half the throughput, by replication.
+
+    0 where it has half of it or more, 1 where it has nothing.
+    """
+    one, many = (case.values(f"{name}-{direction}.goodput") for name in (ONE, MANY))
+    return [
+        math.nan if math.isnan(a + b) or a + b == 0 else max(0.0, 1 - 2 * a / (a + b))
+        for a, b in zip(one, many, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Margin:
+    """A difference that a person would notice; a smaller one counts as none.
+
+    Attributes:
+        least: the difference, in SI units.
+        share: as a share of the smaller value, where that is more.
+        text: the margin in words.
+        source: where it is from.
+    """
+
+    least: float
+    share: float
+    text: str
+    source: str
+
+    def of(self, value: float) -> float:
+        """Return the margin beside a value, in SI units; `least` where the value is not known."""
+        return self.least if math.isnan(value) else max(self.least, self.share * value)
+
+
 @dataclass(frozen=True)
 class Objective:
     """What queues are ranked by.
@@ -137,12 +177,20 @@ class Objective:
         title: what it is, in words.
         measures: the measures, of which the worst counts.
         use: the use without which there are none; None for any.
+        margin: the difference that counts.
+        unit: the unit that people read it in: "ms", "s" or "%".
+        words: what is better and what is worse, such as "faster" and "slower".
+        optional: whether the option takes it.
     """
 
     name: str
     title: str
     measures: tuple[str, ...]
     use: str | None
+    margin: Margin
+    unit: str
+    words: tuple[str, str]
+    optional: bool = True
 
     def worst(self, by_load: Sequence[Values]) -> list[float]:
         """Return what counts, replication by replication: the largest over loads and measures."""
@@ -159,19 +207,116 @@ def worst_of(values: Sequence[float]) -> float:
     return max((value for value in values if not math.isnan(value)), default=math.nan)
 
 
-THROUGHPUT = Objective("throughput", "throughput lost", ("lost_down", "lost_up"), None)
+THROUGHPUT = Objective(
+    "throughput",
+    "throughput lost",
+    ("lost_down", "lost_up"),
+    None,
+    Margin(
+        0.05,
+        0.0,
+        "5 % of the line",
+        "our choice: what a shaper below the line costs anyway (OpenWrt, SQM Details).",
+    ),
+    "%",
+    ("less lost", "more lost"),
+)
+
+IDLE = replace(
+    THROUGHPUT,
+    name="idle",
+    margin=Margin(LOST_AT_MOST, 0.0, "10 % of the line", "our choice."),
+    optional=False,
+)
+"""What is asked before all objectives but the throughput itself."""
 
 OBJECTIVES: dict[str, Objective] = {
     each.name: each
     for each in (
-        Objective("calls", "delay of calls' packets", ("call_down", "call_up"), "calls"),
-        Objective("games", "delay of games' packets", ("game_down", "game_up"), "games"),
-        Objective("pages", "time of Web pages", ("page",), "web"),
+        Objective(
+            "calls",
+            "delay of calls' packets",
+            ("call_down", "call_up"),
+            "calls",
+            Margin(
+                0.020,
+                0.0,
+                "20 ms",
+                "one packet of a call (RFC 3551, section 4.2: 20 ms), in which its jitter buffer "
+                "counts; half a point of the 100 of the E-model (0.024 a ms below 177 ms: Cole, "
+                "Rosenbluth 2001, of ITU-T G.107; by G.114 calls bear 150 ms).",
+            ),
+            "ms",
+            ("shorter", "longer"),
+        ),
+        Objective(
+            "games",
+            "delay of games' packets",
+            ("game_down", "game_up"),
+            "games",
+            Margin(
+                0.010,
+                0.0,
+                "10 ms",
+                "the smallest latency that was seen to change how well people play a shooter (Xu, "
+                "Liu, Claypool 2022).",
+            ),
+            "ms",
+            ("shorter", "longer"),
+        ),
+        Objective(
+            "pages",
+            "time of Web pages",
+            ("page",),
+            "web",
+            Margin(
+                0.1,
+                0.2,
+                "20 % of the shorter time, at least 0.1 s",
+                "a wait is felt in proportion to its length (ITU-T G.1030; Egger and others 2012), "
+                "a fifth is noticed (Seow 2008, chapter 2); 0.1 s seems no wait (Nielsen 1993, "
+                "section 5.5).",
+            ),
+            "s",
+            ("faster", "slower"),
+        ),
+        Objective(
+            "fairness",
+            "what a person with one connection lacks of half the line, beside one with 8",
+            ("unequal_down", "unequal_up"),
+            None,
+            Margin(
+                0.2,
+                0.0,
+                "20 % of the half",
+                "our choice: a transfer that takes a quarter longer, as with pages.",
+            ),
+            "%",
+            ("nearer to equal halves", "further from equal halves"),
+            optional=False,
+        ),
         THROUGHPUT,
     )
 }
-"""Objectives, the one that is used without a choice first: what suffers most of delay, if the line
-is used for it. Source: our choice."""
+"""Objectives in the order in which they count: what suffers most of delay first, then what people
+share. Source: our choice. The one that is chosen (`--objective`) goes before the others."""
+
+
+def in_turn(first: Objective, uses: Sequence[str], people: int) -> tuple[Objective, ...]:
+    """Return the objectives of a line, the one that counts most first.
+
+    Args:
+        first: the chosen one.
+        uses: what the line is used for.
+        people: number of people; of one alone there is no fairness between people.
+    """
+    fitting = [
+        each
+        for each in OBJECTIVES.values()
+        if (each.use is None or each.use in uses) and (each.name != "fairness" or people > 1)
+    ]
+    guard = [] if first is THROUGHPUT else [IDLE]
+    return (*guard, first, *(each for each in fitting if each is not first))
 
 
 def chosen(name: str | None, uses: Sequence[str]) -> Objective:
@@ -181,11 +326,13 @@ def chosen(name: str | None, uses: Sequence[str]) -> Objective:
         SpecError: there is no such objective for these uses.
     """
     fitting = {
-        each.name: each for each in OBJECTIVES.values() if each.use is None or each.use in uses
+        each.name: each
+        for each in OBJECTIVES.values()
+        if each.optional and (each.use is None or each.use in uses)
     }
     if name is None:
         return next(iter(fitting.values()))
-    if name not in OBJECTIVES:
+    if name not in OBJECTIVES or not OBJECTIVES[name].optional:
         raise SpecError(
             f'objective = "{name}" is none; accepted: {", ".join(fitting)}', key="objective"
         )

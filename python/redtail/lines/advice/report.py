@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from redtail import escape
 from redtail.analysis.digits import shown
+from redtail.analysis.paired import MOST_NEEDED
 from redtail.analysis.stats import Estimate
 from redtail.lines.advice.access import ACCESS
 from redtail.lines.advice.answer import Advice, Expected, Ranked
 from redtail.lines.advice.candidates import Setting
-from redtail.lines.advice.objectives import LOST_AT_MOST, THROUGHPUT
-from redtail.lines.advice.simulated import AS_IT_IS
+from redtail.lines.advice.objectives import Objective
+from redtail.lines.advice.simulated import AS_IT_IS, EFFORTS
 from redtail.lines.line import Overhead
 from redtail.store.advice import Part
 
@@ -36,12 +36,15 @@ _COLUMNS = (
     ("page", "s", ("page",)),
     ("lost down", "%", ("lost_down",)),
     ("lost up", "%", ("lost_up",)),
+    ("lacks down", "%", ("unequal_down",)),
+    ("lacks up", "%", ("unequal_up",)),
 )
 _FEWER_COLUMNS = (
     ("call", "ms", ("call_down", "call_up")),
     ("game", "ms", ("game_down", "game_up")),
     ("page", "s", ("page",)),
     ("lost", "%", ("lost_down", "lost_up")),
+    ("lacks", "%", ("unequal_down", "unequal_up")),
 )
 
 # Columns of a screen on which every table fits.
@@ -80,7 +83,8 @@ def parts_of(advice: Advice) -> tuple[Part, ...]:
         ),
         replace(
             _tabled("All queues", _ranked(advice)),
-            texts=(f"{_ranked_by(advice)}.",),
+            texts=(f"{_ranked_by(advice)}.", _LEGEND),
+            items=(*_others(advice), *_margins(advice)),
         ),
         Part("When the rate drops to half", texts=(_half(advice),)),
         Part("Uncertain", items=advice.uncertain),
@@ -111,8 +115,15 @@ def _parts(advice: Advice, console: Console) -> Iterator[RenderableType]:
     if _without_interval(advice):
         yield _NO_INTERVAL
     yield ""
-    yield f"{_ranked_by(advice)} (--objective ranks by another one):"
+    yield f"{_ranked_by(advice)} (--objective puts another one first):"
     yield _ranked(advice)
+    yield _LEGEND
+    yield ""
+    yield f"Compared with {advice.chosen.label}:"
+    yield _list(_others(advice))
+    yield ""
+    yield "A difference counts from this margin on:"
+    yield _list(_margins(advice))
     yield ""
     yield _half(advice)
     yield ""
@@ -127,7 +138,8 @@ def _what_to_expect(advice: Advice) -> str:
         "Delays of packets are 95th percentiles one way, "
         f"{_milliseconds(advice.line.rtt_s / 2)} of which is the way itself; times of pages are "
         "medians; lost is the share of "
-        "the line's rate that reaches nobody while senders never run out of data. As it is: the "
+        "the line's rate that reaches nobody while senders never run out of data; lacks is what a "
+        "person with one connection has less than half of it beside one with 8. As it is: the "
         "line without a queue of the router's."
     )
 
@@ -153,29 +165,110 @@ def _line(advice: Advice) -> str:
 
 def _verdict(advice: Advice) -> str:
     first = advice.ranking[0]
-    if math.isnan(first.value.mean):
+    aim = advice.objective
+    if aim not in advice.shown_aims:
         return (
-            f"No simulation has a value of the objective, {advice.objective.title}: nothing is "
-            "ranked. --effort thorough simulates more, and --objective ranks by another one."
+            f"No simulation has a value of the objective, {aim.title}: nothing is ranked by it. "
+            "--effort thorough simulates more, and --objective puts another one first."
         )
     number = len(advice.ranking)
-    what = f"{advice.objective.title} under the worst load"
-    here, before = _value(advice, first.value), _value(advice, advice.as_it_is.value)
-    if not advice.helps:
-        which = "This queue is" if number == 1 else f"None of the {number} queues is"
+    gain = advice.gain
+    decides = aim if gain is None else gain.aim
+    here, before = (_value(decides, each.values[decides.name]) for each in (first, advice.as_it_is))
+    if gain is None or not advice.helps:
+        which = "This queue is no" if number == 1 else f"None of the {number} queues is"
+        less = "noticeably better" if gain is None else "better"
         return (
-            f"{which} better than the line as it is by {what}: {before} without a queue of the "
-            f"router's, {here} with {first.label}. Below is what {first.label} needs and does."
-        ).replace("This queue is better", "This queue is no better")
+            f"{which} {less} than the line as it is by {decides.title}: {before} without a queue "
+            f"of the router's, {here} with {first.label}. Below is what {first.label} needs and "
+            f"does. {_why(advice)}".rstrip()
+        )
     place = "the only queue to choose from" if number == 1 else f"first of {number} queues"
     text = (
-        f"Set {first.label} in both directions, {place}: {what} {here}, where the line as it is "
-        f"has {before}."
+        f"Set {first.label} in both directions, {place}: {decides.title} under the worst load "
+        f"{here}, where the line as it is has {before}."
     )
-    if advice.equals:
-        names = _listed([each.label for each in advice.equals])
-        text += f" These simulations do not tell {names} apart from it."
-    return text
+    return f"{text} {_why(advice)}".rstrip()
+
+
+def _why(advice: Advice) -> str:
+    """Return why the first queue is the first."""
+    choice = advice.choice
+    found = [
+        f"By {step.aim.title}, {_listed(step.left)} {'is' if len(step.left) == 1 else 'are'} worse "
+        f"than {step.best} by more than {step.aim.margin.text}."
+        for step in choice.steps
+    ]
+    found += _among_the_rest(advice)
+    second = advice.ranking[1:2]
+    if second:
+        found.append(f"{choice.label}: {_against(second[0], mirrored=True)}.")
+    return " ".join(found)
+
+
+def _among_the_rest(advice: Advice) -> Iterator[str]:
+    """Yield what is said of the queues that no objective decides against, but for the first."""
+    choice = advice.choice
+    others = [each for each in advice.ranking if each.label in choice.remaining[1:]]
+    if not others:
+        return
+    open_ = [each for each in others if each.undecided]
+    equal = [each.label for each in others if not each.undecided]
+    if equal:
+        yield f"{_listed(equal)} {'is' if len(equal) == 1 else 'are'} equal within the margins."
+    if open_:
+        yield (
+            f"{_listed([each.label for each in open_])} {'is' if len(open_) == 1 else 'are'} "
+            f"undecided{_needed(open_)}."
+        )
+    yield f"{choice.label} is preferred because {choice.merit or 'it is the first in the list'}."
+
+
+def _needed(rows: Sequence[Ranked]) -> str:
+    """Return how many replications would decide, as far as some would."""
+    found = [each.needed for row in rows for each in row.undecided if each.needed is not None]
+    if not found:
+        return ""
+    span = f"{min(found)} to {max(found)}" if len(set(found)) > 1 else str(found[0])
+    thorough = EFFORTS["thorough"].replications
+    return f": more replications would tell (about {span}; --effort thorough has {thorough})"
+
+
+def _others(advice: Advice) -> list[str]:
+    """Return what is said of each other queue compared with the first, a sentence each."""
+    rows = [*advice.ranking[1:], advice.as_it_is]
+    return [f"{each.label}: {_against(each)}" for each in rows]
+
+
+def _against(each: Ranked, *, mirrored: bool = False) -> str:
+    """Return how a queue compares with the first, or the first with it."""
+    equal, parts = [], []
+    for name, found in each.against_first.items():
+        unit, aim = found.aim.unit, found.aim
+        size = _shown(replace(found.difference, mean=abs(found.difference.mean)), _SCALES[unit])
+        match found.verdict:
+            case "equal":
+                margin = f"{found.margin * _SCALES[unit]:.2g} {unit}"
+                equal.append(f"within {margin} for {name}")
+            case "better" | "worse":
+                worse = (found.verdict == "worse") != mirrored
+                parts.append(f"{name} {size} {unit} {aim.words[worse]}")
+            case "undecided":
+                more = (
+                    f"about {found.needed} replications would decide"
+                    if found.needed is not None
+                    else f"no number of up to {MOST_NEEDED:,} would decide"
+                )
+                worse = (found.difference.mean > 0) != mirrored
+                parts.append(f"{name} undecided ({size} {unit} {aim.words[worse]}; {more})")
+            case "no value":
+                parts.append(f"{name} not known")
+    same = [f"equal {'to ' + each.label + ' ' if mirrored else ''}{', '.join(equal)}"] * bool(equal)
+    return "; ".join([*same, *parts])
+
+
+def _margins(advice: Advice) -> list[str]:
+    return [f"{aim.name}: {aim.margin.text}; {aim.margin.source}" for aim in advice.shown_aims]
 
 
 def _setting(setting: Setting) -> Table:
@@ -241,44 +334,36 @@ def _worst_known(row: Expected, measures: Sequence[str]) -> Estimate | None:
 
 
 def _ranked_by(advice: Advice) -> str:
-    objective = advice.objective
-    text = f"All queues by {objective.title}, of which the worst load and direction count"
-    if objective is not THROUGHPUT:
-        text += (
-            f"; those that lose over {100 * LOST_AT_MOST:.0f} % of the line more than the best one "
-            "come last"
-        )
-    return text
+    names = _listed([aim.name for aim in advice.shown_aims])
+    return (
+        f"All queues by {names}, in this order; of each the worst load and direction count. What "
+        "loses over 10 % of the line more than the best one leaves first; what no objective tells "
+        "apart is in the order of preference"
+    )
+
+
+_LEGEND = (
+    "compared with the first: = equal within the margin, > worse and < better by more than the "
+    "margin, ? undecided; the intervals of differences hold for all queues at once"
+)
+
+_SIGNS = {"equal": "=", "worse": ">", "better": "<", "undecided": "?", "no value": " "}
 
 
 def _ranked(advice: Advice) -> Table:
-    objective = advice.objective
     table = _table()
     table.add_column("", justify="right")
     table.add_column("queue", no_wrap=True)
-    unit = _unit(advice)
-    table.add_column(f"{_short(advice)}\n{unit}", justify="right", no_wrap=True)
-    if objective is not THROUGHPUT:
-        table.add_column("lost\n%", justify="right", no_wrap=True)
-    table.add_column(f"less the first\n{unit}", justify="right", no_wrap=True)
-    table.add_column("told apart from the first")
-    for place, each in enumerate((*advice.ranking, advice.as_it_is), start=1):
-        number = str(place) if each.kind is not None else ""
-        cells = [number, each.label, _shown(each.value, _SCALES[unit])]
-        if objective is not THROUGHPUT:
-            cells.append(_shown(each.lost, 100))
-        difference = "" if each.difference is None else _shown(each.difference, _SCALES[unit])
-        table.add_row(*cells, difference, _told(each))
+    for aim in advice.shown_aims:
+        table.add_column(f"{aim.name}\n{aim.unit}", justify="right", no_wrap=True)
+    rows = [*advice.ranking, advice.as_it_is]
+    for place, each in enumerate(rows, start=1):
+        cells = []
+        for aim in advice.shown_aims:
+            sign = _SIGNS[each.against_first[aim.name].verdict] if each.against_first else " "
+            cells.append(f"{_shown(each.values[aim.name], _SCALES[aim.unit])} {sign}")
+        table.add_row("" if each.kind is None else str(place), each.label, *cells)
     return table
-
-
-def _told(each: Ranked) -> str:
-    if each.kind is None:
-        return "not ranked"
-    if each.difference is None:
-        return ""
-    told = {True: "yes", False: "no", None: "cannot be said"}[each.told_apart]
-    return told if each.fits else f"{told}; loses too much"
 
 
 def _half(advice: Advice) -> str:
@@ -324,17 +409,8 @@ def _table() -> Table:
     )
 
 
-def _unit(advice: Advice) -> str:
-    return {"calls": "ms", "games": "ms", "pages": "s"}.get(advice.objective.name, "%")
-
-
-def _short(advice: Advice) -> str:
-    return {"calls": "call", "games": "game", "pages": "page"}.get(advice.objective.name, "lost")
-
-
-def _value(advice: Advice, found: Estimate) -> str:
-    unit = _unit(advice)
-    return f"{_shown(found, _SCALES[unit])} {unit}"
+def _value(aim: Objective, found: Estimate) -> str:
+    return f"{_shown(found, _SCALES[aim.unit])} {aim.unit}"
 
 
 def _shown_ms(found: Estimate | None) -> str:

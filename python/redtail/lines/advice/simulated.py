@@ -20,7 +20,7 @@ from typing import Any
 
 from redtail.experiment import FORMAT, toml_value
 from redtail.lines.advice.access import ACCESS, carried, own_port
-from redtail.lines.advice.candidates import Candidate, candidate
+from redtail.lines.advice.candidates import Candidate, candidate, variants
 from redtail.lines.advice.loads import Load, loads, most_flows
 from redtail.lines.line import Line, Recorded, Shaped
 
@@ -163,7 +163,8 @@ def candidates(
 ) -> tuple[Candidate, ...]:
     """Return kinds of queues with parameters for a line and its loads (`port`: of `own_port`)."""
     flows = {"down": most_flows(over, "down"), "up": most_flows(over, "up")}
-    return tuple(candidate(kind, line, flows, port) for kind in kinds)  # type: ignore[arg-type]
+    found = (candidate(kind, line, flows, port) for kind in kinds)  # type: ignore[arg-type]
+    return tuple(variant for each in found for variant in variants(each, line))
 
 
 def buffers_of(recorded: Recorded | None, default: float) -> tuple[float, float]:
