@@ -15,6 +15,7 @@ from redtail.lines.advice.answer import Advice, Expected, Ranked
 from redtail.lines.advice.candidates import Setting
 from redtail.lines.advice.objectives import LOST_AT_MOST, THROUGHPUT
 from redtail.lines.advice.simulated import AS_IT_IS
+from redtail.lines.advice.words import rate
 from redtail.lines.line import Overhead
 from redtail.store.advice import Part
 
@@ -27,13 +28,18 @@ _WAYS = {
     "up": "Upload: a queue on what leaves for the line",
 }
 
-# Head, unit and the measures of which the largest is shown.
+# Head, unit and the measures of which the largest is shown; of a policed line alone, which loses
+# what others delay.
+_CALL_LOST = ("call lost", "%", ("call_lost_down", "call_lost_up"))
+
+# The same of every line.
 _COLUMNS = (
     ("call down", "ms", ("call_down",)),
     ("call up", "ms", ("call_up",)),
     ("game down", "ms", ("game_down",)),
     ("game up", "ms", ("game_up",)),
     ("page", "s", ("page",)),
+    _CALL_LOST,
     ("lost down", "%", ("lost_down",)),
     ("lost up", "%", ("lost_up",)),
 )
@@ -41,8 +47,11 @@ _FEWER_COLUMNS = (
     ("call", "ms", ("call_down", "call_up")),
     ("game", "ms", ("game_down", "game_up")),
     ("page", "s", ("page",)),
+    _CALL_LOST,
     ("lost", "%", ("lost_down", "lost_up")),
 )
+
+_CALLS = ("call_down", "call_up")
 
 # Columns of a screen on which every table fits.
 _ENDLESS = 10_000
@@ -75,7 +84,7 @@ def parts_of(advice: Advice) -> tuple[Part, ...]:
             texts=(_what_to_expect(advice),),
             items=(
                 *(f"{load.name}: {load.about}" for load in advice.wanted.loads),
-                *([_NO_INTERVAL] if _without_interval(advice) else []),
+                *_notes(advice),
             ),
         ),
         replace(
@@ -108,8 +117,7 @@ def _parts(advice: Advice, console: Console) -> Iterator[RenderableType]:
     yield from _expected(advice, console)
     for load in advice.wanted.loads:
         yield f"{load.name}: {load.about}"
-    if _without_interval(advice):
-        yield _NO_INTERVAL
+    yield from _notes(advice)
     yield ""
     yield f"{_ranked_by(advice)} (--objective ranks by another one):"
     yield _ranked(advice)
@@ -135,10 +143,16 @@ def _what_to_expect(advice: Advice) -> str:
 _NO_INTERVAL = "±?: no interval can be given from these simulations, most of which are equal"
 
 
-def _without_interval(advice: Advice) -> bool:
-    return any(
-        each.ci95 is None and each.n > 1 for row in advice.expected for each in row.known.values()
-    )
+def _notes(advice: Advice) -> Iterator[str]:
+    """Yield what signs in the table of expectations mean, if they are there."""
+    values = [each for row in advice.expected for each in row.known.values()]
+    if any(each.ci95 is None and each.n > 1 for each in values):
+        yield _NO_INTERVAL
+    if any(row.at_least for row in advice.expected):
+        yield (
+            f"≥: at least; in some simulations most pages took longer than the "
+            f"{advice.wanted.measured_s:g} s that were measured"
+        )
 
 
 def _line(advice: Advice) -> str:
@@ -158,24 +172,57 @@ def _verdict(advice: Advice) -> str:
             f"No simulation has a value of the objective, {advice.objective.title}: nothing is "
             "ranked. --effort thorough simulates more, and --objective ranks by another one."
         )
+    if not advice.tested:
+        return (
+            "These simulations do not rank queues: no load has filled the line, so that no packet "
+            f"waits for another. {first.label} is shown below as it would be set, and what it "
+            "does is not tested."
+        )
     number = len(advice.ranking)
     what = f"{advice.objective.title} under the worst load"
     here, before = _value(advice, first.value), _value(advice, advice.as_it_is.value)
     if not advice.helps:
         which = "This queue is" if number == 1 else f"None of the {number} queues is"
-        return (
+        text = (
             f"{which} better than the line as it is by {what}: {before} without a queue of the "
             f"router's, {here} with {first.label}. Below is what {first.label} needs and does."
-        ).replace("This queue is better", "This queue is no better")
+        ).replace("This queue is better", "This queue is no better") + _of_a_policer(advice)
+        return _if_the_rate_stays(advice, text) if advice.varies else text
     place = "the only queue to choose from" if number == 1 else f"first of {number} queues"
     text = (
         f"Set {first.label} in both directions, {place}: {what} {here}, where the line as it is "
         f"has {before}."
     )
+    text += _of_a_policer(advice)
+    if advice.varies:
+        text = _if_the_rate_stays(advice, text)
     if advice.equals:
         names = _listed([each.label for each in advice.equals])
         text += f" These simulations do not tell {names} apart from it."
     return text
+
+
+def _of_a_policer(advice: Advice) -> str:
+    """Return what a policed line loses of calls; empty for others."""
+    if not advice.wanted.policed:
+        return ""
+    lost, more = advice.calls_lost
+    return (
+        f" Of a call's packets the line as it is loses {_shown(lost, 100)} %, "
+        f"{_shown(more, 100)} % more than with {advice.chosen.label}."
+    )
+
+
+def _if_the_rate_stays(advice: Advice, text: str) -> str:
+    """Return a promise that holds for one rate, behind what holds for half of it."""
+    line = advice.line
+    _, after, without = (_worst_known(each, _CALLS) for each in advice.halved)
+    return (
+        "The rate of such a line changes, and this advice does not know how: it promises nothing "
+        f"for the line. At half its rate ({rate(line.down_bps / 2)} and {rate(line.up_bps / 2)}) a "
+        f"call's packets take {_shown_ms(after)} with {advice.chosen.label} behind this shaper, "
+        f"and {_shown_ms(without)} without it. If {advice.holds_if}: {text[0].lower()}{text[1:]}"
+    )
 
 
 def _setting(setting: Setting) -> Table:
@@ -223,15 +270,29 @@ def _expectations(advice: Advice, columns: Sequence[tuple[str, str, tuple[str, .
     table = _table()
     table.add_column("load", no_wrap=True)
     table.add_column("queue", no_wrap=True)
-    known = [each for each in columns if any(_worst_known(row, each[2]) for row in rows)]
+    known = [
+        each
+        for each in columns
+        if any(_worst_known(row, each[2]) for row in rows)
+        and (each is not _CALL_LOST or advice.wanted.policed)
+    ]
     for head, unit, _ in known:
         table.add_column(f"{head.replace(' ', chr(10))}\n{unit}", justify="right", no_wrap=True)
     for row in rows:
-        found = [(unit, _worst_known(row, measures)) for _, unit, measures in known]
-        cells = ["" if each is None else _shown(each, _SCALES[unit]) for unit, each in found]
+        cells = [_cell(row, measures, _SCALES[unit]) for _, unit, measures in known]
         name = row.load if row.label == labels[0] else ""
         table.add_row(name, row.label, *cells, end_section=row.label == AS_IT_IS)
     return table
+
+
+def _cell(row: Expected, measures: Sequence[str], scale: float) -> str:
+    """Return the largest of the measures as text, a lower bound as such."""
+    found = _worst_known(row, measures)
+    if found is None:
+        return ""
+    if not set(measures).isdisjoint(row.at_least):
+        return f"≥ {shown(Estimate(found.mean, None, 1), scale)}"
+    return _shown(found, scale)
 
 
 def _worst_known(row: Expected, measures: Sequence[str]) -> Estimate | None:
@@ -285,7 +346,16 @@ def _half(advice: Advice) -> str:
     """Return what breaks when the line's rate drops to half."""
     before, after, without = advice.halved
     line = advice.line
-    delays = [_worst_known(each, ("call_down", "call_up")) for each in (before, after, without)]
+    delays = [_worst_known(each, _CALLS) for each in (before, after, without)]
+    if advice.wanted.policed:
+        lost = [_worst_known(each, _CALL_LOST[2]) for each in (before, after, without)]
+        return (
+            f"When the provider lets only half pass ({rate(line.down_bps / 2)} and "
+            f"{rate(line.up_bps / 2)}), a shaper at a fixed rate is above that and does nothing: "
+            f"the provider drops. Under '{advice.wanted.halved.name}' {_percent(lost[1])} of a "
+            f"call's packets are then lost instead of {_percent(lost[0])} with "
+            f"{advice.chosen.label} ({_percent(lost[2])} without it)."
+        )
     text = (
         f"When the rate drops to half ({rate(line.down_bps / 2)} and {rate(line.up_bps / 2)}), a "
         f"shaper at a fixed rate is above the line and does nothing: packets wait in the line's "
@@ -337,20 +407,12 @@ def _value(advice: Advice, found: Estimate) -> str:
     return f"{_shown(found, _SCALES[unit])} {unit}"
 
 
+def _percent(found: Estimate | None) -> str:
+    return "–" if found is None else f"{_shown(found, 100)} %"
+
+
 def _shown_ms(found: Estimate | None) -> str:
     return "–" if found is None else f"{_shown(found, 1e3)} ms"
-
-
-def rate(bps: float) -> str:
-    """Return a rate in the largest unit in which it is at least 1, to four digits.
-
-    >>> rate(47.5e6), rate(9.5e5), rate(2.5e9)
-    ('47.5 Mbit/s', '950 kbit/s', '2.5 Gbit/s')
-    """
-    for unit, size in (("Gbit/s", 1e9), ("Mbit/s", 1e6)):
-        if bps >= size:
-            return f"{bps / size:.4g} {unit}"
-    return f"{bps / 1e3:.4g} kbit/s"
 
 
 def _milliseconds(seconds: float) -> str:
