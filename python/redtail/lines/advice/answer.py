@@ -62,9 +62,8 @@ class Expected:
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values, in SI units and shares."""
         known = {name: each.as_json() for name, each in self.known.items()}
-        if self.at_least:
-            known["at_least"] = list(self.at_least)
-        return {"load": self.load, "queue": self.label, **known}
+        bounds = {"at_least": list(self.at_least)} if self.at_least else {}
+        return {"load": self.load, "queue": self.label, **known, **bounds}
 
 
 @dataclass(frozen=True)
@@ -265,13 +264,11 @@ class Advice:
         Returns:
             The share, and how much more it is than with the advised queue.
         """
-        lost = [
-            Objective("", "", ("call_lost_down", "call_lost_up"), None).worst(
-                [self.values[load.name, label] for load in self.wanted.loads]
-            )
-            for label in (AS_IT_IS, self.chosen.label)
-        ]
-        return estimate(lost[0]), paired_difference(*lost)
+        loss = Objective("", "", ("call_lost_down", "call_lost_up"), None)
+        here, with_queue = (
+            self._over_loads(loss, label) for label in (AS_IT_IS, self.chosen.label)
+        )
+        return estimate(here), paired_difference(here, with_queue)
 
     @property
     def varies(self) -> bool:

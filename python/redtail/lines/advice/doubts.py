@@ -19,11 +19,11 @@ WINDOW_B = 3 << 20
 def about_the_port(line: Line) -> Iterator[str]:
     """Yield what is uncertain about the port and the provider."""
     if could_be_own_port(line):
-        port = rate(line.up_bps)
+        own = rate(line.up_bps)
         yield (
-            f"{port} is also the rate of a port. A shaper is advised for the upload, because a "
+            f"{own} is also the rate of a port. A shaper is advised for the upload, because a "
             "provider who hands the line over at a faster port drops or delays what exceeds it. If "
-            f'the router\'s own port runs at {port} (ethtool), say --port-rate "{port}": the '
+            f'the router\'s own port runs at {own} (ethtool), say --port-rate "{own}": the '
             "queue then stands there without a shaper, which loses nothing."
         )
     if own_port(line):

@@ -72,11 +72,8 @@ def needed(line: Line, flows: Mapping[Direction, int], pages: bool) -> Times:
         flows: the number of flows that fill it, in each direction.
         pages: whether pages are read.
     """
-    shares = {
-        direction: rate * line.rtt_s / 8 / _PACKET / flows[direction]
-        for direction, rate in (("down", line.down_bps), ("up", line.up_bps))
-    }
-    share = max(1.0, *shares.values())
+    shares = (line.down_bps / flows["down"], line.up_bps / flows["up"])
+    share = max(1.0, *(rate * line.rtt_s / 8 / _PACKET for rate in shares))
     rounds = math.ceil(math.log2(max(1.0, share / _INITIAL)))
     warmup = START_S + rounds * line.rtt_s + _grown(share / 2, line.rtt_s)
     sawtooth = _grown((1 - _BETA) * share, line.rtt_s)
