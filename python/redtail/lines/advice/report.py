@@ -148,7 +148,7 @@ def _notes(advice: Advice) -> Iterator[str]:
     values = [each for row in advice.expected for each in row.known.values()]
     if any(each.ci95 is None and each.n > 1 for each in values):
         yield _NO_INTERVAL
-    if any(row.at_least for row in advice.expected):
+    if any(row.at_least for row in _rows(advice)):
         yield (
             f"≥: at least; in some simulations most pages took longer than the "
             f"{advice.wanted.measured_s:g} s that were measured"
@@ -265,8 +265,7 @@ def _expected(advice: Advice, console: Console) -> Iterator[RenderableType]:
 
 
 def _expectations(advice: Advice, columns: Sequence[tuple[str, str, tuple[str, ...]]]) -> Table:
-    labels = [advice.chosen.label, AS_IT_IS]
-    rows = [advice.expects(load.name, label) for load in advice.wanted.loads for label in labels]
+    rows = _rows(advice)
     table = _table()
     table.add_column("load", no_wrap=True)
     table.add_column("queue", no_wrap=True)
@@ -280,9 +279,15 @@ def _expectations(advice: Advice, columns: Sequence[tuple[str, str, tuple[str, .
         table.add_column(f"{head.replace(' ', chr(10))}\n{unit}", justify="right", no_wrap=True)
     for row in rows:
         cells = [_cell(row, measures, _SCALES[unit]) for _, unit, measures in known]
-        name = row.load if row.label == labels[0] else ""
+        name = row.load if row.label == advice.chosen.label else ""
         table.add_row(name, row.label, *cells, end_section=row.label == AS_IT_IS)
     return table
+
+
+def _rows(advice: Advice) -> list[Expected]:
+    """Return the rows of the table of expectations: of each load, with the queue and without."""
+    labels = [advice.chosen.label, AS_IT_IS]
+    return [advice.expects(load.name, label) for load in advice.wanted.loads for label in labels]
 
 
 def _cell(row: Expected, measures: Sequence[str], scale: float) -> str:
