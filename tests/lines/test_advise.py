@@ -278,17 +278,14 @@ def test_a_shaper_is_below_the_line(access: str) -> None:
     line = Line(50e6, 10e6, 0.03, access, ("calls",), 1)
     for direction, rate in (("down", 50e6), ("up", 10e6)):
         found, why = shaper(line, direction, own_port(line))  # type: ignore[arg-type]
-        if access == "ethernet" and direction == "up":
-            assert found is None  # 10 Mbit/s is the rate of a port
-        else:
-            assert found == pytest.approx(rate * ACCESS[access].share, abs=1e3)
-            assert found is not None
-            assert found < rate
+        assert found == pytest.approx(rate * ACCESS[access].share, abs=1e3)
+        assert found is not None
+        assert found < rate
         assert why.endswith(".")
 
 
 def test_a_port_of_the_router_has_its_queue_without_a_shaper() -> None:
-    line = Line(1e9, 1e9, 0.01, "ethernet", ("calls", "backup"), 1)
+    line = Line(1e9, 1e9, 0.01, "ethernet", ("calls", "backup"), 1, port_bps=1e9)
     wanted = simulated(line, ["fq-codel"], EFFORTS["quick"])
     plan = redtail.check(redtail.Toml(experiment_text(wanted, "port", [])))
     case = json.loads(plan.example(0))["chain"]["hop"]

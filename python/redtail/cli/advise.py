@@ -35,8 +35,36 @@ Access = Annotated[
     typer.Option(
         "--access",
         metavar="NAME",
-        help="docsis, pppoe-vdsl2, vdsl2, adsl, fibre, ethernet, lte or unknown.",
+        help="docsis, pppoe-vdsl2, vdsl2, adsl, fibre, pppoe-fibre, ethernet, lte or satellite; "
+        "without it unknown, the most that any of them adds to a packet.",
         autocompletion=completion.accesses,
+    ),
+]
+PortRate = Annotated[
+    str | None,
+    typer.Option(
+        "--port-rate",
+        metavar="RATE",
+        help="Rate of the Ethernet port between the router and the line, as ethtool shows it.",
+    ),
+]
+Provider = Annotated[
+    str,
+    typer.Option(
+        "--provider",
+        metavar="NAME",
+        help="What the provider does with what exceeds the rates: buffer delays it; policer, or "
+        "policer:BURST such as policer:125kB, drops it.",
+        autocompletion=completion.providers,
+    ),
+]
+Rates = Annotated[
+    str,
+    typer.Option(
+        "--rates",
+        metavar="NAME",
+        help="What --down and --up are of: line, as modem or contract state; or speed-test.",
+        autocompletion=completion.rates,
     ),
 ]
 Use = Annotated[
@@ -120,6 +148,9 @@ def advise(
     queues: Queues = None,
     objective: ObjectiveName = None,
     buffer: Buffer = None,
+    port_rate: PortRate = None,
+    provider: Provider = "buffer",
+    rates: Rates = "line",
     effort: EffortName = "normal",
     save: Save = None,
     device: Device = None,
@@ -130,11 +161,14 @@ def advise(
     as_json: AsJson = False,
 ) -> None:
     """Advise a queue for a line, with simulations of it. Goes on where it was stopped."""
-    from redtail.lines import advise_on, require_writable
+    from redtail.lines import advise_on, as_sold, require_writable
 
     line, recorded = _line(
         down, up, rtt, access, use, people, recordings, local, direction, quiet=as_json
     )
+    if recordings and rates != "line":
+        raise SpecError(f"--rates {rates}: accepted: with --down and --up, and no recording")
+    line = as_sold(line, port_rate, provider, rates)
     if save is not None:
         require_writable(save)  # before a minute of work
     own = router(device, wan, lan)
@@ -197,15 +231,15 @@ def _line(
     for option, value in {"--local": local, "--direction": direction}.items():
         if value:
             raise SpecError(f"{option} is about a recording; accepted: with --from FILE")
-    given = {"--down": down, "--up": up, "--rtt": rtt, "--access": access, "--use": use}
+    given = {"--down": down, "--up": up, "--rtt": rtt, "--use": use}
     for option, value in given.items():
         if not value:
             raise SpecError(
                 f"{option} is missing; accepted: {', '.join(given)}, or a recording of the line "
                 "with --from FILE"
             )
-    assert down is not None and up is not None and rtt is not None and access is not None
-    return given_line(down, up, rtt, access, use or (), people), None
+    assert down is not None and up is not None and rtt is not None
+    return given_line(down, up, rtt, access or "unknown", use or (), people), None
 
 
 def _print(found: Advice, seconds: float, save: str | None) -> None:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from redtail.lines.advice.objectives import OBJECTIVES
     from redtail.lines.advice.parameters import QueueParameter, QueueParameters, queue_parameters
     from redtail.lines.advice.simulated import EFFORTS
+    from redtail.lines.advice.sold import PROVIDERS, RATES, as_sold
     from redtail.lines.line import Line, Overhead, Recorded, Shaped
     from redtail.lines.recordings.experiment import experiment_text, write_experiment
     from redtail.lines.recordings.found import Found
@@ -60,14 +61,17 @@ _MODULES = {
     "Line": "line",
     "OBJECTIVES": "advice.objectives",
     "Overhead": "line",
+    "PROVIDERS": "advice.sold",
     "QUEUES": "advice.candidates",
     "QueueParameter": "advice.parameters",
     "QueueParameters": "advice.parameters",
+    "RATES": "advice.sold",
     "Recorded": "line",
     "Shaped": "line",
     "USES": "advice.loads",
     "advise": "advice.advise",
     "advise_on": "advice.advise",
+    "as_sold": "advice.sold",
     "commands": "routers",
     "estimate": "recordings.reading",
     "experiment_text": "recordings.experiment",
@@ -83,7 +87,9 @@ __all__ = [
     "DEVICES",
     "EFFORTS",
     "OBJECTIVES",
+    "PROVIDERS",
     "QUEUES",
+    "RATES",
     "USES",
     "Advice",
     "Commands",
@@ -97,6 +103,7 @@ __all__ = [
     "Shaped",
     "advise",
     "advise_on",
+    "as_sold",
     "commands",
     "estimate",
     "experiment_text",

@@ -28,6 +28,9 @@ class Line:
         access: the access technology, a name of `redtail.lines.ACCESS`.
         uses: what the line is used for, of `redtail.lines.USES`, each once.
         people: number of people who use it.
+        port_bps: rate of the port that the router is connected to, in bit/s; None if not known.
+        burst_bytes: what a provider who polices lets pass at once, towards the people and from
+            them, in bytes; None for one who has buffers.
     """
 
     down_bps: float
@@ -36,6 +39,8 @@ class Line:
     access: str
     uses: tuple[str, ...]
     people: int
+    port_bps: float | None = None
+    burst_bytes: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

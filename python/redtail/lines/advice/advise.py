@@ -20,6 +20,7 @@ from redtail.lines.advice.simulated import (
     experiment_text,
     simulated,
 )
+from redtail.lines.advice.sold import as_sold
 from redtail.lines.line import Line, Recorded
 from redtail.options import ExecuteOptions
 from redtail.running import runner
@@ -54,9 +55,12 @@ def advise(
     up: str,
     rtt: str,
     *,
-    access: str,
+    access: str = "unknown",
     use: str | Sequence[str],
     people: int = 1,
+    port_rate: str | None = None,
+    provider: str = "buffer",
+    rates: str = "line",
     **options: Unpack[AdviseOptions],
 ) -> Advice:
     """Advise a queue for both directions of a line.
@@ -69,6 +73,12 @@ def advise(
         access: the access technology, a name of `redtail.lines.ACCESS`.
         use: what it is used for, a list or "calls,web", of `redtail.lines.USES`.
         people: number of people who use it.
+        port_rate: rate of the Ethernet port that the router is connected to, such as "1 Gbit/s".
+            If it is no faster than `up`, the upload needs no shaper.
+        provider: what the provider does with what exceeds the rates: "buffer" delays it; "policer"
+            drops it, beyond a burst that may be named, as in "policer:125 kB".
+        rates: what `down` and `up` are of: the "line", as a modem or a contract states, or of a
+            "speed-test", which counts payload.
         **options: as for `advise_on`.
 
     Raises:
@@ -77,11 +87,23 @@ def advise(
         RunError: a run failed.
         Cancelled: it was interrupted; what was finished is kept.
     """
-    return advise_on(given_line(down, up, rtt, access, use, people), **options)
+    line = given_line(
+        *(down, up, rtt, access, use, people), port_rate=port_rate, provider=provider, rates=rates
+    )
+    return advise_on(line, **options)
 
 
 def given_line(
-    down: str, up: str, rtt: str, access: str, use: str | Sequence[str], people: int
+    down: str,
+    up: str,
+    rtt: str,
+    access: str,
+    use: str | Sequence[str],
+    people: int,
+    *,
+    port_rate: str | None = None,
+    provider: str = "buffer",
+    rates: str = "line",
 ) -> Line:
     """Return a line from texts; arguments and errors as for `advise`."""
     line = Line(
@@ -94,7 +116,7 @@ def given_line(
     )
     given = {"down": f'"{down}"', "up": f'"{up}"', "rtt": f'"{rtt}"'}
     _refuse(line, given)
-    return line
+    return as_sold(line, port_rate, provider, rates)
 
 
 def names_of(texts: str | Sequence[str]) -> tuple[str, ...]:
@@ -139,7 +161,7 @@ def advise_on(
     """
     _refuse(line, {})
     kinds = _kinds(queues)
-    ranked_by = chosen(objective, line.uses)
+    ranked_by = chosen(objective, line.uses, line.burst_bytes is not None)
     if effort not in EFFORTS:
         raise SpecError(
             f'effort = "{effort}" is none; accepted: {", ".join(EFFORTS)}', key="effort"
@@ -236,7 +258,9 @@ def _refuse(line: Line, given: dict[str, str]) -> None:
 
 def _name(line: Line) -> str:
     """Return what the experiment is called; its results are in a folder of that name."""
-    return f"Line of {line.down_bps / 1e6:g} and {line.up_bps / 1e6:g} Mbit/s, {line.access}"
+    policed = "" if line.burst_bytes is None else ", policed"
+    rates = f"{line.down_bps / 1e6:g} and {line.up_bps / 1e6:g}"
+    return f"Line of {rates} Mbit/s, {line.access}{policed}"
 
 
 def _about(line: Line) -> list[str]:

@@ -6,28 +6,33 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redtail.analysis.results import Results
-from redtail.analysis.stats import Estimate, estimate
+from redtail.analysis.stats import Estimate, estimate, paired_difference
 from redtail.errors import SpecError
 from redtail.files import path_of
-from redtail.lines.advice.access import ACCESS
+from redtail.lines.advice import doubts
+from redtail.lines.advice.access import ACCESS, carried
 from redtail.lines.advice.candidates import MERITS, Candidate
+from redtail.lines.advice.filled import filled
 from redtail.lines.advice.objectives import (
     IDLE,
     MEASURES,
+    THROUGHPUT,
     Objective,
     Values,
     in_turn,
     measured,
+    unfinished,
 )
 from redtail.lines.advice.ranking import Choice, Compared, Entrant, compared, in_order
 from redtail.lines.advice.simulated import AS_IT_IS, HALF, HEADER, Simulated
-from redtail.lines.line import Line, Recorded, Shaped
+from redtail.lines.advice.words import rate
+from redtail.lines.line import Direction, Line, Recorded, Shaped
 
 if TYPE_CHECKING:
     from redtail.store.advice import Part
@@ -41,11 +46,13 @@ class Expected:
         load: the load's name.
         label: the queue's label.
         measures: the estimate of each of `MEASURES`; those that do not exist have no value.
+        at_least: those of which the mean is a lower bound, because pages did not finish.
     """
 
     load: str
     label: str
     measures: Mapping[str, Estimate]
+    at_least: tuple[str, ...] = ()
 
     @property
     def known(self) -> dict[str, Estimate]:
@@ -55,7 +62,8 @@ class Expected:
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values, in SI units and shares."""
         known = {name: each.as_json() for name, each in self.known.items()}
-        return {"load": self.load, "queue": self.label, **known}
+        bounds = {"at_least": list(self.at_least)} if self.at_least else {}
+        return {"load": self.load, "queue": self.label, **known, **bounds}
 
 
 @dataclass(frozen=True)
@@ -158,7 +166,12 @@ class Advice:
     def expected(self) -> tuple[Expected, ...]:
         """What each queue does under each load, half the rate included."""
         return tuple(
-            Expected(load, label, {name: estimate(values[name]) for name in MEASURES})
+            Expected(
+                load,
+                label,
+                {name: estimate(values[name]) for name in MEASURES},
+                unfinished(values, self.wanted),
+            )
             for (load, label), values in self.values.items()
         )
 
@@ -238,8 +251,68 @@ class Advice:
 
     @property
     def helps(self) -> bool:
-        """Whether a person would notice that the advised queue is better than the line as it is."""
+        """Whether a person would notice that the advised queue is better than the line as it is.
+
+        A line that is policed delays nothing and loses packets of calls. There a queue helps, too,
+        if it makes them fewer.
+        """
+        if self.wanted.policed and self.calls_lost[1].low > 0:
+            return True
         return self.gain is not None and self.gain.verdict == "worse"
+
+    @property
+    def calls_lost(self) -> tuple[Estimate, Estimate]:
+        """The share of a call's packets that the line as it is loses, under the worst load.
+
+        Returns:
+            The share, and how much more it is than with the advised queue.
+        """
+        loss = replace(THROUGHPUT, measures=("call_lost_down", "call_lost_up"))
+        here, with_queue = (
+            self._over_loads(loss, label) for label in (AS_IT_IS, self.chosen.label)
+        )
+        return estimate(here), paired_difference(here, with_queue)
+
+    @property
+    def varies(self) -> bool:
+        """Whether the line's rate changes by itself, so that simulations of one promise nothing."""
+        return ACCESS[self.line.access].varies
+
+    @cached_property
+    def not_filled(self) -> tuple[tuple[str, Direction], ...]:
+        """The loads and directions that senders did not fill, as they are meant to.
+
+        There nothing waited, so that they test no queue: on the line as it is, or with the queue
+        that is advised.
+        """
+        shaped = {AS_IT_IS: (math.inf, math.inf)}
+        for each in self.wanted.candidates:
+            rates = ((way.shaped.shaper_bps, way.shaped.overhead) for way in (each.down, each.up))
+            shaped[each.label] = tuple(  # type: ignore[assignment]
+                math.inf if rate is None else carried(overhead, rate) for rate, overhead in rates
+            )
+        full = {load.name: load.full for load in self.wanted.loads}
+        line = (self.wanted.down_bps, self.wanted.up_bps)
+        return tuple(
+            dict.fromkeys(
+                (case.labels["case.name"], direction)
+                for case in self.results.cases
+                if (label := case.labels["chain.hop2.queue"]) in (AS_IT_IS, self.chosen.label)
+                for direction in full.get(case.labels["case.name"], ())
+                if not filled(
+                    case,
+                    direction,
+                    self.wanted,
+                    min(shaped[label][direction == "up"], line[direction == "up"]),
+                )
+            )
+        )
+
+    @property
+    def tested(self) -> bool:
+        """Whether a load has filled the line, so that queues can be ranked."""
+        meant = {(load.name, way) for load in self.wanted.loads for way in load.full}
+        return not meant or not meant <= set(self.not_filled)
 
     @property
     def equals(self) -> tuple[Ranked, ...]:
@@ -266,14 +339,29 @@ class Advice:
         )
 
     @property
+    def holds_if(self) -> str | None:
+        """The condition of all that is promised; None for none but those of `uncertain`."""
+        if not self.varies:
+            return None
+        return f"the rates stay at {rate(self.line.down_bps)} and {rate(self.line.up_bps)}"
+
+    @property
     def uncertain(self) -> tuple[str, ...]:
         """What is uncertain, a sentence or two each."""
         down, up = (f"{1e3 * seconds:.0f} ms" for seconds in self.wanted.buffers)
         both = down if down == up else f"{down} (provider) and {up} (modem)"
         known = self.recorded is not None and self.recorded.up_buffer_s is not None
         found = [
-            f"The buffers in front of the line hold {both}: "
-            + ("as recorded." if known else "assumed; a recording of the line would tell."),
+            *doubts.about_the_rate(self.line),
+            *doubts.about_the_load(self.not_filled),
+            *doubts.about_the_port(self.line),
+        ]
+        if not self.wanted.policed:
+            found.append(
+                f"The buffers in front of the line hold {both}: "
+                + ("as recorded." if known else "assumed; a recording of the line would tell.")
+            )
+        found += [
             "Nobody knows your load. These loads have Linux's TCP (CUBIC) without ECN, and calls "
             "that send 80 kbit/s whatever happens; the experiment file has them all.",
             "Servers are as far as the round trip that you gave. To farther ones everything takes "
@@ -285,6 +373,9 @@ class Advice:
                 f"divided by {self.wanted.divisor:.3g}, its round trip was not. On the line itself "
                 "a packet takes less time, so that delays and page times are lower."
             )
+        if not known:
+            found += doubts.about_the_buffers(self.wanted)
+        found += doubts.about_the_windows(self.line, self.wanted)
         found.append(
             "Packets were simulated without what the line adds to them; small packets take more of "
             "the line than here."
@@ -327,6 +418,8 @@ class Advice:
                 "remaining": list(self.choice.remaining),
                 "preferred_because": self.choice.merit,
             },
+            "holds_if": self.holds_if,
+            "not_filled": [f"{load}, {way}" for load, way in self.not_filled],
             "not_told_apart": [each.label for each in self.equals],
             "ranking": [each.as_dict() for each in (*self.ranking, self.as_it_is)],
             "loads": {load.name: load.about for load in self.wanted.loads},
@@ -343,6 +436,7 @@ class Advice:
             },
             "simulated": {
                 "replications": self.wanted.effort.replications,
+                "warmup_s": self.wanted.warmup_s,
                 "measured_s": self.wanted.measured_s,
                 "rates_divided_by": self.wanted.divisor,
                 "buffer_down_s": self.wanted.buffers[0],

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from redtail.lines.advice.timing import START_S, WARMUP_S
 from redtail.lines.line import Direction, Recorded
 
 USES: dict[str, str] = {
@@ -42,8 +43,9 @@ ONE, MANY = "one", "many"
 
 _TCP = "linux"
 
-# After the warm-up, so that everybody has a page that is measured.
-_FIRST_PAGES = "uniform 5..8 s"
+_FIRST_PAGES_S = 3
+"""The time after the warm-up within which readers begin, so that everybody has a page that is
+measured."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +65,18 @@ class Load:
     full: tuple[Direction, ...]
 
 
-def loads(uses: Sequence[str], people: int, recorded: Recorded | None = None) -> tuple[Load, ...]:
+def loads(
+    uses: Sequence[str], people: int, recorded: Recorded | None = None, warmup_s: float = WARMUP_S
+) -> tuple[Load, ...]:
     """Return the loads of a line, the lightest first.
 
     Args:
         uses: what it is used for, of `USES`.
         people: number of people.
         recorded: with numbers of flows in it, a load that has as many is the last.
+        warmup_s: time before what is measured, in s.
     """
-    evening = _people(uses, people, share=0.25)
+    evening = _people(uses, people, 0.25, warmup_s)
     backup = _backup(BACKUP_FLOWS)
     download = _download(DOWNLOAD_FLOWS)
     found = [Load("evening", _said(evening), evening, ())]
@@ -81,7 +86,7 @@ def loads(uses: Sequence[str], people: int, recorded: Recorded | None = None) ->
     if "downloads" in uses or "backup" not in uses:
         groups = (*evening, download)
         found.append(Load("one download", _said(groups), groups, ("down",)))
-    everybody = _people(uses, people, share=0.5)
+    everybody = _people(uses, people, 0.5, warmup_s)
     if "backup" in uses:
         groups = (*everybody, download, _backup(2 * BACKUP_FLOWS))
         found.append(Load("everything", _said(groups), groups, ("down", "up")))
@@ -106,7 +111,9 @@ def most_flows(found: Sequence[Load], direction: Direction) -> int:
     return max(1, *(sum(map(of, load.groups)) for load in found))
 
 
-def _people(uses: Sequence[str], people: int, share: float) -> tuple[Mapping[str, Any], ...]:
+def _people(
+    uses: Sequence[str], people: int, share: float, warmup_s: float
+) -> tuple[Mapping[str, Any], ...]:
     """Return what people do who do not transfer files; a share of them at a time."""
     some = max(1, round(people * share))
     calls = some if "calls" in uses else 1
@@ -125,7 +132,7 @@ def _people(uses: Sequence[str], people: int, share: float) -> tuple[Mapping[str
                 "hosts": people,
                 "server": "own",
                 "tcp": _TCP,
-                "start": _FIRST_PAGES,
+                "start": f"uniform {warmup_s:g}..{warmup_s + _FIRST_PAGES_S:g} s",
             }
         )
     if "games" in uses:
@@ -148,7 +155,7 @@ def _people(uses: Sequence[str], people: int, share: float) -> tuple[Mapping[str
                 "users": some,
                 "hosts": some,
                 "tcp": _TCP,
-                "start": "uniform 0..2 s",
+                "start": f"uniform 0..{START_S:g} s",
             }
         )
     return tuple(groups)
@@ -161,7 +168,7 @@ def _backup(flows: int) -> Mapping[str, Any]:
         "direction": "reverse",
         "flows": flows,
         "tcp": _TCP,
-        "start": "uniform 0..2 s",
+        "start": f"uniform 0..{START_S:g} s",
     }
 
 
@@ -171,7 +178,7 @@ def _download(flows: int) -> Mapping[str, Any]:
         "kind": "bulk",
         "flows": flows,
         "tcp": _TCP,
-        "start": "uniform 0..2 s",
+        "start": f"uniform 0..{START_S:g} s",
     }
 
 

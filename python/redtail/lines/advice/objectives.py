@@ -62,6 +62,8 @@ MEASURES: dict[str, Measure] = {
         Measure("game_down", "delay of a game's packets, 95th percentile, down", "s"),
         Measure("game_up", "delay of a game's packets, 95th percentile, up", "s"),
         Measure("page", "median time of a page", "s"),
+        Measure("call_lost_down", "share of a call's packets lost, down", "1"),
+        Measure("call_lost_up", "share of a call's packets lost, up", "1"),
         Measure("lost_down", "throughput lost, down", "1"),
         Measure("lost_up", "throughput lost, up", "1"),
         Measure("unequal_down", "missing from the half of a person with one connection, down", "1"),
@@ -77,6 +79,8 @@ Values: TypeAlias = Mapping[str, Sequence[float]]
 _METRICS = {
     "call_down": f"calls-down.{DELAY}",
     "call_up": f"calls-up.{DELAY}",
+    "call_lost_down": "calls-down.end_to_end_loss",
+    "call_lost_up": "calls-up.end_to_end_loss",
     "game_down": f"games-down.{DELAY}",
     "game_up": f"games-up.{DELAY}",
     "page": PAGE,
@@ -119,6 +123,11 @@ def _pages(case: CaseResult, wanted: Simulated) -> Sequence[float]:
     ]
 
 
+def unfinished(values: Values, wanted: Simulated) -> tuple[str, ...]:
+    """Return the measures that are lower bounds: of times that `_pages` has put in their place."""
+    return ("page",) if any(time >= wanted.measured_s for time in values["page"]) else ()
+
+
 def _lost(
     case: CaseResult, direction: Direction, wanted: Simulated, share: float
 ) -> Sequence[float]:
@@ -128,9 +137,8 @@ def _lost(
         carried = [value * wanted.router_bps for value in case.values("hop2.utilization")]
         whole = wanted.down_bps * share
     else:
-        carried = [
-            value * wanted.up_bps * share for value in case.values("hop1.return.utilization")
-        ]
+        link = wanted.link_bps("up", share)
+        carried = [value * link for value in case.values("hop1.return.utilization")]
         whole = wanted.up_bps * share
     return [max(0.0, 1 - each / whole) for each in carried]
 
@@ -319,8 +327,11 @@ def in_turn(first: Objective, uses: Sequence[str], people: int) -> tuple[Objecti
     return (*guard, first, *(each for each in fitting if each is not first))
 
 
-def chosen(name: str | None, uses: Sequence[str]) -> Objective:
+def chosen(name: str | None, uses: Sequence[str], policed: bool = False) -> Objective:
     """Return an objective, by default the first one that suits the uses.
+
+    Of a policed line that is the throughput: a policer delays nothing, whatever the load, and what
+    it drops costs transfers and pages their rate.
 
     Raises:
         SpecError: there is no such objective for these uses.
@@ -330,6 +341,8 @@ def chosen(name: str | None, uses: Sequence[str]) -> Objective:
         for each in OBJECTIVES.values()
         if each.optional and (each.use is None or each.use in uses)
     }
+    if name is None and policed:
+        return THROUGHPUT
     if name is None:
         return next(iter(fitting.values()))
     if name not in OBJECTIVES or not OBJECTIVES[name].optional:

@@ -15,6 +15,7 @@ from redtail.lines.advice.answer import Advice, Expected, Ranked
 from redtail.lines.advice.candidates import Setting
 from redtail.lines.advice.objectives import Objective
 from redtail.lines.advice.simulated import AS_IT_IS, EFFORTS
+from redtail.lines.advice.words import rate
 from redtail.lines.line import Overhead
 from redtail.store.advice import Part
 
@@ -27,13 +28,18 @@ _WAYS = {
     "up": "Upload: a queue on what leaves for the line",
 }
 
-# Head, unit and the measures of which the largest is shown.
+# Head, unit and the measures of which the largest is shown; of a policed line alone, which loses
+# what others delay.
+_CALL_LOST = ("call lost", "%", ("call_lost_down", "call_lost_up"))
+
+# The same of every line.
 _COLUMNS = (
     ("call down", "ms", ("call_down",)),
     ("call up", "ms", ("call_up",)),
     ("game down", "ms", ("game_down",)),
     ("game up", "ms", ("game_up",)),
     ("page", "s", ("page",)),
+    _CALL_LOST,
     ("lost down", "%", ("lost_down",)),
     ("lost up", "%", ("lost_up",)),
     ("lacks down", "%", ("unequal_down",)),
@@ -43,9 +49,12 @@ _FEWER_COLUMNS = (
     ("call", "ms", ("call_down", "call_up")),
     ("game", "ms", ("game_down", "game_up")),
     ("page", "s", ("page",)),
+    _CALL_LOST,
     ("lost", "%", ("lost_down", "lost_up")),
     ("lacks", "%", ("unequal_down", "unequal_up")),
 )
+
+_CALLS = ("call_down", "call_up")
 
 # Columns of a screen on which every table fits.
 _ENDLESS = 10_000
@@ -78,7 +87,7 @@ def parts_of(advice: Advice) -> tuple[Part, ...]:
             texts=(_what_to_expect(advice),),
             items=(
                 *(f"{load.name}: {load.about}" for load in advice.wanted.loads),
-                *([_NO_INTERVAL] if _without_interval(advice) else []),
+                *_notes(advice),
             ),
         ),
         replace(
@@ -112,8 +121,7 @@ def _parts(advice: Advice, console: Console) -> Iterator[RenderableType]:
     yield from _expected(advice, console)
     for load in advice.wanted.loads:
         yield f"{load.name}: {load.about}"
-    if _without_interval(advice):
-        yield _NO_INTERVAL
+    yield from _notes(advice)
     yield ""
     yield f"{_ranked_by(advice)} (--objective puts another one first):"
     yield _ranked(advice)
@@ -147,10 +155,16 @@ def _what_to_expect(advice: Advice) -> str:
 _NO_INTERVAL = "±?: no interval can be given from these simulations, most of which are equal"
 
 
-def _without_interval(advice: Advice) -> bool:
-    return any(
-        each.ci95 is None and each.n > 1 for row in advice.expected for each in row.known.values()
-    )
+def _notes(advice: Advice) -> Iterator[str]:
+    """Yield what signs in the table of expectations mean, if they are there."""
+    values = [each for row in advice.expected for each in row.known.values()]
+    if any(each.ci95 is None and each.n > 1 for each in values):
+        yield _NO_INTERVAL
+    if any(row.at_least for row in _rows(advice)):
+        yield (
+            f"≥: at least; in some simulations most pages took longer than the "
+            f"{advice.wanted.measured_s:g} s that were measured"
+        )
 
 
 def _line(advice: Advice) -> str:
@@ -171,6 +185,12 @@ def _verdict(advice: Advice) -> str:
             f"No simulation has a value of the objective, {aim.title}: nothing is ranked by it. "
             "--effort thorough simulates more, and --objective puts another one first."
         )
+    if not advice.tested:
+        return (
+            "These simulations do not rank queues: no load has filled the line, so that no packet "
+            f"waits for another. {first.label} is shown below as it would be set, and what it "
+            "does is not tested."
+        )
     number = len(advice.ranking)
     gain = advice.gain
     decides = aim if gain is None else gain.aim
@@ -178,16 +198,20 @@ def _verdict(advice: Advice) -> str:
     if gain is None or not advice.helps:
         which = "This queue is no" if number == 1 else f"None of the {number} queues is"
         less = "noticeably better" if gain is None else "better"
-        return (
+        text = (
             f"{which} {less} than the line as it is by {decides.title}: {before} without a queue "
             f"of the router's, {here} with {first.label}. Below is what {first.label} needs and "
-            f"does. {_why(advice)}".rstrip()
-        )
+            f"does.{_of_a_policer(advice)} {_why(advice)}"
+        ).rstrip()
+        return _if_the_rate_stays(advice, text) if advice.varies else text
     place = "the only queue to choose from" if number == 1 else f"first of {number} queues"
     text = (
         f"Set {first.label} in both directions, {place}: {decides.title} under the worst load "
         f"{here}, where the line as it is has {before}."
     )
+    text += _of_a_policer(advice)
+    if advice.varies:
+        text = _if_the_rate_stays(advice, text)
     return f"{text} {_why(advice)}".rstrip()
 
 
@@ -271,6 +295,29 @@ def _margins(advice: Advice) -> list[str]:
     return [f"{aim.name}: {aim.margin.text}; {aim.margin.source}" for aim in advice.shown_aims]
 
 
+def _of_a_policer(advice: Advice) -> str:
+    """Return what a policed line loses of calls; empty for others."""
+    if not advice.wanted.policed:
+        return ""
+    lost, more = advice.calls_lost
+    return (
+        f" Of a call's packets the line as it is loses {_shown(lost, 100)} %, "
+        f"{_shown(more, 100)} % more than with {advice.chosen.label}."
+    )
+
+
+def _if_the_rate_stays(advice: Advice, text: str) -> str:
+    """Return a promise that holds for one rate, behind what holds for half of it."""
+    line = advice.line
+    _, after, without = (_worst_known(each, _CALLS) for each in advice.halved)
+    return (
+        "The rate of such a line changes, and this advice does not know how: it promises nothing "
+        f"for the line. At half its rate ({rate(line.down_bps / 2)} and {rate(line.up_bps / 2)}) a "
+        f"call's packets take {_shown_ms(after)} with {advice.chosen.label} behind this shaper, "
+        f"and {_shown_ms(without)} without it. If {advice.holds_if}: {text[0].lower()}{text[1:]}"
+    )
+
+
 def _setting(setting: Setting) -> Table:
     table = _table()
     for head in ("parameter", "value"):
@@ -311,20 +358,39 @@ def _expected(advice: Advice, console: Console) -> Iterator[RenderableType]:
 
 
 def _expectations(advice: Advice, columns: Sequence[tuple[str, str, tuple[str, ...]]]) -> Table:
-    labels = [advice.chosen.label, AS_IT_IS]
-    rows = [advice.expects(load.name, label) for load in advice.wanted.loads for label in labels]
+    rows = _rows(advice)
     table = _table()
     table.add_column("load", no_wrap=True)
     table.add_column("queue", no_wrap=True)
-    known = [each for each in columns if any(_worst_known(row, each[2]) for row in rows)]
+    known = [
+        each
+        for each in columns
+        if any(_worst_known(row, each[2]) for row in rows)
+        and (each is not _CALL_LOST or advice.wanted.policed)
+    ]
     for head, unit, _ in known:
         table.add_column(f"{head.replace(' ', chr(10))}\n{unit}", justify="right", no_wrap=True)
     for row in rows:
-        found = [(unit, _worst_known(row, measures)) for _, unit, measures in known]
-        cells = ["" if each is None else _shown(each, _SCALES[unit]) for unit, each in found]
-        name = row.load if row.label == labels[0] else ""
+        cells = [_cell(row, measures, _SCALES[unit]) for _, unit, measures in known]
+        name = row.load if row.label == advice.chosen.label else ""
         table.add_row(name, row.label, *cells, end_section=row.label == AS_IT_IS)
     return table
+
+
+def _rows(advice: Advice) -> list[Expected]:
+    """Return the rows of the table of expectations: of each load, with the queue and without."""
+    labels = [advice.chosen.label, AS_IT_IS]
+    return [advice.expects(load.name, label) for load in advice.wanted.loads for label in labels]
+
+
+def _cell(row: Expected, measures: Sequence[str], scale: float) -> str:
+    """Return the largest of the measures as text, a lower bound as such."""
+    found = _worst_known(row, measures)
+    if found is None:
+        return ""
+    if not set(measures).isdisjoint(row.at_least):
+        return f"≥ {shown(Estimate(found.mean, None, 1), scale)}"
+    return _shown(found, scale)
 
 
 def _worst_known(row: Expected, measures: Sequence[str]) -> Estimate | None:
@@ -370,7 +436,16 @@ def _half(advice: Advice) -> str:
     """Return what breaks when the line's rate drops to half."""
     before, after, without = advice.halved
     line = advice.line
-    delays = [_worst_known(each, ("call_down", "call_up")) for each in (before, after, without)]
+    delays = [_worst_known(each, _CALLS) for each in (before, after, without)]
+    if advice.wanted.policed:
+        lost = [_worst_known(each, _CALL_LOST[2]) for each in (before, after, without)]
+        return (
+            f"When the provider lets only half pass ({rate(line.down_bps / 2)} and "
+            f"{rate(line.up_bps / 2)}), a shaper at a fixed rate is above that and does nothing: "
+            f"the provider drops. Under '{advice.wanted.halved.name}' {_percent(lost[1])} of a "
+            f"call's packets are then lost instead of {_percent(lost[0])} with "
+            f"{advice.chosen.label} ({_percent(lost[2])} without it)."
+        )
     text = (
         f"When the rate drops to half ({rate(line.down_bps / 2)} and {rate(line.up_bps / 2)}), a "
         f"shaper at a fixed rate is above the line and does nothing: packets wait in the line's "
@@ -413,20 +488,12 @@ def _value(aim: Objective, found: Estimate) -> str:
     return f"{_shown(found, _SCALES[aim.unit])} {aim.unit}"
 
 
+def _percent(found: Estimate | None) -> str:
+    return "–" if found is None else f"{_shown(found, 100)} %"
+
+
 def _shown_ms(found: Estimate | None) -> str:
     return "–" if found is None else f"{_shown(found, 1e3)} ms"
-
-
-def rate(bps: float) -> str:
-    """Return a rate in the largest unit in which it is at least 1, to four digits.
-
-    >>> rate(47.5e6), rate(9.5e5), rate(2.5e9)
-    ('47.5 Mbit/s', '950 kbit/s', '2.5 Gbit/s')
-    """
-    for unit, size in (("Gbit/s", 1e9), ("Mbit/s", 1e6)):
-        if bps >= size:
-            return f"{bps / size:.4g} {unit}"
-    return f"{bps / 1e3:.4g} kbit/s"
 
 
 def _milliseconds(seconds: float) -> str:

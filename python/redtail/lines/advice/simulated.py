@@ -9,10 +9,14 @@ line's own buffer empty, and one that is faster does not: then the packets wait 
 
 Packets are counted without what the line adds to them, and the line's rates are those that remain
 for full packets.
+
+Where the provider polices, the first link has the rate of the port, and in front of it a policer
+(`sold`) in the place of the buffer.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +26,9 @@ from redtail.experiment import FORMAT, toml_value
 from redtail.lines.advice.access import ACCESS, carried, own_port
 from redtail.lines.advice.candidates import Candidate, candidate, variants
 from redtail.lines.advice.loads import Load, loads, most_flows
-from redtail.lines.line import Line, Recorded, Shaped
+from redtail.lines.advice.sold import policer, port_of
+from redtail.lines.advice.timing import Times, needed
+from redtail.lines.line import Direction, Line, Recorded, Shaped
 
 BUFFER = 0.2
 """Time that a full buffer of the modem or the provider takes to empty, in s.
@@ -72,9 +78,6 @@ Source: ours, so that "normal" takes less than a minute on two processors; its r
 those that an experiment has by default.
 """
 
-WARMUP_S = 5.0
-"""Time before the measurement, in s: all have begun by then, and slow start is over."""
-
 
 @dataclass(frozen=True)
 class Simulated:
@@ -84,6 +87,7 @@ class Simulated:
         line: the line, with its rates and its people divided by `divisor`.
         divisor: what they were divided by; 1 for nothing.
         effort: how much is simulated.
+        warmup_s: time of a run before what is measured, in s.
         measured_s: time of a run that is measured, in s.
         loads: the loads.
         buffers: time that the buffers of the provider and the modem take to empty, in s.
@@ -93,6 +97,7 @@ class Simulated:
     line: Line
     divisor: float
     effort: Effort
+    warmup_s: float
     measured_s: float
     loads: tuple[Load, ...]
     buffers: tuple[float, float]
@@ -107,6 +112,30 @@ class Simulated:
     def up_bps(self) -> float:
         """The same from them."""
         return carried(ACCESS[self.line.access].overhead, self.line.up_bps)
+
+    @property
+    def policed(self) -> bool:
+        """Whether the provider drops at once what exceeds the rates."""
+        return self.line.burst_bytes is not None
+
+    def link_bps(self, direction: Direction, share: float = 1.0) -> float:
+        """Return the rate of the first link of a direction, in bit/s; a policed one is the port's.
+
+        Args:
+            direction: the direction.
+            share: rate of the line as a share of what it usually is.
+        """
+        if self.policed:
+            return carried(ACCESS[self.line.access].overhead, port_of(self.line))
+        return share * (self.down_bps if direction == "down" else self.up_bps)
+
+    def link_queue(self, direction: Direction, share: float = 1.0) -> dict[str, Any]:
+        """Return the provider's or the modem's queue in front of this link; arguments as there."""
+        down = direction == "down"
+        rate = self.down_bps if down else self.up_bps
+        if self.line.burst_bytes is not None:
+            return policer(share * rate, self.line.burst_bytes[0 if down else 1])
+        return _buffer(rate, self.buffers[0 if down else 1])
 
     @property
     def router_bps(self) -> float:
@@ -135,26 +164,63 @@ def simulated(
         buffers: time that the buffers of the provider and the modem take to empty, in s.
         recorded: what a recording told of the line.
     """
-    total = line.down_bps + line.up_bps
-    measured = min(effort.seconds, max(effort.least_s, effort.bits / total - WARMUP_S))
-    divisor = max(1.0, total * (measured + WARMUP_S) / effort.bits)
-    if divisor <= 1.1:  # not worth a line that is not the user's
-        divisor = 1.0
-    smaller = replace(
-        line,
-        down_bps=line.down_bps / divisor,
-        up_bps=line.up_bps / divisor,
-        people=max(1, round(line.people / divisor)),
-    )
-    happening = loads(smaller.uses, smaller.people, recorded)
+    divisor, times = _divisor(line, effort, recorded)
+    smaller = _divided(line, divisor)
+    happening = loads(smaller.uses, smaller.people, recorded, times.warmup_s)
     return Simulated(
         line=smaller,
         divisor=divisor,
         effort=effort,
-        measured_s=float(f"{measured:.2g}"),
+        warmup_s=times.warmup_s,
+        measured_s=float(f"{times.measured_s:.2g}"),
         loads=happening,
         buffers=buffers,
         candidates=candidates(smaller, kinds, happening, own_port(line)),
+    )
+
+
+_DIVISIONS = 20
+"""How often times and divisor are computed, each from the other; three or four times are usual."""
+
+
+def _divisor(line: Line, effort: Effort, recorded: Recorded | None) -> tuple[float, Times]:
+    """Return what a line's rates are divided by, and the times of a run on the divided line.
+
+    The slower the line, the shorter are the times that it needs.
+    """
+    total = line.down_bps + line.up_bps
+    divisor = 1.0
+    for _ in range(_DIVISIONS):
+        times = _times(_divided(line, divisor), effort, recorded)
+        wanted = max(1.0, total * times.total_s / effort.bits)
+        if wanted <= 1.1:  # not worth a line that is not the user's
+            wanted = 1.0
+        if math.isclose(wanted, divisor, rel_tol=0.02):
+            break
+        divisor = wanted
+    return divisor, times
+
+
+def _times(line: Line, effort: Effort, recorded: Recorded | None) -> Times:
+    """Return the times of a run: as many as the effort has, and no less than the line needs."""
+    over = loads(line.uses, line.people, recorded)
+    flows: dict[Direction, int] = {"down": most_flows(over, "down"), "up": most_flows(over, "up")}
+    least = needed(line, flows, "web" in line.uses)
+    total = line.down_bps + line.up_bps
+    usual = min(effort.seconds, max(effort.least_s, effort.bits / total - least.warmup_s))
+    return Times(least.warmup_s, max(usual, least.measured_s))
+
+
+def _divided(line: Line, divisor: float) -> Line:
+    """Return a line with its rates and its people divided by a number."""
+    bursts = line.burst_bytes
+    return replace(
+        line,
+        down_bps=line.down_bps / divisor,
+        up_bps=line.up_bps / divisor,
+        people=max(1, round(line.people / divisor)),
+        port_bps=None if line.port_bps is None else line.port_bps / divisor,
+        burst_bytes=None if bursts is None else (bursts[0] / divisor, bursts[1] / divisor),
     )
 
 
@@ -192,13 +258,12 @@ def experiment_text(wanted: Simulated, name: str, about: Sequence[str]) -> str:
         lstrip_blocks=True,
         trim_blocks=True,
     )
-    files.filters |= {"toml": toml_value, "rate": _rate, "time": _time, "buffer": _buffer}
+    files.filters |= {"toml": toml_value, "rate": _rate, "time": _time}
     return files.get_template("line.toml.jinja").render(
         header=HEADER,
         about=about,
         format=FORMAT,
         name=name,
-        warmup_s=WARMUP_S,
         wanted=wanted,
         half=HALF,
         through=_THROUGH,
