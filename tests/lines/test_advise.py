@@ -247,7 +247,6 @@ def test_every_queue_has_a_source_for_each_parameter_and_is_accepted(
         ("cake", "rtt"),
         ("fq-codel", "interval"),
         ("codel", "interval"),
-        ("dualpi2", "rtt_max"),
         ("pie", "limit"),
         ("tail-drop", "limit"),
         ("adaptive-red", "limit"),

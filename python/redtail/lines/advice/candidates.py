@@ -19,7 +19,7 @@ from redtail.lines.line import Direction, Line, Shaped
 from redtail.scenario import quantity
 
 INTERVAL = 0.1
-"""Of CAKE and DualPI2, the round trip that they are set for, in s; more where the line's is longer.
+"""Of CAKE and DualPI2, the round trip that they are set for, in s; CAKE's is more on longer lines.
 Source: tc-cake(8), internet; RFC 9332, appendix A.1 (RTT_max)."""
 
 ACKS_AT_MOST = 0.1
@@ -320,8 +320,21 @@ def _cake(place: _Place) -> _Keys:
     return keys, []
 
 
+def _quantum(place: _Place) -> Key:
+    """Return the quantum that CAKE has at this rate: below a packet, so that small ones pass by."""
+    least, share_s = 300, 1 / 4096
+    size = min(FULL, max(least, math.floor(place.rate / 8 * share_s)))
+    return Key(
+        "quantum",
+        f"{size} B",
+        "What the rate carries in 1/4096 s, from 300 B to a full packet, as in CAKE (Linux 6.1, "
+        "sch_cake, cake_set_rate).",
+    )
+
+
 def _fq_codel(place: _Place) -> _Keys:
-    keys, cautions = _ruled(place, "fq-codel")
+    ruled, cautions = _ruled(place, "fq-codel")
+    keys = [_quantum(place) if key.name == "quantum" else key for key in ruled]
     keys.append(Key("ecn", True, "RFC 8290, section 5.2.6."))
     return keys, cautions
 
@@ -357,11 +370,7 @@ def _dualpi2(place: _Place) -> _Keys:
             _ms(target),
             "15 ms (RFC 9332, appendix A.1), and no less than one packet time.",
         ),
-        Key(
-            "rtt_max",
-            _ms(_interval(place)),
-            "100 ms (RFC 9332, appendix A.1); the line's round trip if that is longer.",
-        ),
+        Key("rtt_max", _ms(INTERVAL), "RFC 9332, appendix A.1 (RTT_max), also on longer lines."),
         Key("coupling", 2.0, "RFC 9332, appendix A.1 (k)."),
     ], [
         "DualPI2 keeps delays below a millisecond only for L4S senders. The simulated senders are "
@@ -384,8 +393,23 @@ def _adaptive_red(place: _Place) -> _Keys:
     ], []
 
 
+RED_MAX_P, RED_W_Q = 0.1, 0.002
+"""Source: S. Floyd, "RED: Discussions of Setting Parameters", 1997; the defaults of Cisco IOS are
+nearly the same (1/10 and 2^-9)."""
+
+
 def _red(place: _Place) -> _Keys:
-    return _ruled(place, "red")
+    """Return thresholds for the load, and Floyd's probability and weight.
+
+    Those of the model of the thresholds are for flows that never end; on a line with short ones the
+    queue grows before they act.
+    """
+    ruled, cautions = _ruled(place, "red")
+    floyd = {
+        "max_p": Key("max_p", RED_MAX_P, "Floyd 1997; the default of Cisco IOS."),
+        "w_q": Key("w_q", RED_W_Q, "Floyd 1997; near 2^-9, the default of Cisco IOS."),
+    }
+    return [floyd.get(key.name, key) for key in ruled], cautions
 
 
 # What no other traffic of a home uses, beside calls.
@@ -393,7 +417,7 @@ _VOICE = ["EF", "VA"]
 
 
 def _wred(place: _Place) -> _Keys:
-    red, cautions = _ruled(place, "red")
+    red, cautions = _red(place)
     by_name = {key.name: key for key in red}
     usual = {key: by_name[key].value for key in ("min_th", "max_th", "max_p")}
     upper, limit = (quantity(by_name[key].value)[0] or 0.0 for key in ("max_th", "limit"))
