@@ -137,7 +137,7 @@ ACCESS: dict[str, Access] = {
         ),
         Access(
             "ethernet",
-            "an Ethernet port of the router's own",
+            "an Ethernet hand-off",
             Overhead(38, 84, "none"),
             "tc-cake(8), ethernet: preamble, gap, header and CRC.",
             by_port=True,

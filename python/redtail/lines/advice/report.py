@@ -300,6 +300,8 @@ def _of_a_policer(advice: Advice) -> str:
     if not advice.wanted.policed:
         return ""
     lost, more = advice.calls_lost
+    if lost.mean == 0:
+        return " The line as it is loses no packet of a call."
     return (
         f" Of a call's packets the line as it is loses {_shown(lost, 100)} %, "
         f"{_shown(more, 100)} % more than with {advice.chosen.label}."
