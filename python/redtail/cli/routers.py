@@ -12,7 +12,7 @@ from redtail.cli import completion
 from redtail.errors import SpecError
 
 if TYPE_CHECKING:
-    from redtail.lines import Advice, Commands
+    from redtail.lines import Advice, Commands, Recorded
 
 Device = Annotated[
     str | None,
@@ -52,6 +52,21 @@ class Router:
     wan: str
     lan: str | None
 
+    def require_rates(self, recorded: Recorded | None) -> None:
+        """Refuse to make commands for a line of which only a bound is known.
+
+        Raises:
+            SpecError: a rate is a bound: a shaper of that rate could be far below the line.
+        """
+        for name in ("down", "up"):
+            if recorded is not None and recorded.bound(name):
+                raise SpecError(
+                    f"--device makes a shaper, and of the {name} rate only a bound is known "
+                    f"({recorded.bound(name)}); accepted: the rate with --{name} RATE, a recording "
+                    "of the full line, or no --device",
+                    key=name,
+                )
+
     def queues(self, named: Sequence[str]) -> Sequence[str]:
         """Return the queues to choose from: those that are named, or else all that it has so.
 
@@ -75,6 +90,13 @@ class Router:
                     key="queues",
                 )
         return named
+
+    @property
+    def follows(self) -> bool:
+        """Whether it can have a shaper that follows the line's rate."""
+        from redtail.lines.routers import FOLLOW
+
+        return self.device in FOLLOW
 
     def commands(self, advice: Advice) -> Commands:
         """Return the commands for what is advised."""

@@ -7,6 +7,7 @@ from typing import Unpack
 
 from redtail import experiment, facts
 from redtail.errors import SpecError
+from redtail.lines.advice import varied
 from redtail.lines.advice.access import ACCESS, own_port
 from redtail.lines.advice.answer import Advice
 from redtail.lines.advice.candidates import QUEUES
@@ -19,6 +20,7 @@ from redtail.lines.advice.simulated import (
     candidates,
     experiment_text,
     simulated,
+    trace_files,
 )
 from redtail.lines.line import Line, Recorded
 from redtail.options import ExecuteOptions
@@ -114,6 +116,7 @@ def advise_on(
     objective: str | None = None,
     buffer: str | None = None,
     effort: str = "normal",
+    follows: bool = True,
     **running: Unpack[ExecuteOptions],
 ) -> Advice:
     """Advise a queue for both directions of a line that is known as numbers.
@@ -123,12 +126,15 @@ def advise_on(
         recorded: what a recording told of its buffers and flows.
         queues: the queues to choose from, of `redtail.lines.QUEUES`, such as those that
             a router has; by default all but WRED, which is RED where packets have no marks, and
-            fair queues with and without LLQ, of routers without FQ-CoDel.
+            fair queues with and without LLQ, of routers without FQ-CoDel; where the rate varies,
+            CAKE and FQ-CoDel.
         objective: what they are ranked by: "calls", "games", "pages" or "throughput"; by default
             the first of these that the line is used for.
         buffer: time that a full buffer of the modem or the provider takes to empty, such as
             "200 ms"; what was recorded takes its place.
         effort: how much is simulated: "quick", "normal" or "thorough".
+        follows: whether the router can have cake-autorate, a program that makes CAKE's shaper
+            follow the line's rate, where that varies.
         **running: as for `redtail.run`: jobs, out, progress, executor.
 
     Raises:
@@ -138,23 +144,30 @@ def advise_on(
         Cancelled: it was interrupted; what was finished is kept, and the same call goes on.
     """
     _refuse(line, {})
-    kinds = _kinds(queues)
+    found_courses = {} if recorded is None else varied.courses(recorded)
+    kinds = _kinds(queues, varied.KINDS if found_courses else _USUAL)
     ranked_by = chosen(objective, line.uses)
     if effort not in EFFORTS:
         raise SpecError(
             f'effort = "{effort}" is none; accepted: {", ".join(EFFORTS)}', key="effort"
         )
     buffers = buffers_of(recorded, _buffer(buffer))
-    wanted = simulated(line, kinds, EFFORTS[effort], buffers, recorded)
+    wanted = simulated(line, kinds, EFFORTS[effort], buffers, recorded, follows=follows)
     text = experiment_text(wanted, _name(line), _about(line))
     # What the checks warn of are properties of the candidates that the answer shows.
-    plan = experiment.prepare(experiment.Toml(text, name="the experiment of this advice"))
+    name = "the experiment of this advice"
+    plan = experiment.prepare(experiment.Toml(text, name=name, files=trace_files(wanted)))
     results = quietly(lambda: runner.execute(plan, **running))
+    over = loads(line.uses, line.people, recorded)
     found = Advice(
         line=line,
         recorded=recorded,
         objective=ranked_by,
-        candidates=candidates(line, kinds, loads(line.uses, line.people, recorded), own_port(line)),
+        candidates=(
+            varied.candidates(line, found_courses, kinds, over, follows=follows)
+            if found_courses
+            else candidates(line, kinds, over, own_port(line))
+        ),
         wanted=wanted,
         results=results,
         text=text,
@@ -170,9 +183,13 @@ class AdviseOptions(ExecuteOptions, total=False):
     objective: str | None
     buffer: str | None
     effort: str
+    follows: bool
 
 
-def _kinds(queues: str | Sequence[str]) -> tuple[str, ...]:
+_USUAL = tuple(kind for kind, each in QUEUES.items() if each.usual)
+
+
+def _kinds(queues: str | Sequence[str], usual: tuple[str, ...]) -> tuple[str, ...]:
     named = names_of(queues)
     for name in named:
         if name not in QUEUES:
@@ -181,7 +198,7 @@ def _kinds(queues: str | Sequence[str]) -> tuple[str, ...]:
                 f'queues = "{name}" is no queue to advise; accepted: {", ".join(QUEUES)}{hint}',
                 key="queues",
             )
-    return named or tuple(kind for kind, each in QUEUES.items() if each.usual)
+    return named or usual
 
 
 def _buffer(text: str | None) -> float:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from redtail.analysis.paired import LEVEL, adjusted
 from redtail.analysis.results import Results
-from redtail.analysis.stats import Estimate, estimate, p_zero_mean, paired_difference
-from redtail.analysis.stats import difference as subtracted
+from redtail.analysis.stats import Estimate
 from redtail.errors import SpecError
+from redtail.experiment import toml_value
 from redtail.files import path_of
-from redtail.lines.advice.access import ACCESS
 from redtail.lines.advice.candidates import Candidate
+from redtail.lines.advice.crossed import crossed, crossed_difference, p_crossed
 from redtail.lines.advice.objectives import (
     LOST_AT_MOST,
     MEASURES,
@@ -27,11 +27,20 @@ from redtail.lines.advice.objectives import (
     Values,
     measured,
 )
-from redtail.lines.advice.simulated import AS_IT_IS, HALF, HEADER, Simulated
+from redtail.lines.advice.simulated import AS_IT_IS, HALF, HEADER, Simulated, trace_files
+from redtail.lines.advice.uncertain import uncertain
 from redtail.lines.line import Line, Recorded, Shaped
 
 if TYPE_CHECKING:
     from redtail.store.advice import Part
+
+NOTICED = 0.1
+"""Share of what the line has as it is: where the rate varies, no queue helps if none improves it by
+so much. Source: our choice."""
+
+Verdict: TypeAlias = Literal["helps", "costs", "nothing", "undecided"]
+"""Whether the first queue helps; only at the cost of much throughput; whether no queue does; or
+whether the simulations do not tell."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +73,7 @@ class Ranked:
     """A queue's place.
 
     Attributes:
-        kind: its kind; None for the line as it is.
+        kind: its name; None for what is not ranked: the line as it is, and what a modem could have.
         label: its label.
         value: the objective, of which the worst load counts.
         lost: the share of throughput lost, of which the worst load counts.
@@ -137,13 +146,13 @@ class Advice:
         return self.chosen.up.shaped
 
     def candidate(self, kind: str) -> Candidate:
-        """Return a candidate by its kind.
+        """Return a candidate by its name, which is its kind unless the line's rate varies.
 
         Raises:
             KeyError: it was not among the candidates.
         """
         for each in self.candidates:
-            if each.kind == kind:
+            if each.name == kind:
                 return each
         raise KeyError(kind)
 
@@ -151,19 +160,29 @@ class Advice:
     def values(self) -> Mapping[tuple[str, str], Values]:
         """The measures of each case, by its load and its queue's label."""
         loads = {load.name: load for load in self.wanted.loads}
-        found = {}
+        found: dict[tuple[str, str], Values] = {}
         for case in self.results.cases:
             name, label = case.labels["case.name"], case.labels["chain.hop2.queue"]
             usual = name.removesuffix(HALF)
             share = 1.0 if usual == name else 0.5
-            found[name, label] = measured(case, loads[usual], self.wanted, share)
+            values = measured(case, loads[usual], self.wanted, share)
+            # Where the rate varies there is a case for each cut, in order.
+            before = found.get((name, label), {})
+            found[name, label] = {key: [*before.get(key, ()), *values[key]] for key in values}
         return found
+
+    @property
+    def _cuts(self) -> int:
+        return 1 if self.wanted.varied is None else self.wanted.varied.amount.cuts
+
+    def _estimate(self, values: Sequence[float]) -> Estimate:
+        return crossed(values, self._cuts)
 
     @cached_property
     def expected(self) -> tuple[Expected, ...]:
         """What each queue does under each load, half the rate included."""
         return tuple(
-            Expected(load, label, {name: estimate(values[name]) for name in MEASURES})
+            Expected(load, label, {name: self._estimate(values[name]) for name in MEASURES})
             for (load, label), values in self.values.items()
         )
 
@@ -178,32 +197,41 @@ class Advice:
     def ranking(self) -> tuple[Ranked, ...]:
         """The candidates, the one that is advised first.
 
-        Those that lose little throughput come first, in the order of the objective's mean.
+        Those that lose little throughput come first, in the order of the objective's mean. Where
+        the rate varies, those that are better than the line as it is come before the others, and of
+        those that lose much the one that loses least.
         """
         values = {
             each.label: self._over_loads(self.objective, each.label) for each in self.candidates
         }
-        means = {label: estimate(each) for label, each in values.items()}
+        means = {label: self._estimate(each) for label, each in values.items()}
         lost = {
-            each.label: estimate(self._over_loads(THROUGHPUT, each.label))
+            each.label: self._estimate(self._over_loads(THROUGHPUT, each.label))
             for each in self.candidates
         }
-        least = min((each.mean for each in lost.values() if not math.isnan(each.mean)), default=0.0)
+        as_it_is = self._estimate(self._over_loads(THROUGHPUT, AS_IT_IS))
+        # Without a shaper that keeps the line's buffer empty, it is a choice, too.
+        others_lose = [as_it_is] if self.wanted.varied is not None else []
+        losses = [each.mean for each in (*lost.values(), *others_lose)]
+        least = min((each for each in losses if not math.isnan(each)), default=0.0)
 
         def fits(label: str) -> bool:
             if self.objective is THROUGHPUT or math.isnan(lost[label].mean):
                 return True
             return lost[label].mean <= least + LOST_AT_MOST
 
-        def cost(each: Candidate) -> tuple[bool, float]:
-            mean = means[each.label].mean
-            return not fits(each.label), math.inf if math.isnan(mean) else mean
+        def cost(each: Candidate) -> tuple[bool, bool, float]:
+            mean, fitting = means[each.label].mean, fits(each.label)
+            worse = self.wanted.varied is not None and not self._better(each.label)
+            if self.wanted.varied is not None and not worse and not fitting:
+                mean = lost[each.label].mean
+            return worse, not fitting, math.inf if math.isnan(mean) else mean
 
         first, *others = sorted(self.candidates, key=cost)
-        less_first = _less(values[first.label], [values[each.label] for each in others])
+        less_first = self._less(values[first.label], [values[each.label] for each in others])
         return tuple(
             Ranked(
-                each.kind,
+                each.name,
                 each.label,
                 means[each.label],
                 lost[each.label],
@@ -216,28 +244,80 @@ class Advice:
             )
         )
 
-    @property
-    def as_it_is(self) -> Ranked:
-        """The line without a queue of the router's, which is not ranked."""
-        value = self._over_loads(self.objective, AS_IT_IS)
+    def _less(
+        self, first: Sequence[float], others: Sequence[Sequence[float]]
+    ) -> list[tuple[Estimate, bool | None]]:
+        """Return the differences of others from the first, and whether each is not by chance."""
+        differences = [crossed_difference(each, first, self._cuts) for each in others]
+        p_values = [p_crossed(each, first, self._cuts) for each in others]
+        told = [None if p is None else p <= LEVEL for p in adjusted(p_values)]
+        return list(zip(differences, told, strict=True))
+
+    def _improved(self, label: str) -> Estimate:
+        """Return by how much the objective is less than on the line as it is."""
+        without = self._over_loads(self.objective, AS_IT_IS)
+        return crossed_difference(without, self._over_loads(self.objective, label), self._cuts)
+
+    def _better(self, label: str) -> bool:
+        improved = self._improved(label)
+        return improved.mean > 0 if improved.ci95 is None else improved.low > 0
+
+    def _unranked(self, label: str) -> Ranked:
+        value = self._over_loads(self.objective, label)
+        chosen = self._over_loads(self.objective, self.chosen.label)
         return Ranked(
             None,
-            AS_IT_IS,
-            estimate(value),
-            estimate(self._over_loads(THROUGHPUT, AS_IT_IS)),
+            label,
+            self._estimate(value),
+            self._estimate(self._over_loads(THROUGHPUT, label)),
             True,
-            paired_difference(value, self._over_loads(self.objective, self.chosen.label)),
+            crossed_difference(value, chosen, self._cuts),
             None,
         )
 
     @property
+    def as_it_is(self) -> Ranked:
+        """The line without a queue of the router's, which is not ranked."""
+        return self._unranked(AS_IT_IS)
+
+    @property
+    def in_modem(self) -> Ranked | None:
+        """A queue management in the modem, where the rate varies; it is not ranked."""
+        made = self.wanted.in_modem
+        return None if made is None else self._unranked(made.label)
+
+    @property
+    def unranked(self) -> tuple[Ranked, ...]:
+        """What is told beside the queues that were ranked."""
+        return tuple(each for each in (self.as_it_is, self.in_modem) if each is not None)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the advised queue helps, by the objective."""
+        first = self.ranking[0]
+        improved = self._improved(first.label)
+        if self.wanted.varied is None:
+            worse = improved.mean < 0 if improved.ci95 is None else improved.high < 0
+            return "nothing" if worse else "helps"
+        if self._better(first.label):
+            return "helps" if first.fits else "costs"
+        most = improved.mean if improved.ci95 is None else improved.high
+        return "undecided" if most > NOTICED * self.as_it_is.value.mean else "nothing"
+
+    @property
+    def costly(self) -> tuple[Ranked, ...]:
+        """The queues behind the first that help only at the cost of much throughput."""
+        return tuple(
+            each for each in self.ranking[1:] if not each.fits and self._better(each.label)
+        )
+
+    @property
     def helps(self) -> bool:
-        """Whether the advised queue is no worse than the line as it is, by the objective."""
-        difference = self.as_it_is.difference
-        assert difference is not None
-        if difference.ci95 is None:
-            return not difference.mean < 0
-        return difference.high >= 0
+        """Whether the advised queue is no worse than the line as it is, by the objective.
+
+        Where the rate varies: whether it is better.
+        """
+        return self.verdict == "helps"
 
     @property
     def equals(self) -> tuple[Ranked, ...]:
@@ -246,7 +326,7 @@ class Advice:
 
     @property
     def halved(self) -> tuple[Expected, Expected, Expected]:
-        """What happens when the line's rate drops to half.
+        """What happens when the line's rate drops to half, where it does not vary by itself.
 
         Returns:
             The advised queue at the full rate and at half of it, and the line as it is at half.
@@ -261,60 +341,33 @@ class Advice:
     @property
     def uncertain(self) -> tuple[str, ...]:
         """What is uncertain, a sentence or two each."""
-        down, up = (f"{1e3 * seconds:.0f} ms" for seconds in self.wanted.buffers)
-        both = down if down == up else f"{down} (provider) and {up} (modem)"
-        known = self.recorded is not None and self.recorded.up_buffer_s is not None
-        found = [
-            f"The buffers in front of the line hold {both}: "
-            + ("as recorded." if known else "assumed; a recording of the line would tell."),
-            "Nobody knows your load. These loads have Linux's TCP (CUBIC) without ECN, and calls "
-            "that send 80 kbit/s whatever happens; the experiment file has them all.",
-            "Servers are as far as the round trip that you gave. To farther ones everything takes "
-            "longer, with each queue.",
-        ]
-        if self.wanted.divisor > 1:
-            found.append(
-                f"The line is too fast to be simulated in a minute: its rates and its people were "
-                f"divided by {self.wanted.divisor:.3g}, its round trip was not. On the line itself "
-                "a packet takes less time, so that delays and page times are lower."
-            )
-        found.append(
-            "Packets were simulated without what the line adds to them; small packets take more of "
-            "the line than here."
-        )
-        found += ACCESS[self.line.access].cautions
-        chosen = self.chosen
-        found += dict.fromkeys((*chosen.down.cautions, *chosen.up.cautions))
-        return tuple(found)
+        return uncertain(self.line, self.recorded, self.wanted, self.chosen)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, in SI units and shares."""
-        full, half, as_it_is = self.halved
         return {
             "format": 1,
             "line": asdict(self.line),
-            "recorded": None if self.recorded is None else asdict(self.recorded),
+            "recorded": None if self.recorded is None else self.recorded.as_dict(),
             "objective": self.objective.name,
             "queue": self.chosen.kind,
             "down": self.chosen.down.as_dict(),
             "up": self.chosen.up.as_dict(),
             "helps": self.helps,
+            "verdict": self.verdict,
             "not_told_apart": [each.kind for each in self.equals],
-            "ranking": [each.as_dict() for each in (*self.ranking, self.as_it_is)],
+            "ranking": [each.as_dict() for each in (*self.ranking, *self.unranked)],
             "loads": {load.name: load.about for load in self.wanted.loads},
             "expected": [each.as_dict() for each in self.expected],
-            "half_the_rate": {
-                "before": full.as_dict(),
-                "after": half.as_dict(),
-                "as_it_is": as_it_is.as_dict(),
-            },
+            "half_the_rate": self._half(),
             "uncertain": list(self.uncertain),
             "candidates": {
-                each.kind: {"down": each.down.as_dict(), "up": each.up.as_dict()}
+                each.name: {"down": each.down.as_dict(), "up": each.up.as_dict()}
                 for each in self.candidates
             },
             "simulated": {
-                "replications": self.wanted.effort.replications,
+                "replications": self.wanted.replications,
+                "cuts": self._cuts,
                 "measured_s": self.wanted.measured_s,
                 "rates_divided_by": self.wanted.divisor,
                 "buffer_down_s": self.wanted.buffers[0],
@@ -322,6 +375,12 @@ class Advice:
                 "experiment": self.results.name,
             },
         }
+
+    def _half(self) -> dict[str, Any] | None:
+        if self.wanted.varied is not None:
+            return None
+        names = ("before", "after", "as_it_is")
+        return {name: each.as_dict() for name, each in zip(names, self.halved, strict=True)}
 
     def to_json(self) -> str:
         """Return it as JSON text."""
@@ -350,14 +409,25 @@ class Advice:
     def save(self, file: str | os.PathLike[str]) -> Path:
         """Write the experiment file, which `redtail run` makes the same runs of.
 
+        Where the line's rate varies all the time, the cuts of its trace are written beside it.
+
         Raises:
             SpecError: it cannot be written, or a file of another origin is there.
         """
         path = require_writable(file)
-        try:
-            path.write_text(self.text, encoding="utf-8")
-        except OSError as error:
-            raise SpecError(f"{path}: cannot be written: {error.strerror}") from None
+        text = self.text
+        traces = trace_files(self.wanted, path.stem)
+        for own, name in zip(trace_files(self.wanted), traces, strict=True):
+            text = text.replace(f'"{own}"', toml_value(name))
+        contents = {path.with_name(name): trace for name, trace in traces.items()}
+        if not path.exists():
+            _require_free(contents)
+        contents[path] = text
+        for each, content in contents.items():
+            try:
+                each.write_text(content, encoding="utf-8")
+            except OSError as error:
+                raise SpecError(f"{each}: cannot be written: {error.strerror}") from None
         return path
 
 
@@ -386,11 +456,15 @@ def require_writable(file: str | os.PathLike[str]) -> Path:
     return path
 
 
-def _less(
-    first: Sequence[float], others: Sequence[Sequence[float]]
-) -> list[tuple[Estimate, bool | None]]:
-    """Return the differences of others from the first, and whether each is not by chance."""
-    differences = [paired_difference(each, first) for each in others]
-    p_values = [p_zero_mean(map(subtracted, each, first)) for each in others]
-    told = [None if p is None else p <= LEVEL for p in adjusted(p_values)]
-    return list(zip(differences, told, strict=True))
+def _require_free(files: Iterable[Path]) -> None:
+    """Refuse to replace traces that are not beside an experiment file of their name.
+
+    Raises:
+        SpecError: there is one.
+    """
+    for file in files:
+        if file.exists():
+            raise SpecError(
+                f"save {file}: the file exists; accepted: another name for the experiment file",
+                key="save",
+            )

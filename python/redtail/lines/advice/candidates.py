@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from redtail.lines.advice import parameters
@@ -92,13 +92,14 @@ class Setting:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        overhead = self.shaped.overhead
+        overhead, follows = self.shaped.overhead, self.shaped.follows
         return {
             "queue": dict(self.shaped.queue),
             "parameters": [
                 {"name": key.name, "value": key.value, "source": key.source} for key in self.keys
             ],
             "shaper_bps": self.shaped.shaper_bps,
+            "shaper_follows": None if follows is None else asdict(follows),
             "shaper_source": self.shaper_source,
             "line_bps": self.shaped.line_bps,
             "overhead": {
@@ -116,12 +117,14 @@ class Candidate:
 
     Attributes:
         kind: the kind, as the experiment file has it.
+        name: what tells it from all others: the kind, unless one has two places or shapers.
         label: what tables call it.
         down: towards the people.
         up: from them.
     """
 
     kind: str
+    name: str
     label: str
     down: Setting
     up: Setting
@@ -164,6 +167,7 @@ def candidate(kind: str, line: Line, flows: Mapping[Direction, int], port: bool)
         port: whether the upload's bottleneck is a port of the router.
     """
     return Candidate(
+        kind,
         kind,
         QUEUES[kind].label,
         _setting(kind, line, "down", flows["down"], port),

@@ -15,7 +15,7 @@ from redtail.lines.advice.answer import Advice, Expected, Ranked
 from redtail.lines.advice.candidates import Setting
 from redtail.lines.advice.objectives import LOST_AT_MOST, THROUGHPUT
 from redtail.lines.advice.simulated import AS_IT_IS
-from redtail.lines.line import Overhead
+from redtail.lines.line import Direction, Overhead, Shaped
 from redtail.store.advice import Part
 
 if TYPE_CHECKING:
@@ -67,7 +67,9 @@ def parts_of(advice: Advice) -> tuple[Part, ...]:
     return (
         Part("What to set", texts=(_line(advice), _verdict(advice))),
         *(
-            _tabled(f"{_WAYS[each.shaped.direction]}, {advice.chosen.label}", _setting(each))
+            _tabled(
+                f"{_WAYS[each.shaped.direction]}, {advice.chosen.label}", _setting(advice, each)
+            )
             for each in (advice.chosen.down, advice.chosen.up)
         ),
         replace(
@@ -82,7 +84,12 @@ def parts_of(advice: Advice) -> tuple[Part, ...]:
             _tabled("All queues", _ranked(advice)),
             texts=(f"{_ranked_by(advice)}.",),
         ),
-        Part("When the rate drops to half", texts=(_half(advice),)),
+        Part(
+            "When the rate drops to half"
+            if advice.wanted.varied is None
+            else "While the rate varies",
+            texts=(_changes(advice),),
+        ),
         Part("Uncertain", items=advice.uncertain),
     )
 
@@ -102,7 +109,7 @@ def _parts(advice: Advice, console: Console) -> Iterator[RenderableType]:
     for setting in (advice.chosen.down, advice.chosen.up):
         yield ""
         yield f"{_WAYS[setting.shaped.direction]}, {advice.chosen.label}"
-        yield _setting(setting)
+        yield _setting(advice, setting)
     yield ""
     yield f"What to expect: m{_what_to_expect(advice)[1:]}"
     yield from _expected(advice, console)
@@ -114,7 +121,7 @@ def _parts(advice: Advice, console: Console) -> Iterator[RenderableType]:
     yield f"{_ranked_by(advice)} (--objective ranks by another one):"
     yield _ranked(advice)
     yield ""
-    yield _half(advice)
+    yield _changes(advice)
     yield ""
     yield "Uncertain:"
     yield _list(advice.uncertain)
@@ -123,13 +130,22 @@ def _parts(advice: Advice, console: Console) -> Iterator[RenderableType]:
 def _what_to_expect(advice: Advice) -> str:
     return (
         "Mean ± half-width of the 95 % interval over "
-        f"{advice.wanted.effort.replications} simulations of {advice.wanted.measured_s:g} s. "
+        f"{_simulations(advice)} of {advice.wanted.measured_s:g} s. "
         "Delays of packets are 95th percentiles one way, "
         f"{_milliseconds(advice.line.rtt_s / 2)} of which is the way itself; times of pages are "
         "medians; lost is the share of "
         "the line's rate that reaches nobody while senders never run out of data. As it is: the "
         "line without a queue of the router's."
     )
+
+
+def _simulations(advice: Advice) -> str:
+    wanted = advice.wanted
+    if wanted.varied is None:
+        return f"{wanted.replications} simulations"
+    cuts = wanted.varied.amount.cuts
+    each = f"{wanted.replications} over each of {cuts} parts of the recording"
+    return f"{wanted.runs} simulations, {each},"
 
 
 _NO_INTERVAL = "±?: no interval can be given from these simulations, most of which are equal"
@@ -145,13 +161,47 @@ def _line(advice: Advice) -> str:
     line = advice.line
     people = "1 person" if line.people == 1 else f"{line.people} people"
     return (
-        f"Line: {rate(line.down_bps)} down, {rate(line.up_bps)} up, round trip "
-        f"{_milliseconds(line.rtt_s)}, {ACCESS[line.access].title}; {people}: "
-        f"{', '.join(line.uses)}"
+        f"Line: {_way(advice, 'down')}, {_way(advice, 'up')}, round trip "
+        f"{_bounded(advice, 'rtt', _milliseconds(line.rtt_s))}, {ACCESS[line.access].title}; "
+        f"{people}: {', '.join(line.uses)}"
     )
 
 
+def _way(advice: Advice, direction: Direction) -> str:
+    """Return the rate of a direction, as much of it as is known."""
+    bps = advice.line.down_bps if direction == "down" else advice.line.up_bps
+    text = f"{_bounded(advice, direction, rate(bps))} {direction}"
+    varied = advice.wanted.varied
+    course = None if varied is None else varied.courses.get(direction)
+    if course is None:
+        return text
+    low, high = (rate(course.quantile(share)) for share in (0.1, 0.9))
+    return f"{text} on average ({low} to {high} in 80 % of the time)"
+
+
+def _bounded(advice: Advice, name: str, text: str) -> str:
+    """Return a value as a text, with its bound if that is all it is."""
+    bound = "" if advice.recorded is None else advice.recorded.bound(name)
+    return f"{bound} {text}".lstrip()
+
+
 def _verdict(advice: Advice) -> str:
+    return _assumed(advice) + _verdict_of(advice)
+
+
+def _assumed(advice: Advice) -> str:
+    """Return what the verdict is for, where of a rate only a bound is known; else nothing."""
+    if advice.recorded is None:
+        return ""
+    line = advice.line
+    rates = {"down": rate(line.down_bps), "up": rate(line.up_bps)}
+    bounds = [f"{text} {name}" for name, text in rates.items() if advice.recorded.bound(name)]
+    if not bounds:
+        return ""
+    return f"For a line of just {_listed(bounds)}, of which the recording says no more than that: "
+
+
+def _verdict_of(advice: Advice) -> str:
     first = advice.ranking[0]
     if math.isnan(first.value.mean):
         return (
@@ -161,6 +211,8 @@ def _verdict(advice: Advice) -> str:
     number = len(advice.ranking)
     what = f"{advice.objective.title} under the worst load"
     here, before = _value(advice, first.value), _value(advice, advice.as_it_is.value)
+    if advice.wanted.varied is not None:
+        return _verdict_of_varied(advice, what, here, before)
     if not advice.helps:
         which = "This queue is" if number == 1 else f"None of the {number} queues is"
         return (
@@ -178,18 +230,73 @@ def _verdict(advice: Advice) -> str:
     return text
 
 
-def _setting(setting: Setting) -> Table:
+def _verdict_of_varied(advice: Advice, what: str, here: str, before: str) -> str:
+    first = advice.ranking[0]
+    label = first.label
+    lost = f"{_shown(first.lost, 100)} % of the throughput"
+    without = f"{_shown(advice.as_it_is.lost, 100)} %"
+    match advice.verdict:
+        case "helps":
+            text = (
+                f"Set {label} in both directions: {what} {here}, where the line as it is has "
+                f"{before}. It loses {lost}, the line as it is {without}."
+            )
+            if advice.equals:
+                names = _listed([each.label for each in advice.equals])
+                text += f" These simulations do not tell {names} apart from it."
+        case "costs":
+            text = (
+                f"Nothing in the router helps without a cost. {label} has {what} {here} instead of "
+                f"{before}, and loses {lost} where the line as it is loses {without}. Set it if "
+                "that is worth it; if not, leave the line as it is."
+            )
+            if advice.costly:
+                others = _listed([_costly(advice, each) for each in advice.costly])
+                text += f" Others that help, and lose more: {others}."
+        case "nothing":
+            text = (
+                f"Nothing in the router helps: the line as it is has {what} {before}, and the best "
+                f"of {len(advice.ranking)}, {label}, has {here}. Leave the line as it is. Below is "
+                f"what {label} does."
+            )
+        case "undecided":
+            text = (
+                f"Undecided: the line as it is has {what} {before}, and {label}, the best of "
+                f"{len(advice.ranking)}, {here}. These simulations do not tell them apart; "
+                "--effort thorough simulates more. Below is what that queue does."
+            )
+    modem = advice.in_modem
+    assert modem is not None and modem.kind is None
+    return text + (
+        f" In the modem, if it has one, a queue management is where the packets of an upload wait: "
+        f"with {modem.label}, and no queue in the router, it is {_value(advice, modem.value)}."
+    )
+
+
+def _costly(advice: Advice, each: Ranked) -> str:
+    return f"{each.label} ({_value(advice, each.value)}, loses {_shown(each.lost, 100)} %)"
+
+
+def _setting(advice: Advice, setting: Setting) -> Table:
+    bound = "" if advice.recorded is None else advice.recorded.bound(setting.shaped.direction)
     table = _table()
     for head in ("parameter", "value"):
         table.add_column(head, no_wrap=head == "parameter", overflow="fold", max_width=34)
     table.add_column("source")
     shaped = setting.shaped
-    shaper = "none" if shaped.shaper_bps is None else rate(shaped.shaper_bps)
-    table.add_row("shaper", shaper, setting.shaper_source)
+    table.add_row("shaper", f"{bound} {_shaper(shaped)}".lstrip(), setting.shaper_source)
     table.add_row("overhead", overhead(shaped.overhead), setting.overhead_source)
     for key in setting.keys:
         table.add_row(*(escape.plain(cell) for cell in (key.name, key.text, key.source)))
     return table
+
+
+def _shaper(shaped: Shaped) -> str:
+    follows = shaped.follows
+    if follows is not None:
+        least, base, most = map(rate, (follows.least_bps, follows.base_bps, follows.most_bps))
+        return f"{least} to {most}, base {base}"
+    return "none" if shaped.shaper_bps is None else rate(shaped.shaper_bps)
 
 
 def overhead(found: Overhead) -> str:
@@ -262,7 +369,7 @@ def _ranked(advice: Advice) -> Table:
         table.add_column("lost\n%", justify="right", no_wrap=True)
     table.add_column(f"less the first\n{unit}", justify="right", no_wrap=True)
     table.add_column("told apart from the first")
-    for place, each in enumerate((*advice.ranking, advice.as_it_is), start=1):
+    for place, each in enumerate((*advice.ranking, *advice.unranked), start=1):
         number = str(place) if each.kind is not None else ""
         cells = [number, each.label, _shown(each.value, _SCALES[unit])]
         if objective is not THROUGHPUT:
@@ -279,6 +386,27 @@ def _told(each: Ranked) -> str:
         return ""
     told = {True: "yes", False: "no", None: "cannot be said"}[each.told_apart]
     return told if each.fits else f"{told}; loses too much"
+
+
+def _changes(advice: Advice) -> str:
+    """Return what happens when the line's rate is not what it is on average."""
+    return _half(advice) if advice.wanted.varied is None else _while_it_varies(advice)
+
+
+def _while_it_varies(advice: Advice) -> str:
+    load = advice.wanted.loads[-1].name
+    here, without = advice.expects(load, advice.chosen.label), advice.expects(load, AS_IT_IS)
+    waits = [
+        f"{_shown_ms(here.measures[f'buffer_{way}'])} instead of "
+        f"{_shown_ms(without.measures[f'buffer_{way}'])} {where}"
+        for way, where in (("down", "in the provider's buffer"), ("up", "in the modem's"))
+    ]
+    return (
+        f"While the rate varies, a queue in the router helps only as long as its shaper is below "
+        f"the line. Under '{load}' packets wait {' and '.join(waits)} with {advice.chosen.label} "
+        "(95th percentiles). Without a shaper a queue of the router's is empty, and the line is as "
+        "it is."
+    )
 
 
 def _half(advice: Advice) -> str:

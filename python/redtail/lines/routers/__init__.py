@@ -53,6 +53,7 @@ from redtail.lines.routers.table import DEVICES
 
 __all__ = [
     "DEVICES",
+    "FOLLOW",
     "Change",
     "Commands",
     "choices",
@@ -94,6 +95,10 @@ def choices(device: str) -> tuple[str, ...]:
     unusual = _UNUSUAL.get(device, ())
     return tuple(kind for kind in kinds(device) if kind not in unusual)
 
+
+FOLLOW = ("linux", "openwrt")
+"""Devices for which there is cake-autorate, a program that makes CAKE's shaper follow the line.
+Source: cake-autorate, INSTALLATION.md (OpenWrt; Debian and Ubuntu)."""
 
 _BY_TC = ("linux", "systemd")
 """Devices with all the queues that the table of `tc` has."""
