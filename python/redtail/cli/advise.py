@@ -140,7 +140,8 @@ def advise(
     own = router(device, wan, lan)
     if own is not None:
         own.require_rates(recorded)
-        queues = [*own.queues(queues or ())]
+        varies = recorded is not None and recorded.varies
+        queues = [*own.queues(queues or (), varies=varies)]
     start = time.monotonic()
     with progress_shown() as show:
         found = advise_on(

@@ -67,8 +67,10 @@ class Router:
                     key=name,
                 )
 
-    def queues(self, named: Sequence[str]) -> Sequence[str]:
+    def queues(self, named: Sequence[str], *, varies: bool = False) -> Sequence[str]:
         """Return the queues to choose from: those that are named, or else all that it has so.
+
+        Where the line's rate varies these are fewer, if it has them.
 
         Raises:
             SpecError: it does not have one that is named.
@@ -80,7 +82,9 @@ class Router:
         has = kinds(self.device)
         if not named:
             usual = choices(self.device)
-            return [kind for kind in QUEUES if kind in usual]
+            found = [kind for kind in QUEUES if kind in usual]
+            fewer = [kind for kind in found if QUEUES[kind].varied] if varies else []
+            return fewer or found
         for name in split(named):
             if name in QUEUES and name not in has:
                 both = ", ".join(kind for kind in QUEUES if kind in has)

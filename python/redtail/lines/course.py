@@ -114,9 +114,9 @@ class Course:
         rounds = np.arange(begin // period, (begin + end) // period + 2)
         all_times = (times[None, :] + period * rounds[:, None]).reshape(-1) - begin
         first = int(np.searchsorted(all_times, 0, side="right"))
-        # Up to the first opportunity at the end or behind it, where the trace would repeat.
-        last = int(np.searchsorted(all_times, end, side="left")) + 1
-        chosen = all_times[first:last]
+        # With those at the end, or else the one behind it: where the trace would repeat.
+        before, last = (int(np.searchsorted(all_times, end, side)) for side in ("left", "right"))
+        chosen = all_times[first : max(last, before + 1)]
         if divisor > 1:
             # Each opportunity with which one more of the divided ones is full, and the end.
             full = np.floor((np.arange(len(chosen)) + 1) / divisor)

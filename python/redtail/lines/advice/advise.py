@@ -145,7 +145,7 @@ def advise_on(
     """
     _refuse(line, {})
     found_courses = {} if recorded is None else varied.courses(recorded)
-    kinds = _kinds(queues, varied.KINDS if found_courses else _USUAL)
+    kinds = _kinds(queues, varies=bool(found_courses))
     ranked_by = chosen(objective, line.uses)
     if effort not in EFFORTS:
         raise SpecError(
@@ -186,10 +186,7 @@ class AdviseOptions(ExecuteOptions, total=False):
     follows: bool
 
 
-_USUAL = tuple(kind for kind, each in QUEUES.items() if each.usual)
-
-
-def _kinds(queues: str | Sequence[str], usual: tuple[str, ...]) -> tuple[str, ...]:
+def _kinds(queues: str | Sequence[str], *, varies: bool) -> tuple[str, ...]:
     named = names_of(queues)
     for name in named:
         if name not in QUEUES:
@@ -198,7 +195,8 @@ def _kinds(queues: str | Sequence[str], usual: tuple[str, ...]) -> tuple[str, ..
                 f'queues = "{name}" is no queue to advise; accepted: {", ".join(QUEUES)}{hint}',
                 key="queues",
             )
-    return named or usual
+    usual = (kind for kind, each in QUEUES.items() if (each.varied if varies else each.usual))
+    return named or tuple(usual)
 
 
 def _buffer(text: str | None) -> float:

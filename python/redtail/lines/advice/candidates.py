@@ -427,16 +427,19 @@ class Kind:
         label: what tables call it.
         rule: what gives its parameters and cautions.
         usual: whether it is among the candidates if neither queues nor a router are named.
+        varied: the same where the line's rate varies. Source: our choice: there the rate of the
+            shaper makes more difference than the queue behind it.
     """
 
     label: str
     rule: Callable[[_Place], _Keys]
     usual: bool = True
+    varied: bool = False
 
 
 QUEUES: dict[str, Kind] = {
-    "cake": Kind("CAKE", _cake),
-    "fq-codel": Kind("FQ-CoDel", _fq_codel),
+    "cake": Kind("CAKE", _cake, varied=True),
+    "fq-codel": Kind("FQ-CoDel", _fq_codel, varied=True),
     "fq-pie": Kind("FQ-PIE", _fq_pie),
     "codel": Kind("CoDel", _codel),
     "pie": Kind("PIE", _pie),

@@ -30,10 +30,6 @@ from redtail.lines.line import Direction, Follows, Line, Recorded
 
 DIRECTIONS: tuple[Direction, Direction] = ("down", "up")
 
-KINDS = ("cake", "fq-codel")
-"""The queues to choose from, where none are named. Source: our choice: on such a line the rate of
-the shaper makes more difference than the queue behind it."""
-
 IN_MODEM = "fq-codel"
 """The queue management that a modem is asked for. Source: RFC 8290, the one of Linux, which modems
 run."""

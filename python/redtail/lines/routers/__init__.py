@@ -21,6 +21,7 @@ It must not know how a queue was chosen: it is given what is advised for each di
     linux, systemd, networkd, openwrt, dummynet, vyos, routeros, ios, junos
                the commands of a device (dummynet: FreeBSD, OPNsense and pfSense), each with a
                function `made`
+    autorate    the settings of cake-autorate, where a shaper follows the line
     rates      shapers that cannot be told a line's overhead
     names      names that two lines of a router do not share
     model      the result
@@ -164,6 +165,12 @@ def commands(
             key="directions",
         )
     known = kinds(device)
+    if device not in FOLLOW and any(shaped.follows is not None for shaped in given):
+        raise SpecError(
+            f"device = {device}: there is no cake-autorate for {DEVICES[device].title}, by which a "
+            f"shaper follows the line; accepted: {', '.join(FOLLOW)}, or a shaper of one rate",
+            key="device",
+        )
     for shaped in given:
         _require(known, device, str(shaped.queue["kind"]), alternatives)
     require_interfaces(wan, lan)
