@@ -12,6 +12,7 @@ A line that its owner knows needs no recording: `given_line` reads it from texts
 from the texts to the advice. `write_experiment` makes an experiment file of what was recorded, and
 `queue_parameters` gives the published rules for one queue on one link.
 
+    course      how the rate of a line went, where it varies
     line        the line, and what is advised for a direction: plain data that the others share
     recordings  what a recording tells of a line
     advice      which queue to set on it, and with which parameters
