@@ -60,10 +60,10 @@ def advice(out: Path) -> redtail.Advice:
 
 
 def test_a_fair_queue_is_advised_for_calls_beside_a_backup(advice: redtail.Advice) -> None:
-    assert advice.ranking[0].kind == "fq-codel"
+    assert advice.ranking[0].key == "fq-codel"
     assert (advice.down.queue["kind"], advice.up.queue["kind"]) == ("fq-codel", "fq-codel")
-    by_kind = {each.kind: each for each in advice.ranking}
-    worse = by_kind["tail-drop"].against_first["calls"]
+    by_key = {each.key: each for each in advice.ranking}
+    worse = by_key["tail-drop"].against_first["calls"]
     assert worse.difference.mean > 0.01
     assert advice.helps
     assert advice.gain is not None
@@ -143,7 +143,9 @@ def test_an_objective_that_every_queue_makes_worse_is_answered_so(
     assert (found.gain.aim.name, found.gain.verdict) == ("throughput", "better")
     assert not found.helps
     text = " ".join(found.to_text().split())
-    assert "This queue is no better than the line as it is by throughput lost" in text
+    assert found.verdict == "nothing"
+    assert "Nothing in the router helps: the line as it is has throughput lost under" in text
+    assert "Leave the line as it is" not in text  # calls are better off
 
 
 def test_the_saved_file_repeats_the_simulations(
@@ -493,7 +495,7 @@ def test_calls_wait_less_with_llq_than_with_red(out: Path) -> None:
         effort="quick",
         out=out,
     )
-    assert found.ranking[0].kind in ("prio", "sfq")
+    assert found.ranking[0].key in ("prio", "sfq")
     upload = {
         label: found.expects("one backup", label).measures["call_up"].mean
         for label in ("LLQ and fair queues", "fair queues", "RED")

@@ -237,7 +237,7 @@ def test_cake_is_tried_with_its_ack_filter_and_without_where_acknowledgements_ar
     without, filtered = variants(cake, asymmetric)
     assert without == cake and "ack_filter" not in cake.up.shaped.queue
     assert filtered.up.shaped.queue == {**cake.up.shaped.queue, "ack_filter": "on"}
-    assert (filtered.key, filtered.label) == ("cake with ACK filter", "CAKE, ACK filter")
+    assert (filtered.key, filtered.label) == ("cake-ack-filter", "CAKE, ACK filter")
     assert filtered.preference(1) > without.preference(1)
     assert variants(candidate("cake", HOME, flows, port=False), HOME) == (  # type: ignore[arg-type]
         candidate("cake", HOME, flows, port=False),  # type: ignore[arg-type]
@@ -280,7 +280,7 @@ def test_the_case_of_the_issue_is_decided_by_pages_and_says_so(tmp_path: Path) -
     assert (
         compared_with_first["pages"]["difference"]["mean"] > compared_with_first["pages"]["margin"]
     )
-    assert set(told["candidates"]) == {"cake", "cake with ACK filter", "fq-codel"}
+    assert set(told["candidates"]) == {"cake", "cake-ack-filter", "fq-codel"}
 
 
 def test_a_home_of_four_is_fair_to_people(tmp_path: Path) -> None:

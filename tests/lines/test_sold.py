@@ -482,5 +482,5 @@ def test_windows_that_cannot_fill_a_fast_line_are_told() -> None:
 
 def test_a_buffer_of_few_packets_is_told() -> None:
     line = Line(1e6, 0.25e6, 0.05, "adsl", ("calls",), 1)
-    (told,) = doubts.about_the_buffers(simulated(line, ["pie"], EFFORTS["quick"]))
+    _, told = doubts.about_the_buffers(simulated(line, ["pie"], EFFORTS["quick"]))
     assert "The modem's buffer of 200 ms holds 3.6 full packets" in told

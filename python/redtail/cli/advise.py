@@ -173,7 +173,9 @@ def advise(
         require_writable(save)  # before a minute of work
     own = router(device, wan, lan)
     if own is not None:
-        queues = [*own.queues(queues or ())]
+        own.require_rates(recorded)
+        varies = recorded is not None and recorded.varies
+        queues = [*own.queues(queues or (), varies=varies)]
     start = time.monotonic()
     with progress_shown() as show:
         found = advise_on(
@@ -183,6 +185,7 @@ def advise(
             objective=objective,
             buffer=buffer,
             effort=effort,
+            follows=own is None or own.follows,
             jobs=jobs,
             out=out,
             progress=show,
@@ -245,7 +248,7 @@ def _line(
 def _print(found: Advice, seconds: float, save: str | None) -> None:
     print(found.to_text(width()))
     say("")
-    runs = len(found.results.cases) * found.wanted.effort.replications
+    runs = len(found.results.cases) * found.wanted.replications
     say(f"{runs} runs, in {seconds:.1f} s")
     say(f"runs:  {found.results.folder}/")
     if save is not None:

@@ -12,6 +12,7 @@ A line that its owner knows needs no recording: `given_line` reads it from texts
 from the texts to the advice. `write_experiment` makes an experiment file of what was recorded, and
 `queue_parameters` gives the published rules for one queue on one link.
 
+    course      how the rate of a line went, where it varies
     line        the line, and what is advised for a direction: plain data that the others share
     recordings  what a recording tells of a line
     advice      which queue to set on it, and with which parameters
@@ -33,11 +34,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from redtail.lines.advice.access import ACCESS
     from redtail.lines.advice.advise import advise, advise_on, given_line
-    from redtail.lines.advice.answer import Advice, require_writable
+    from redtail.lines.advice.answer import Advice
     from redtail.lines.advice.candidates import QUEUES
     from redtail.lines.advice.loads import USES
     from redtail.lines.advice.objectives import OBJECTIVES
     from redtail.lines.advice.parameters import QueueParameter, QueueParameters, queue_parameters
+    from redtail.lines.advice.saved import require_writable
     from redtail.lines.advice.simulated import EFFORTS
     from redtail.lines.advice.sold import PROVIDERS, RATES, as_sold
     from redtail.lines.line import Line, Overhead, Recorded, Shaped
@@ -78,7 +80,7 @@ _MODULES = {
     "given_line": "advice.advise",
     "queue_parameters": "advice.parameters",
     "recorded_line": "recordings.line",
-    "require_writable": "advice.answer",
+    "require_writable": "advice.saved",
     "write_experiment": "recordings.experiment",
 }
 

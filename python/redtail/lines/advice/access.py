@@ -47,7 +47,8 @@ class Access:
         share: the shaper's rate as a share of the line's.
         share_source: where that is from.
         cautions: what is uncertain about such lines, a sentence each.
-        varies: whether the rate changes by itself, so that one rate promises nothing.
+        changes: how the rate changes by itself, so that one rate promises nothing; empty for a rate
+            that stays.
         by_port: whether the line is handed over at an Ethernet port, which can be its bottleneck.
         mtu: largest IP packet, in bytes.
     """
@@ -59,9 +60,14 @@ class Access:
     share: float = SHARE
     share_source: str = _MEASURED
     cautions: tuple[str, ...] = ()
-    varies: bool = False
+    changes: str = ""
     by_port: bool = False
     mtu: int = FULL
+
+    @property
+    def varies(self) -> bool:
+        """Whether the rate changes by itself."""
+        return bool(self.changes)
 
 
 _CHANGING = 'OpenWrt, "SQM Details": 85 % of a rate that nobody has measured.'
@@ -149,12 +155,9 @@ ACCESS: dict[str, Access] = {
             "tc-cake(8), raw: a measured rate has the radio's headers taken off already.",
             share=SHARE_OF_CHANGING,
             share_source=_CHANGING,
-            cautions=(
-                "The rate of a radio link changes with the cell's load and the reception, often "
-                "below any fixed shaper. A shaper that follows the rate (cake-autorate, or "
-                "tc-cake(8), autorate-ingress) is safer than a fixed one.",
-            ),
-            varies=True,
+            changes="The rate of a radio link changes with the cell's load and the reception, "
+            "often below any fixed shaper. A shaper that follows the rate (cake-autorate, or "
+            "tc-cake(8), autorate-ingress) is safer than a fixed one.",
         ),
         Access(
             "satellite",
@@ -163,15 +166,14 @@ ACCESS: dict[str, Access] = {
             "tc-cake(8), raw: a measured rate has the link's headers taken off already.",
             share=SHARE_OF_CHANGING,
             share_source=_CHANGING,
+            changes="The rate of a satellite link changes with the weather, with the load of the "
+            "beam and, of satellites in low orbits, with each of them. A shaper that follows the "
+            "rate is safer than a fixed one.",
             cautions=(
-                "The rate of a satellite link changes with the weather, with the load of the beam "
-                "and, of satellites in low orbits, with each of them. A shaper that follows the "
-                "rate is safer than a fixed one.",
                 "Many operators of geostationary satellites end TCP's connections in the modem "
                 "and go on with others (RFC 3135, section 4.1). Here senders and receivers are at "
                 "the ends, and TCP fills the line more slowly than there.",
             ),
-            varies=True,
         ),
         Access(
             "unknown",

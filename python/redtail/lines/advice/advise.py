@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Unpack
 
 from redtail import experiment, facts
 from redtail.errors import SpecError
-from redtail.lines.advice.access import ACCESS, own_port
+from redtail.lines.advice.access import ACCESS
 from redtail.lines.advice.answer import Advice
 from redtail.lines.advice.candidates import QUEUES
 from redtail.lines.advice.loads import USES, loads
@@ -19,6 +20,7 @@ from redtail.lines.advice.simulated import (
     candidates,
     experiment_text,
     simulated,
+    trace_files,
 )
 from redtail.lines.advice.sold import as_sold
 from redtail.lines.line import Line, Recorded
@@ -136,6 +138,7 @@ def advise_on(
     objective: str | None = None,
     buffer: str | None = None,
     effort: str = "normal",
+    follows: bool = True,
     **running: Unpack[ExecuteOptions],
 ) -> Advice:
     """Advise a queue for both directions of a line that is known as numbers.
@@ -145,12 +148,15 @@ def advise_on(
         recorded: what a recording told of its buffers and flows.
         queues: the queues to choose from, of `redtail.lines.QUEUES`, such as those that
             a router has; by default all but WRED, which is RED where packets have no marks, and
-            fair queues with and without LLQ, of routers without FQ-CoDel.
+            fair queues with and without LLQ, of routers without FQ-CoDel; where the rate varies,
+            CAKE and FQ-CoDel.
         objective: what they are ranked by: "calls", "games", "pages" or "throughput"; by default
             the first of these that the line is used for.
         buffer: time that a full buffer of the modem or the provider takes to empty, such as
             "200 ms"; what was recorded takes its place.
         effort: how much is simulated: "quick", "normal" or "thorough".
+        follows: whether the router can have cake-autorate, a program that makes CAKE's shaper
+            follow the line's rate, where that varies.
         **running: as for `redtail.run`: jobs, out, progress, executor.
 
     Raises:
@@ -160,23 +166,29 @@ def advise_on(
         Cancelled: it was interrupted; what was finished is kept, and the same call goes on.
     """
     _refuse(line, {})
-    kinds = _kinds(queues)
+    varies = recorded is not None and recorded.varies
+    _refuse_policer(line, varies=varies)
+    kinds = _kinds(queues, varies=varies)
     ranked_by = chosen(objective, line.uses, line.burst_bytes is not None)
     if effort not in EFFORTS:
         raise SpecError(
             f'effort = "{effort}" is none; accepted: {", ".join(EFFORTS)}', key="effort"
         )
     buffers = buffers_of(recorded, _buffer(buffer))
-    wanted = simulated(line, kinds, EFFORTS[effort], buffers, recorded)
+    wanted = simulated(line, kinds, EFFORTS[effort], buffers, recorded, follows=follows)
     text = experiment_text(wanted, _name(line), _about(line))
     # What the checks warn of are properties of the candidates that the answer shows.
-    plan = experiment.prepare(experiment.Toml(text, name="the experiment of this advice"))
+    name = "the experiment of this advice"
+    plan = experiment.prepare(experiment.Toml(text, name=name, files=trace_files(wanted)))
     results = quietly(lambda: runner.execute(plan, **running))
+    # What is set on the line itself, which is not divided.
+    whole = None if wanted.varied is None else replace(wanted.varied, divisor=1.0)
+    over = loads(line.uses, line.people, recorded)
     found = Advice(
         line=line,
         recorded=recorded,
         objective=ranked_by,
-        candidates=candidates(line, kinds, loads(line.uses, line.people, recorded), own_port(line)),
+        candidates=candidates(line, kinds, over, whole, follows=follows),
         wanted=wanted,
         results=results,
         text=text,
@@ -192,9 +204,10 @@ class AdviseOptions(ExecuteOptions, total=False):
     objective: str | None
     buffer: str | None
     effort: str
+    follows: bool
 
 
-def _kinds(queues: str | Sequence[str]) -> tuple[str, ...]:
+def _kinds(queues: str | Sequence[str], *, varies: bool) -> tuple[str, ...]:
     named = names_of(queues)
     for name in named:
         if name not in QUEUES:
@@ -203,7 +216,8 @@ def _kinds(queues: str | Sequence[str]) -> tuple[str, ...]:
                 f'queues = "{name}" is no queue to advise; accepted: {", ".join(QUEUES)}{hint}',
                 key="queues",
             )
-    return named or tuple(kind for kind, each in QUEUES.items() if each.usual)
+    usual = (kind for kind, each in QUEUES.items() if (each.varied if varies else each.usual))
+    return named or tuple(usual)
 
 
 def _buffer(text: str | None) -> float:
@@ -254,6 +268,20 @@ def _refuse(line: Line, given: dict[str, str]) -> None:
             refuse("use", f'"{name}"', "is no use of a line", uses)
     if not 1 <= line.people <= MOST_PEOPLE:
         refuse("people", line.people, "is no number of people", f"1 to {MOST_PEOPLE}")
+
+
+def _refuse_policer(line: Line, *, varies: bool) -> None:
+    """Refuse a policer where the rate varies.
+
+    Raises:
+        SpecError: a policer has one rate.
+    """
+    if varies and line.burst_bytes is not None:
+        raise SpecError(
+            'provider = "policer" has one rate, and the recording shows one that varies; '
+            "accepted: buffer, or the rates in the place of the recording",
+            key="provider",
+        )
 
 
 def _name(line: Line) -> str:

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redtail.analysis.results import Results
-from redtail.analysis.stats import Estimate, estimate, paired_difference
-from redtail.errors import SpecError
-from redtail.files import path_of
-from redtail.lines.advice import doubts
-from redtail.lines.advice.access import ACCESS, carried
+from redtail.analysis.stats import Estimate
+from redtail.lines.advice import doubts, saved
+from redtail.lines.advice import verdict as verdicts
 from redtail.lines.advice.candidates import MERITS, Candidate
-from redtail.lines.advice.filled import filled
+from redtail.lines.advice.crossed import REPLICATIONS, Runs
+from redtail.lines.advice.filled import not_filled
 from redtail.lines.advice.objectives import (
     IDLE,
     MEASURES,
@@ -30,7 +29,8 @@ from redtail.lines.advice.objectives import (
     unfinished,
 )
 from redtail.lines.advice.ranking import Choice, Compared, Entrant, compared, in_order
-from redtail.lines.advice.simulated import AS_IT_IS, HALF, HEADER, Simulated
+from redtail.lines.advice.simulated import AS_IT_IS, HALF, Simulated
+from redtail.lines.advice.verdict import VERDICTS, Verdict
 from redtail.lines.advice.words import rate
 from redtail.lines.line import Direction, Line, Recorded, Shaped
 
@@ -71,15 +71,17 @@ class Ranked:
     """A queue's place.
 
     Attributes:
-        kind: its kind; None for the line as it is.
+        key: its key; None for what is not ranked: the line as it is, and what a modem could have.
         label: its label.
+        verdict: whether it helps; None for the line as it is.
         values: its value in each objective by name, of which the worst load and direction count.
         against_first: how it compares with the first queue in each objective by name; empty for the
             first itself.
     """
 
-    kind: str | None
+    key: str | None
     label: str
+    verdict: Verdict | None
     values: Mapping[str, Estimate]
     against_first: Mapping[str, Compared]
 
@@ -91,8 +93,9 @@ class Ranked:
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
         return {
-            "kind": self.kind,
+            "key": self.key,
             "queue": self.label,
+            "verdict": self.verdict,
             "objectives": {name: each.as_json() for name, each in self.values.items()},
             "against_first": {name: each.as_dict() for name, each in self.against_first.items()},
         }
@@ -139,28 +142,37 @@ class Advice:
         """What is advised from them."""
         return self.chosen.up.shaped
 
-    def candidate(self, kind: str) -> Candidate:
-        """Return a candidate by its kind, the one that has all by rule.
+    def candidate(self, key: str) -> Candidate:
+        """Return a candidate by its key: its kind, unless it is a variant of it.
 
         Raises:
             KeyError: it was not among the candidates.
         """
         for each in self.candidates:
-            if each.kind == kind:
+            if each.key == key:
                 return each
-        raise KeyError(kind)
+        raise KeyError(key)
 
     @cached_property
     def values(self) -> Mapping[tuple[str, str], Values]:
         """The measures of each case, by its load and its queue's label."""
         loads = {load.name: load for load in self.wanted.loads}
-        found = {}
+        found: dict[tuple[str, str], Values] = {}
         for case in self.results.cases:
             name, label = case.labels["case.name"], case.labels["chain.hop2.queue"]
             usual = name.removesuffix(HALF)
             share = 1.0 if usual == name else 0.5
-            found[name, label] = measured(case, loads[usual], self.wanted, share)
+            values = measured(case, loads[usual], self.wanted, share)
+            # Where the rate varies there is a case for each cut, in order.
+            before = found.get((name, label), {})
+            found[name, label] = {key: [*before.get(key, ()), *values[key]] for key in values}
         return found
+
+    @property
+    def runs(self) -> Runs:
+        """How the runs of a load and a queue share their chance."""
+        varied = self.wanted.varied
+        return REPLICATIONS if varied is None else Runs(varied.amount.cuts)
 
     @cached_property
     def expected(self) -> tuple[Expected, ...]:
@@ -169,7 +181,7 @@ class Advice:
             Expected(
                 load,
                 label,
-                {name: estimate(values[name]) for name in MEASURES},
+                {name: self.runs.mean(values[name]) for name in MEASURES},
                 unfinished(values, self.wanted),
             )
             for (load, label), values in self.values.items()
@@ -197,18 +209,41 @@ class Advice:
             if any(not math.isnan(value) for value in self._over_loads(each, AS_IT_IS))
         )
 
+    def _compared(self, aim: Objective, label: str, other: str) -> Compared:
+        values, others = (self._over_loads(aim, each) for each in (label, other))
+        return compared(aim, values, others, len(self.candidates), self.runs)
+
+    @cached_property
+    def _verdicts(self) -> Mapping[str, Verdict]:
+        modem = self.wanted.in_modem
+        labels = [each.label for each in (*self.candidates, *([modem] if modem else []))]
+        return {label: self._verdict(label) for label in labels}
+
+    def _verdict(self, label: str) -> Verdict:
+        """Return whether a queue helps, by its label."""
+        # What is policed delays nothing. There a queue helps, too, if calls lose fewer packets.
+        if self.wanted.policed and self._calls_lost(label)[1].low > 0:
+            return "helps"
+        lost = self._compared(IDLE, AS_IT_IS, label) if IDLE in self.aims else None
+        return verdicts.verdict(
+            [self._compared(aim, AS_IT_IS, label) for aim in self.shown_aims], lost
+        )
+
+    def _entrant(self, each: Candidate) -> Entrant:
+        # Where the rate varies, each shaper costs much. There what helps is before what does not.
+        varies = self.wanted.varied is not None
+        return Entrant(
+            each.label,
+            {aim.name: self._over_loads(aim, each.label) for aim in self.aims},
+            each.preference(self.line.people),
+            MERITS,
+            VERDICTS.index(self._verdicts[each.label]) if varies else 0,
+        )
+
     @cached_property
     def _ranked(self) -> tuple[list[str], Choice]:
-        entrants = [
-            Entrant(
-                each.label,
-                {aim.name: self._over_loads(aim, each.label) for aim in self.aims},
-                each.preference(self.line.people),
-                MERITS,
-            )
-            for each in self.candidates
-        ]
-        return in_order(entrants, self.aims, len(self.candidates))
+        entrants = [self._entrant(each) for each in self.candidates]
+        return in_order(entrants, self.aims, len(entrants), self.runs)
 
     @property
     def choice(self) -> Choice:
@@ -218,26 +253,32 @@ class Advice:
     @cached_property
     def ranking(self) -> tuple[Ranked, ...]:
         """The candidates, the one that is advised first (`ranking`)."""
-        kinds = {each.label: each.kind for each in self.candidates}
+        keys = {each.label: each.key for each in self.candidates}
         labels = self._ranked[0]
-        return tuple(self._placed(kinds[label], label, labels[0]) for label in labels)
+        return tuple(self._placed(keys[label], label, labels[0]) for label in labels)
 
-    def _placed(self, kind: str | None, label: str, first: str) -> Ranked:
-        values = {aim.name: self._over_loads(aim, label) for aim in self.shown_aims}
+    def _placed(self, key: str | None, label: str, first: str) -> Ranked:
+        means = {aim.name: self.runs.mean(self._over_loads(aim, label)) for aim in self.shown_aims}
         against = {
-            aim.name: compared(
-                aim, values[aim.name], self._over_loads(aim, first), len(self.candidates)
-            )
-            for aim in self.shown_aims
-            if label != first
+            aim.name: self._compared(aim, label, first) for aim in self.shown_aims if label != first
         }
-        means = {name: estimate(each) for name, each in values.items()}
-        return Ranked(kind, label, means, against)
+        return Ranked(key, label, self._verdicts.get(label), means, against)
 
     @cached_property
     def as_it_is(self) -> Ranked:
         """The line without a queue of the router's, which is not ranked."""
         return self._placed(None, AS_IT_IS, self.ranking[0].label)
+
+    @cached_property
+    def in_modem(self) -> Ranked | None:
+        """A queue management in the modem, where the rate varies; it is not ranked."""
+        made = self.wanted.in_modem
+        return None if made is None else self._placed(None, made.label, self.ranking[0].label)
+
+    @property
+    def unranked(self) -> tuple[Ranked, ...]:
+        """What is told beside the queues that were ranked."""
+        return tuple(each for each in (self.as_it_is, self.in_modem) if each is not None)
 
     @property
     def gain(self) -> Compared | None:
@@ -246,19 +287,23 @@ class Advice:
         It is the first objective in which the line as it is is better or worse by more than the
         margin; None where it is so in none.
         """
-        found = self.as_it_is.against_first.values()
-        return next((each for each in found if each.verdict in ("better", "worse")), None)
+        return verdicts.decisive(self.as_it_is.against_first.values())
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the advised queue helps."""
+        verdict = self.ranking[0].verdict
+        assert verdict is not None
+        return verdict
 
     @property
     def helps(self) -> bool:
         """Whether a person would notice that the advised queue is better than the line as it is.
 
-        A line that is policed delays nothing and loses packets of calls. There a queue helps, too,
-        if it makes them fewer.
+        Not where it is so only at the cost of over 10 % of the line. A line that is policed delays
+        nothing and loses packets of calls. There a queue helps, too, if it makes them fewer.
         """
-        if self.wanted.policed and self.calls_lost[1].low > 0:
-            return True
-        return self.gain is not None and self.gain.verdict == "worse"
+        return self.verdict == "helps"
 
     @property
     def calls_lost(self) -> tuple[Estimate, Estimate]:
@@ -267,46 +312,17 @@ class Advice:
         Returns:
             The share, and how much more it is than with the advised queue.
         """
-        loss = replace(THROUGHPUT, measures=("call_lost_down", "call_lost_up"))
-        here, with_queue = (
-            self._over_loads(loss, label) for label in (AS_IT_IS, self.chosen.label)
-        )
-        return estimate(here), paired_difference(here, with_queue)
+        return self._calls_lost(self.chosen.label)
 
-    @property
-    def varies(self) -> bool:
-        """Whether the line's rate changes by itself, so that simulations of one promise nothing."""
-        return ACCESS[self.line.access].varies
+    def _calls_lost(self, label: str) -> tuple[Estimate, Estimate]:
+        loss = replace(THROUGHPUT, measures=("call_lost_down", "call_lost_up"))
+        here, with_queue = (self._over_loads(loss, each) for each in (AS_IT_IS, label))
+        return self.runs.mean(here), self.runs.mean_difference(here, with_queue)
 
     @cached_property
     def not_filled(self) -> tuple[tuple[str, Direction], ...]:
-        """The loads and directions that senders did not fill, as they are meant to.
-
-        There nothing waited, so that they test no queue: on the line as it is, or with the queue
-        that is advised.
-        """
-        shaped = {AS_IT_IS: (math.inf, math.inf)}
-        for each in self.wanted.candidates:
-            rates = ((way.shaped.shaper_bps, way.shaped.overhead) for way in (each.down, each.up))
-            shaped[each.label] = tuple(  # type: ignore[assignment]
-                math.inf if rate is None else carried(overhead, rate) for rate, overhead in rates
-            )
-        full = {load.name: load.full for load in self.wanted.loads}
-        line = (self.wanted.down_bps, self.wanted.up_bps)
-        return tuple(
-            dict.fromkeys(
-                (case.labels["case.name"], direction)
-                for case in self.results.cases
-                if (label := case.labels["chain.hop2.queue"]) in (AS_IT_IS, self.chosen.label)
-                for direction in full.get(case.labels["case.name"], ())
-                if not filled(
-                    case,
-                    direction,
-                    self.wanted,
-                    min(shaped[label][direction == "up"], line[direction == "up"]),
-                )
-            )
-        )
+        """The loads and directions that senders did not fill, as they are meant to (`filled`)."""
+        return not_filled(self.results, self.wanted, self.chosen.label)
 
     @property
     def tested(self) -> bool:
@@ -326,7 +342,7 @@ class Advice:
 
     @property
     def halved(self) -> tuple[Expected, Expected, Expected]:
-        """What happens when the line's rate drops to half.
+        """What happens when the line's rate drops to half, where no recording shows how it varies.
 
         Returns:
             The advised queue at the full rate and at half of it, and the line as it is at half.
@@ -341,57 +357,26 @@ class Advice:
     @property
     def holds_if(self) -> str | None:
         """The condition of all that is promised; None for none but those of `uncertain`."""
-        if not self.varies:
-            return None
-        return f"the rates stay at {rate(self.line.down_bps)} and {rate(self.line.up_bps)}"
+        rates = {"down": rate(self.line.down_bps), "up": rate(self.line.up_bps)}
+        match doubts.unknown_courses(self.line, self.recorded):
+            case []:
+                return None
+            case [way]:
+                return f"the {doubts.WAYS[way]} stays at {rates[way]}"
+            case _:
+                return f"the rates stay at {rates['down']} and {rates['up']}"
 
     @property
     def uncertain(self) -> tuple[str, ...]:
         """What is uncertain, a sentence or two each."""
-        down, up = (f"{1e3 * seconds:.0f} ms" for seconds in self.wanted.buffers)
-        both = down if down == up else f"{down} (provider) and {up} (modem)"
-        known = self.recorded is not None and self.recorded.up_buffer_s is not None
-        found = [
-            *doubts.about_the_rate(self.line),
-            *doubts.about_the_load(self.not_filled),
-            *doubts.about_the_port(self.line),
-        ]
-        if not self.wanted.policed:
-            found.append(
-                f"The buffers in front of the line hold {both}: "
-                + ("as recorded." if known else "assumed; a recording of the line would tell.")
-            )
-        found += [
-            "Nobody knows your load. These loads have Linux's TCP (CUBIC) without ECN, and calls "
-            "that send 80 kbit/s whatever happens; the experiment file has them all.",
-            "Servers are as far as the round trip that you gave. To farther ones everything takes "
-            "longer, with each queue.",
-        ]
-        if self.wanted.divisor > 1:
-            found.append(
-                f"The line is too fast to be simulated in a minute: its rates and its people were "
-                f"divided by {self.wanted.divisor:.3g}, its round trip was not. On the line itself "
-                "a packet takes less time, so that delays and page times are lower."
-            )
-        if not known:
-            found += doubts.about_the_buffers(self.wanted)
-        found += doubts.about_the_windows(self.line, self.wanted)
-        found.append(
-            "Packets were simulated without what the line adds to them; small packets take more of "
-            "the line than here."
-        )
-        found += ACCESS[self.line.access].cautions
-        chosen = self.chosen
-        found += dict.fromkeys((*chosen.down.cautions, *chosen.up.cautions))
-        return tuple(found)
+        return doubts.uncertain(self.line, self.recorded, self.wanted, self.chosen, self.not_filled)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, in SI units and shares."""
-        full, half, as_it_is = self.halved
         return {
             "format": 1,
             "line": asdict(self.line),
-            "recorded": None if self.recorded is None else asdict(self.recorded),
+            "recorded": None if self.recorded is None else self.recorded.as_dict(),
             "objective": self.objective.name,
             "objectives": {
                 aim.name: {
@@ -401,41 +386,27 @@ class Advice:
                 }
                 for aim in self.shown_aims
             },
-            "queue": self.chosen.kind,
+            "queue": self.chosen.key,
             "down": self.chosen.down.as_dict(),
             "up": self.chosen.up.as_dict(),
             "helps": self.helps,
-            "why": {
-                "left": [
-                    {
-                        "objective": step.aim.name,
-                        "margin": step.margin,
-                        "best": step.best,
-                        "left": list(step.left),
-                    }
-                    for step in self.choice.steps
-                ],
-                "remaining": list(self.choice.remaining),
-                "preferred_because": self.choice.merit,
-            },
+            "verdict": self.verdict,
+            "why": self.choice.as_dict(),
             "holds_if": self.holds_if,
             "not_filled": [f"{load}, {way}" for load, way in self.not_filled],
             "not_told_apart": [each.label for each in self.equals],
-            "ranking": [each.as_dict() for each in (*self.ranking, self.as_it_is)],
+            "ranking": [each.as_dict() for each in (*self.ranking, *self.unranked)],
             "loads": {load.name: load.about for load in self.wanted.loads},
             "expected": [each.as_dict() for each in self.expected],
-            "half_the_rate": {
-                "before": full.as_dict(),
-                "after": half.as_dict(),
-                "as_it_is": as_it_is.as_dict(),
-            },
+            "half_the_rate": self._half(),
             "uncertain": list(self.uncertain),
             "candidates": {
                 each.key: {"down": each.down.as_dict(), "up": each.up.as_dict()}
                 for each in self.candidates
             },
             "simulated": {
-                "replications": self.wanted.effort.replications,
+                "replications": self.wanted.replications,
+                "cuts": self.runs.cuts,
                 "warmup_s": self.wanted.warmup_s,
                 "measured_s": self.wanted.measured_s,
                 "rates_divided_by": self.wanted.divisor,
@@ -444,6 +415,12 @@ class Advice:
                 "experiment": self.results.name,
             },
         }
+
+    def _half(self) -> dict[str, Any] | None:
+        if self.wanted.varied is not None:
+            return None
+        names = ("before", "after", "as_it_is")
+        return {name: each.as_dict() for name, each in zip(names, self.halved, strict=True)}
 
     def to_json(self) -> str:
         """Return it as JSON text."""
@@ -472,37 +449,9 @@ class Advice:
     def save(self, file: str | os.PathLike[str]) -> Path:
         """Write the experiment file, which `redtail run` makes the same runs of.
 
+        Where the line's rate varies all the time, the cuts of its trace are written beside it.
+
         Raises:
             SpecError: it cannot be written, or a file of another origin is there.
         """
-        path = require_writable(file)
-        try:
-            path.write_text(self.text, encoding="utf-8")
-        except OSError as error:
-            raise SpecError(f"{path}: cannot be written: {error.strerror}") from None
-        return path
-
-
-def require_writable(file: str | os.PathLike[str]) -> Path:
-    """Return the path of a file that an experiment may be written to.
-
-    Raises:
-        SpecError: there is a file that was not made here, or no folder for it.
-    """
-    path = path_of(file)
-    if not path.parent.is_dir():
-        raise SpecError(f"save {path}: there is no folder {path.parent}", key="save")
-    if path.is_dir():
-        raise SpecError(f"save {path}: is a folder; accepted: a file", key="save")
-    if path.exists():
-        try:
-            own = path.read_text(encoding="utf-8").startswith(HEADER)
-        except (OSError, UnicodeDecodeError):
-            own = False
-        if not own:
-            raise SpecError(
-                f"save {path}: the file exists, and redtail advise has not made it; accepted: "
-                "another file",
-                key="save",
-            )
-    return path
+        return saved.save(self.text, self.wanted, file)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from redtail.lines.advice import parameters
@@ -26,7 +26,7 @@ ACKS_AT_MOST = 0.1
 """Share of the upload that the acknowledgements of a full download may take; above it CAKE is tried
 with its ACK filter, too. Source: our choice."""
 
-ACK_FILTER = "ACK filter"
+ACK_FILTER = "ack-filter"
 """The variant of CAKE with it."""
 
 VOICE_SHARE = 0.33
@@ -95,13 +95,14 @@ class Setting:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        overhead = self.shaped.overhead
+        overhead, follows = self.shaped.overhead, self.shaped.follows
         return {
             "queue": dict(self.shaped.queue),
             "parameters": [
                 {"name": key.name, "value": key.value, "source": key.source} for key in self.keys
             ],
             "shaper_bps": self.shaped.shaper_bps,
+            "shaper_follows": None if follows is None else asdict(follows),
             "shaper_source": self.shaper_source,
             "line_bps": self.shaped.line_bps,
             "overhead": {
@@ -122,7 +123,7 @@ class Candidate:
         label: what tables call it.
         down: towards the people.
         up: from them.
-        variant: what it has that its kind has not by rule; empty for nothing.
+        variant: what it has that its kind has not by rule, or where it stands; empty for nothing.
     """
 
     kind: str
@@ -133,8 +134,8 @@ class Candidate:
 
     @property
     def key(self) -> str:
-        """What JSON calls it: the kind, and the variant after it."""
-        return f"{self.kind} with {self.variant}" if self.variant else self.kind
+        """What tells it from all others: the kind, and the variant after it."""
+        return f"{self.kind}-{self.variant}" if self.variant else self.kind
 
     def preference(self, people: int) -> tuple[float, ...]:
         """Return what is preferred where no aim decides: the smaller the better, see `MERITS`."""
@@ -148,6 +149,7 @@ class Candidate:
             float(not kind.fair_to_flows),
             float(not kind.manages_delay),
             float(apart),
+            float(any(each.shaped.follows is not None for each in settings)),
             float(sum(len(each.keys) for each in settings)),
             float(list(QUEUES).index(self.kind)),
         )
@@ -203,6 +205,7 @@ MERITS = (
     "it is fair between connections",
     "it keeps its own delay short",
     "it needs no shaper beside it",
+    "it needs no program that changes its rate",
     "it has fewer parameters to set",
     "it is the first in the list of queues",
 )
@@ -232,7 +235,7 @@ def variants(found: Candidate, line: Line) -> tuple[Candidate, ...]:
     key = Key("ack_filter", "on", why)
     shaped = replace(found.up.shaped, queue={**found.up.shaped.queue, key.name: key.value})
     up = replace(found.up, shaped=shaped, keys=(*found.up.keys, key))
-    label = f"{found.label}, {ACK_FILTER}"
+    label = f"{found.label}, ACK filter"
     return found, replace(found, label=label, up=up, variant=ACK_FILTER)
 
 
@@ -506,6 +509,8 @@ class Kind:
         label: what tables call it.
         rule: what gives its parameters and cautions.
         usual: whether it is among the candidates if neither queues nor a router are named.
+        varied: the same where the line's rate varies. Source: our choice: there the rate of the
+            shaper makes more difference than the queue behind it.
         fair_to_people: whether a person with many connections gets no more than one with one.
         fair_to_flows: whether a connection gets no more than another.
         manages_delay: whether it has a law that keeps the delay short.
@@ -515,6 +520,7 @@ class Kind:
     label: str
     rule: Callable[[_Place], _Keys]
     usual: bool = True
+    varied: bool = False
     fair_to_people: bool = False
     fair_to_flows: bool = False
     manages_delay: bool = True
@@ -522,8 +528,8 @@ class Kind:
 
 
 QUEUES: dict[str, Kind] = {
-    "cake": Kind("CAKE", _cake, fair_to_people=True, fair_to_flows=True),
-    "fq-codel": Kind("FQ-CoDel", _fq_codel, fair_to_flows=True),
+    "cake": Kind("CAKE", _cake, varied=True, fair_to_people=True, fair_to_flows=True),
+    "fq-codel": Kind("FQ-CoDel", _fq_codel, varied=True, fair_to_flows=True),
     "fq-pie": Kind("FQ-PIE", _fq_pie, fair_to_flows=True),
     "codel": Kind("CoDel", _codel),
     "pie": Kind("PIE", _pie),

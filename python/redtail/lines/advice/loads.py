@@ -111,6 +111,14 @@ def most_flows(found: Sequence[Load], direction: Direction) -> int:
     return max(1, *(sum(map(of, load.groups)) for load in found))
 
 
+DIRECTIONS: tuple[Direction, Direction] = ("down", "up")
+
+
+def flows_of(found: Sequence[Load]) -> dict[Direction, int]:
+    """Return the largest number of flows that send at once for long, in each direction."""
+    return {name: most_flows(found, name) for name in DIRECTIONS}
+
+
 def _people(
     uses: Sequence[str], people: int, share: float, warmup_s: float
 ) -> tuple[Mapping[str, Any], ...]:

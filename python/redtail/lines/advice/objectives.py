@@ -132,6 +132,11 @@ def _lost(
     case: CaseResult, direction: Direction, wanted: Simulated, share: float
 ) -> Sequence[float]:
     """Return the share of the line's rate that reaches nobody, by replication."""
+    if wanted.varied is not None:
+        # Of what the line can carry at the time.
+        used = case.values(f"hop1.{'' if direction == 'down' else 'return.'}utilization")
+        dropped = case.values("hop2.loss") if direction == "down" else [0.0] * len(used)
+        return [max(0.0, 1 - share * (1 - loss)) for share, loss in zip(used, dropped, strict=True)]
     if direction == "down":
         # What the router's queue drops has crossed the line, and is lost all the same.
         carried = [value * wanted.router_bps for value in case.values("hop2.utilization")]

@@ -18,18 +18,20 @@ queues (Bonferroni), so that the verdicts of an aim hold together:
 - **equal**: the interval lies within the margin on both sides (two one-sided tests).
 - **undecided**: neither. More replications would tell, and it is said how many.
 
-Where all differences are equal there is no spread, and they are taken as they are.
+Where all differences are equal there is no spread, and they are taken as they are. Where runs are
+over parts of a recording, the parts are a source of chance beside the replications (`crossed`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from redtail.analysis.paired import LEVEL, replications_needed
-from redtail.analysis.stats import Estimate, estimate, p_zero_mean, paired_difference
+from redtail.analysis.stats import Estimate, estimate
+from redtail.lines.advice.crossed import REPLICATIONS, Runs
 from redtail.lines.advice.objectives import Objective
 
 Verdict = Literal["better", "worse", "equal", "undecided", "no value"]
@@ -47,7 +49,7 @@ class Compared:
         margin: the difference that would be noticed, in the aim's unit.
         verdict: what is said.
         needed: about how many replications would decide, where it is undecided; None where none of
-            at most `analysis.paired.MOST_NEEDED` would.
+            at most `analysis.paired.MOST_NEEDED` would, and of runs over cuts.
     """
 
     aim: Objective
@@ -55,6 +57,13 @@ class Compared:
     margin: float
     verdict: Verdict
     needed: int | None = None
+
+    @property
+    def can_be_worse(self) -> bool:
+        """Whether the runs do not rule out that the queue is worse by more than the margin."""
+        found = self.difference
+        most = found.most if found.ci95 is None else found.high
+        return self.verdict != "no value" and not most <= self.margin
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -67,7 +76,11 @@ class Compared:
 
 
 def compared(
-    aim: Objective, values: Sequence[float], other: Sequence[float], together: int = 1
+    aim: Objective,
+    values: Sequence[float],
+    other: Sequence[float],
+    together: int = 1,
+    runs: Runs = REPLICATIONS,
 ) -> Compared:
     """Compare a queue with another one.
 
@@ -76,24 +89,31 @@ def compared(
         values: of the queue, replication by replication; NaN for none.
         other: of the other one.
         together: the number of comparisons that hold together.
+        runs: how the runs share their chance.
     """
     together = max(1, together)
-    known = [(a, b) for a, b in zip(values, other, strict=True) if not math.isnan(a + b)]
-    first, second = [a for a, _ in known], [b for _, b in known]
-    difference = paired_difference(first, second, 1 - LEVEL / together)
-    margin = aim.margin.of(min(estimate(first).mean, estimate(second).mean))
+    pairs = list(zip(values, other, strict=True))
+    known = [(a, b) for a, b in pairs if not math.isnan(a + b)]
+    difference = runs.mean_difference(values, other, 1 - LEVEL / together)
+    sides = [estimate(side).mean for side in zip(*known, strict=True)]
+    margin = aim.margin.of(min(sides, default=math.nan))
     if not known:
         return Compared(aim, difference, margin, "no value")
-    differences = [a - b for a, b in known]
-    verdict = _verdict(difference, differences, margin, LEVEL / together)
+
+    def p_beyond(bound: float) -> float | None:
+        return runs.p_zero_mean([a - b - bound for a, b in pairs])
+
+    verdict = _verdict(difference, p_beyond, margin, LEVEL / together)
     needed = None
-    if verdict == "undecided" and len(known) > 1:
+    if verdict == "undecided" and len(known) > 1 and runs.cuts == 1:
         nearest = math.copysign(margin, difference.mean)
-        needed = replications_needed([each - nearest for each in differences], together)
+        needed = replications_needed([a - b - nearest for a, b in known], together)
     return Compared(aim, difference, margin, verdict, needed)
 
 
-def _verdict(found: Estimate, differences: Sequence[float], margin: float, level: float) -> Verdict:
+def _verdict(
+    found: Estimate, p_beyond: Callable[[float], float | None], margin: float, level: float
+) -> Verdict:
     if found.constant:  # exactly known
         if abs(found.mean) <= margin:
             return "equal"
@@ -101,7 +121,7 @@ def _verdict(found: Estimate, differences: Sequence[float], margin: float, level
 
     def beyond(bound: float) -> bool:
         """Whether the mean is certainly on the side of the bound on which it is."""
-        p = p_zero_mean([each - bound for each in differences])
+        p = p_beyond(bound)
         return p is not None and p <= level
 
     if abs(found.mean) > margin:
@@ -120,12 +140,14 @@ class Entrant:
         values: its values by the name of the aim, replication by replication.
         preference: the smaller, the rather it is chosen among those that are equal or undecided.
         merits: what each part of `preference` stands for, in words, where it speaks for it.
+        group: all of a smaller one are before it, whatever the aims say.
     """
 
     label: str
     values: Mapping[str, Sequence[float]]
     preference: tuple[float, ...]
     merits: tuple[str, ...] = ()
+    group: int = 0
 
 
 @dataclass(frozen=True)
@@ -161,23 +183,47 @@ class Choice:
     remaining: tuple[str, ...]
     merit: str | None
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "left": [
+                {
+                    "objective": step.aim.name,
+                    "margin": step.margin,
+                    "best": step.best,
+                    "left": list(step.left),
+                }
+                for step in self.steps
+            ],
+            "remaining": list(self.remaining),
+            "preferred_because": self.merit,
+        }
 
-def choose(entrants: Sequence[Entrant], aims: Sequence[Objective], together: int) -> Choice:
+
+def choose(
+    entrants: Sequence[Entrant],
+    aims: Sequence[Objective],
+    together: int,
+    runs: Runs = REPLICATIONS,
+) -> Choice:
     """Choose a queue.
 
     Args:
         entrants: the queues.
         aims: the aims, the most important one first.
         together: the number of comparisons that hold together.
+        runs: how the runs share their chance.
     """
-    left = sorted(entrants, key=lambda each: each.preference)
+    least = min(each.group for each in entrants)
+    left = [each for each in entrants if each.group == least]
+    left.sort(key=lambda each: each.preference)
     steps = []
     for aim in aims:
         best = _best(left, aim)
         if best is None:
             continue
         found = {
-            each.label: compared(aim, each.values[aim.name], best.values[aim.name], together)
+            each.label: compared(aim, each.values[aim.name], best.values[aim.name], together, runs)
             for each in left
             if each is not best
         }
@@ -209,14 +255,20 @@ def _merit(first: Entrant, second: Entrant) -> str | None:
 
 
 def in_order(
-    entrants: Sequence[Entrant], aims: Sequence[Objective], together: int
+    entrants: Sequence[Entrant],
+    aims: Sequence[Objective],
+    together: int,
+    runs: Runs = REPLICATIONS,
 ) -> tuple[list[str], Choice]:
-    """Return the labels of all queues in the order of their places, and why the first is first."""
+    """Return the labels of all queues in the order of their places, and why the first is first.
+
+    Arguments as for `choose`.
+    """
     left = list(entrants)
     order: list[str] = []
     first: Choice | None = None
     while left:
-        choice = choose(left, aims, together)
+        choice = choose(left, aims, together, runs)
         first = first or choice
         order.append(choice.label)
         left = [each for each in left if each.label != choice.label]

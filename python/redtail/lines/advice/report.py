@@ -8,15 +8,27 @@ from typing import TYPE_CHECKING
 
 from redtail import escape
 from redtail.analysis.digits import shown
-from redtail.analysis.paired import MOST_NEEDED
 from redtail.analysis.stats import Estimate
-from redtail.lines.advice.access import ACCESS
-from redtail.lines.advice.answer import Advice, Expected, Ranked
+from redtail.lines.advice.answer import Advice, Expected
 from redtail.lines.advice.candidates import Setting
-from redtail.lines.advice.objectives import Objective
-from redtail.lines.advice.simulated import AS_IT_IS, EFFORTS
+from redtail.lines.advice.sentences import (
+    CALL_LOST,
+    SCALES,
+    bounded,
+    changes,
+    line_of,
+    listed,
+    margins,
+    milliseconds,
+    others,
+    shown_of,
+    simulations,
+    verdict_of,
+    worst_known,
+)
+from redtail.lines.advice.simulated import AS_IT_IS
 from redtail.lines.advice.words import rate
-from redtail.lines.line import Overhead
+from redtail.lines.line import Overhead, Shaped
 from redtail.store.advice import Part
 
 if TYPE_CHECKING:
@@ -28,10 +40,6 @@ _WAYS = {
     "up": "Upload: a queue on what leaves for the line",
 }
 
-# Head, unit and the measures of which the largest is shown; of a policed line alone, which loses
-# what others delay.
-_CALL_LOST = ("call lost", "%", ("call_lost_down", "call_lost_up"))
-
 # The same of every line.
 _COLUMNS = (
     ("call down", "ms", ("call_down",)),
@@ -39,7 +47,7 @@ _COLUMNS = (
     ("game down", "ms", ("game_down",)),
     ("game up", "ms", ("game_up",)),
     ("page", "s", ("page",)),
-    _CALL_LOST,
+    CALL_LOST,
     ("lost down", "%", ("lost_down",)),
     ("lost up", "%", ("lost_up",)),
     ("lacks down", "%", ("unequal_down",)),
@@ -49,17 +57,13 @@ _FEWER_COLUMNS = (
     ("call", "ms", ("call_down", "call_up")),
     ("game", "ms", ("game_down", "game_up")),
     ("page", "s", ("page",)),
-    _CALL_LOST,
+    CALL_LOST,
     ("lost", "%", ("lost_down", "lost_up")),
     ("lacks", "%", ("unequal_down", "unequal_up")),
 )
 
-_CALLS = ("call_down", "call_up")
-
 # Columns of a screen on which every table fits.
 _ENDLESS = 10_000
-
-_SCALES = {"ms": 1e3, "s": 1.0, "%": 100.0}
 
 
 def text_of(advice: Advice, width: int) -> str:
@@ -77,9 +81,11 @@ def text_of(advice: Advice, width: int) -> str:
 def parts_of(advice: Advice) -> tuple[Part, ...]:
     """Return an advice as the page of its results shows it."""
     return (
-        Part("What to set", texts=(_line(advice), _verdict(advice))),
+        Part("What to set", texts=(line_of(advice), verdict_of(advice))),
         *(
-            _tabled(f"{_WAYS[each.shaped.direction]}, {advice.chosen.label}", _setting(each))
+            _tabled(
+                f"{_WAYS[each.shaped.direction]}, {advice.chosen.label}", _setting(advice, each)
+            )
             for each in (advice.chosen.down, advice.chosen.up)
         ),
         replace(
@@ -93,9 +99,14 @@ def parts_of(advice: Advice) -> tuple[Part, ...]:
         replace(
             _tabled("All queues", _ranked(advice)),
             texts=(f"{_ranked_by(advice)}.", _LEGEND),
-            items=(*_others(advice), *_margins(advice)),
+            items=(*others(advice), *margins(advice)),
         ),
-        Part("When the rate drops to half", texts=(_half(advice),)),
+        Part(
+            "When the rate drops to half"
+            if advice.wanted.varied is None
+            else "While the rate varies",
+            texts=(changes(advice),),
+        ),
         Part("Uncertain", items=advice.uncertain),
     )
 
@@ -109,13 +120,13 @@ def _tabled(head: str, table: Table) -> Part:
 
 def _parts(advice: Advice, console: Console) -> Iterator[RenderableType]:
     """Yield what is printed of an advice, in its order."""
-    yield _line(advice)
+    yield line_of(advice)
     yield ""
-    yield _verdict(advice)
+    yield verdict_of(advice)
     for setting in (advice.chosen.down, advice.chosen.up):
         yield ""
         yield f"{_WAYS[setting.shaped.direction]}, {advice.chosen.label}"
-        yield _setting(setting)
+        yield _setting(advice, setting)
     yield ""
     yield f"What to expect: m{_what_to_expect(advice)[1:]}"
     yield from _expected(advice, console)
@@ -128,12 +139,12 @@ def _parts(advice: Advice, console: Console) -> Iterator[RenderableType]:
     yield _LEGEND
     yield ""
     yield f"Compared with {advice.chosen.label}:"
-    yield _list(_others(advice))
+    yield _list(others(advice))
     yield ""
     yield "A difference counts from this margin on:"
-    yield _list(_margins(advice))
+    yield _list(margins(advice))
     yield ""
-    yield _half(advice)
+    yield changes(advice)
     yield ""
     yield "Uncertain:"
     yield _list(advice.uncertain)
@@ -142,9 +153,9 @@ def _parts(advice: Advice, console: Console) -> Iterator[RenderableType]:
 def _what_to_expect(advice: Advice) -> str:
     return (
         "Mean ± half-width of the 95 % interval over "
-        f"{advice.wanted.effort.replications} simulations of {advice.wanted.measured_s:g} s. "
+        f"{simulations(advice)} of {advice.wanted.measured_s:g} s. "
         "Delays of packets are 95th percentiles one way, "
-        f"{_milliseconds(advice.line.rtt_s / 2)} of which is the way itself; times of pages are "
+        f"{milliseconds(advice.line.rtt_s / 2)} of which is the way itself; times of pages are "
         "medians; lost is the share of "
         "the line's rate that reaches nobody while senders never run out of data; lacks is what a "
         "person with one connection has less than half of it beside one with 8. As it is: the "
@@ -167,171 +178,27 @@ def _notes(advice: Advice) -> Iterator[str]:
         )
 
 
-def _line(advice: Advice) -> str:
-    line = advice.line
-    people = "1 person" if line.people == 1 else f"{line.people} people"
-    return (
-        f"Line: {rate(line.down_bps)} down, {rate(line.up_bps)} up, round trip "
-        f"{_milliseconds(line.rtt_s)}, {ACCESS[line.access].title}; {people}: "
-        f"{', '.join(line.uses)}"
-    )
-
-
-def _verdict(advice: Advice) -> str:
-    first = advice.ranking[0]
-    aim = advice.objective
-    if aim not in advice.shown_aims:
-        return (
-            f"No simulation has a value of the objective, {aim.title}: nothing is ranked by it. "
-            "--effort thorough simulates more, and --objective puts another one first."
-        )
-    if not advice.tested:
-        return (
-            "These simulations do not rank queues: no load has filled the line, so that no packet "
-            f"waits for another. {first.label} is shown below as it would be set, and what it "
-            "does is not tested."
-        )
-    number = len(advice.ranking)
-    gain = advice.gain
-    decides = aim if gain is None else gain.aim
-    here, before = (_value(decides, each.values[decides.name]) for each in (first, advice.as_it_is))
-    if gain is None or not advice.helps:
-        which = "This queue is no" if number == 1 else f"None of the {number} queues is"
-        less = "noticeably better" if gain is None else "better"
-        text = (
-            f"{which} {less} than the line as it is by {decides.title}: {before} without a queue "
-            f"of the router's, {here} with {first.label}. Below is what {first.label} needs and "
-            f"does.{_of_a_policer(advice)} {_why(advice)}"
-        ).rstrip()
-        return _if_the_rate_stays(advice, text) if advice.varies else text
-    place = "the only queue to choose from" if number == 1 else f"first of {number} queues"
-    text = (
-        f"Set {first.label} in both directions, {place}: {decides.title} under the worst load "
-        f"{here}, where the line as it is has {before}."
-    )
-    text += _of_a_policer(advice)
-    if advice.varies:
-        text = _if_the_rate_stays(advice, text)
-    return f"{text} {_why(advice)}".rstrip()
-
-
-def _why(advice: Advice) -> str:
-    """Return why the first queue is the first."""
-    choice = advice.choice
-    found = [
-        f"By {step.aim.title}, {_listed(step.left)} {'is' if len(step.left) == 1 else 'are'} worse "
-        f"than {step.best} by more than {step.aim.margin.text}."
-        for step in choice.steps
-    ]
-    found += _among_the_rest(advice)
-    second = advice.ranking[1:2]
-    if second:
-        found.append(f"{choice.label}: {_against(second[0], mirrored=True)}.")
-    return " ".join(found)
-
-
-def _among_the_rest(advice: Advice) -> Iterator[str]:
-    """Yield what is said of the queues that no objective decides against, but for the first."""
-    choice = advice.choice
-    others = [each for each in advice.ranking if each.label in choice.remaining[1:]]
-    if not others:
-        return
-    open_ = [each for each in others if each.undecided]
-    equal = [each.label for each in others if not each.undecided]
-    if equal:
-        yield f"{_listed(equal)} {'is' if len(equal) == 1 else 'are'} equal within the margins."
-    if open_:
-        yield (
-            f"{_listed([each.label for each in open_])} {'is' if len(open_) == 1 else 'are'} "
-            f"undecided{_needed(open_)}."
-        )
-    yield f"{choice.label} is preferred because {choice.merit or 'it is the first in the list'}."
-
-
-def _needed(rows: Sequence[Ranked]) -> str:
-    """Return how many replications would decide, as far as some would."""
-    found = [each.needed for row in rows for each in row.undecided if each.needed is not None]
-    if not found:
-        return ""
-    span = f"{min(found)} to {max(found)}" if len(set(found)) > 1 else str(found[0])
-    thorough = EFFORTS["thorough"].replications
-    return f": more replications would tell (about {span}; --effort thorough has {thorough})"
-
-
-def _others(advice: Advice) -> list[str]:
-    """Return what is said of each other queue compared with the first, a sentence each."""
-    rows = [*advice.ranking[1:], advice.as_it_is]
-    return [f"{each.label}: {_against(each)}" for each in rows]
-
-
-def _against(each: Ranked, *, mirrored: bool = False) -> str:
-    """Return how a queue compares with the first, or the first with it."""
-    equal, parts = [], []
-    for name, found in each.against_first.items():
-        unit, aim = found.aim.unit, found.aim
-        size = _shown(replace(found.difference, mean=abs(found.difference.mean)), _SCALES[unit])
-        match found.verdict:
-            case "equal":
-                margin = f"{found.margin * _SCALES[unit]:.2g} {unit}"
-                equal.append(f"within {margin} for {name}")
-            case "better" | "worse":
-                worse = (found.verdict == "worse") != mirrored
-                parts.append(f"{name} {size} {unit} {aim.words[worse]}")
-            case "undecided":
-                more = (
-                    f"about {found.needed} replications would decide"
-                    if found.needed is not None
-                    else f"no number of up to {MOST_NEEDED:,} would decide"
-                )
-                worse = (found.difference.mean > 0) != mirrored
-                parts.append(f"{name} undecided ({size} {unit} {aim.words[worse]}; {more})")
-            case "no value":
-                parts.append(f"{name} not known")
-    same = [f"equal {'to ' + each.label + ' ' if mirrored else ''}{', '.join(equal)}"] * bool(equal)
-    return "; ".join([*same, *parts])
-
-
-def _margins(advice: Advice) -> list[str]:
-    return [f"{aim.name}: {aim.margin.text}; {aim.margin.source}" for aim in advice.shown_aims]
-
-
-def _of_a_policer(advice: Advice) -> str:
-    """Return what a policed line loses of calls; empty for others."""
-    if not advice.wanted.policed:
-        return ""
-    lost, more = advice.calls_lost
-    if lost.mean == 0:
-        return " The line as it is loses no packet of a call."
-    return (
-        f" Of a call's packets the line as it is loses {_shown(lost, 100)} %, "
-        f"{_shown(more, 100)} % more than with {advice.chosen.label}."
-    )
-
-
-def _if_the_rate_stays(advice: Advice, text: str) -> str:
-    """Return a promise that holds for one rate, behind what holds for half of it."""
-    line = advice.line
-    _, after, without = (_worst_known(each, _CALLS) for each in advice.halved)
-    return (
-        "The rate of such a line changes, and this advice does not know how: it promises nothing "
-        f"for the line. At half its rate ({rate(line.down_bps / 2)} and {rate(line.up_bps / 2)}) a "
-        f"call's packets take {_shown_ms(after)} with {advice.chosen.label} behind this shaper, "
-        f"and {_shown_ms(without)} without it. If {advice.holds_if}: {text[0].lower()}{text[1:]}"
-    )
-
-
-def _setting(setting: Setting) -> Table:
+def _setting(advice: Advice, setting: Setting) -> Table:
     table = _table()
     for head in ("parameter", "value"):
         table.add_column(head, no_wrap=head == "parameter", overflow="fold", max_width=34)
     table.add_column("source")
     shaped = setting.shaped
-    shaper = "none" if shaped.shaper_bps is None else rate(shaped.shaper_bps)
-    table.add_row("shaper", shaper, setting.shaper_source)
+    table.add_row(
+        "shaper", bounded(advice, shaped.direction, _shaper(shaped)), setting.shaper_source
+    )
     table.add_row("overhead", overhead(shaped.overhead), setting.overhead_source)
     for key in setting.keys:
         table.add_row(*(escape.plain(cell) for cell in (key.name, key.text, key.source)))
     return table
+
+
+def _shaper(shaped: Shaped) -> str:
+    follows = shaped.follows
+    if follows is not None:
+        least, base, most = map(rate, (follows.least_bps, follows.base_bps, follows.most_bps))
+        return f"{least} to {most}, base {base}"
+    return "none" if shaped.shaper_bps is None else rate(shaped.shaper_bps)
 
 
 def overhead(found: Overhead) -> str:
@@ -341,11 +208,6 @@ def overhead(found: Overhead) -> str:
         text += f", {found.minimum_bytes} B at least"
     framing = {"none": "", "ptm": ", PTM", "atm": ", ATM cells"}
     return text + framing[found.framing]
-
-
-def _shown(found: Estimate, scale: float) -> str:
-    """Return an estimate as text. One line below the table explains all that have no interval."""
-    return shown(replace(found, mostly=None), scale)
 
 
 def _expected(advice: Advice, console: Console) -> Iterator[RenderableType]:
@@ -367,13 +229,13 @@ def _expectations(advice: Advice, columns: Sequence[tuple[str, str, tuple[str, .
     known = [
         each
         for each in columns
-        if any(_worst_known(row, each[2]) for row in rows)
-        and (each is not _CALL_LOST or advice.wanted.policed)
+        if any(worst_known(row, each[2]) for row in rows)
+        and (each is not CALL_LOST or advice.wanted.policed)
     ]
     for head, unit, _ in known:
         table.add_column(f"{head.replace(' ', chr(10))}\n{unit}", justify="right", no_wrap=True)
     for row in rows:
-        cells = [_cell(row, measures, _SCALES[unit]) for _, unit, measures in known]
+        cells = [_cell(row, measures, SCALES[unit]) for _, unit, measures in known]
         name = row.load if row.label == advice.chosen.label else ""
         table.add_row(name, row.label, *cells, end_section=row.label == AS_IT_IS)
     return table
@@ -387,24 +249,20 @@ def _rows(advice: Advice) -> list[Expected]:
 
 def _cell(row: Expected, measures: Sequence[str], scale: float) -> str:
     """Return the largest of the measures as text, a lower bound as such."""
-    found = _worst_known(row, measures)
+    found = worst_known(row, measures)
     if found is None:
         return ""
     if not set(measures).isdisjoint(row.at_least):
         return f"≥ {shown(Estimate(found.mean, None, 1), scale)}"
-    return _shown(found, scale)
-
-
-def _worst_known(row: Expected, measures: Sequence[str]) -> Estimate | None:
-    """Return the largest of the measures that have a value."""
-    found = [each for name, each in row.known.items() if name in measures]
-    return max(found, key=lambda each: each.mean, default=None)
+    return shown_of(found, scale)
 
 
 def _ranked_by(advice: Advice) -> str:
-    names = _listed([aim.name for aim in advice.shown_aims])
+    names = listed([aim.name for aim in advice.shown_aims])
+    varies = "What helps is before what does not. " if advice.wanted.varied is not None else ""
     return (
-        f"All queues by {names}, in this order; of each the worst load and direction count. What "
+        f"All queues by {names}, in this order; of each the worst load and direction count. "
+        f"{varies}What "
         "loses over 10 % of the line more than the best one leaves first; what no objective tells "
         "apart is in the order of preference"
     )
@@ -424,46 +282,14 @@ def _ranked(advice: Advice) -> Table:
     table.add_column("queue", no_wrap=True)
     for aim in advice.shown_aims:
         table.add_column(f"{aim.name}\n{aim.unit}", justify="right", no_wrap=True)
-    rows = [*advice.ranking, advice.as_it_is]
+    rows = [*advice.ranking, *advice.unranked]
     for place, each in enumerate(rows, start=1):
         cells = []
         for aim in advice.shown_aims:
             sign = _SIGNS[each.against_first[aim.name].verdict] if each.against_first else " "
-            cells.append(f"{_shown(each.values[aim.name], _SCALES[aim.unit])} {sign}")
-        table.add_row("" if each.kind is None else str(place), each.label, *cells)
+            cells.append(f"{shown_of(each.values[aim.name], SCALES[aim.unit])} {sign}")
+        table.add_row("" if each.key is None else str(place), each.label, *cells)
     return table
-
-
-def _half(advice: Advice) -> str:
-    """Return what breaks when the line's rate drops to half."""
-    before, after, without = advice.halved
-    line = advice.line
-    delays = [_worst_known(each, _CALLS) for each in (before, after, without)]
-    if advice.wanted.policed:
-        lost = [_worst_known(each, _CALL_LOST[2]) for each in (before, after, without)]
-        return (
-            f"When the provider lets only half pass ({rate(line.down_bps / 2)} and "
-            f"{rate(line.up_bps / 2)}), a shaper at a fixed rate is above that and does nothing: "
-            f"the provider drops. Under '{advice.wanted.halved.name}' {_percent(lost[1])} of a "
-            f"call's packets are then lost instead of {_percent(lost[0])} with "
-            f"{advice.chosen.label} ({_percent(lost[2])} without it)."
-        )
-    text = (
-        f"When the rate drops to half ({rate(line.down_bps / 2)} and {rate(line.up_bps / 2)}), a "
-        f"shaper at a fixed rate is above the line and does nothing: packets wait in the line's "
-        f"own buffer again. Under '{advice.wanted.halved.name}' a call's packets then take "
-        f"{_shown_ms(delays[1])} instead of {_shown_ms(delays[0])} with {advice.chosen.label} "
-        f"({_shown_ms(delays[2])} without it). The wait in the provider's buffer is "
-        f"{_shown_ms(after.measures['buffer_down'])}"
-    )
-    if advice.up.shaper_bps is None:
-        text += ". The queue of the upload stands at the line itself and follows its rate."
-    else:
-        text += f", in the modem's {_shown_ms(after.measures['buffer_up'])} (95th percentiles)."
-    return text + (
-        " If your line drops so far, set the shaper below the lowest rate, or let a program such "
-        "as cake-autorate follow the rate."
-    )
 
 
 def _list(texts: Sequence[str]) -> Table:
@@ -484,23 +310,3 @@ def _table() -> Table:
     return Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0), header_style=""
     )
-
-
-def _value(aim: Objective, found: Estimate) -> str:
-    return f"{_shown(found, _SCALES[aim.unit])} {aim.unit}"
-
-
-def _percent(found: Estimate | None) -> str:
-    return "–" if found is None else f"{_shown(found, 100)} %"
-
-
-def _shown_ms(found: Estimate | None) -> str:
-    return "–" if found is None else f"{_shown(found, 1e3)} ms"
-
-
-def _milliseconds(seconds: float) -> str:
-    return f"{1e3 * seconds:.4g} ms"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
