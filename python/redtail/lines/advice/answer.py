@@ -224,20 +224,25 @@ class Advice:
         # What is policed delays nothing. There a queue helps, too, if calls lose fewer packets.
         if self.wanted.policed and self._calls_lost(label)[1].low > 0:
             return "helps"
-        lost = self._compared(IDLE, AS_IT_IS, label) if IDLE in self.aims else None
-        return verdicts.verdict(
-            [self._compared(aim, AS_IT_IS, label) for aim in self.shown_aims], lost
-        )
+        found = [self._compared(aim, AS_IT_IS, label) for aim in self.shown_aims]
+        asked = self._leaving_it_is_a_choice and IDLE in self.aims
+        return verdicts.verdict(found, self._compared(IDLE, AS_IT_IS, label) if asked else None)
+
+    @property
+    def _leaving_it_is_a_choice(self) -> bool:
+        """Whether each shaper costs much, so that a queue has to be worth it."""
+        # As it does where the rate varies.
+        return self.wanted.varied is not None
 
     def _entrant(self, each: Candidate) -> Entrant:
-        # Where the rate varies, each shaper costs much. There what helps is before what does not.
-        varies = self.wanted.varied is not None
+        # What helps is then before what does not.
+        verdict = VERDICTS.index(self._verdicts[each.label])
         return Entrant(
             each.label,
             {aim.name: self._over_loads(aim, each.label) for aim in self.aims},
             each.preference(self.line.people),
             MERITS,
-            VERDICTS.index(self._verdicts[each.label]) if varies else 0,
+            verdict if self._leaving_it_is_a_choice else 0,
         )
 
     @cached_property
@@ -300,8 +305,9 @@ class Advice:
     def helps(self) -> bool:
         """Whether a person would notice that the advised queue is better than the line as it is.
 
-        Not where it is so only at the cost of over 10 % of the line. A line that is policed delays
-        nothing and loses packets of calls. There a queue helps, too, if it makes them fewer.
+        Where the rate varies, not if it is so only at the cost of over 10 % of the line. A line
+        that is policed delays nothing and loses packets of calls. There a queue helps, too, if it
+        makes them fewer.
         """
         return self.verdict == "helps"
 

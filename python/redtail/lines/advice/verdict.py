@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias, get_args
 
+from redtail.lines.advice.objectives import THROUGHPUT
 from redtail.lines.advice.ranking import Compared
 
 Verdict: TypeAlias = Literal["helps", "costs", "undecided", "nothing"]
@@ -20,23 +21,25 @@ def decisive(found: Iterable[Compared]) -> Compared | None:
     return next((each for each in found if each.verdict in ("better", "worse")), None)
 
 
-def verdict(found: Iterable[Compared], lost: Compared | None) -> Verdict:
+def verdict(found: Sequence[Compared], lost: Compared | None) -> Verdict:
     """Return whether a queue helps.
 
     It does if the first objective that decides speaks for it. Where none does, it helps nothing
     only if each objective up to the one that decides rules out that it is better by the margin.
+    Throughput does not count there, unless it counts most: a shaper carries less than the line.
 
     Args:
         found: the line as it is compared with the queue, in the objective that counts most first.
         lost: the same by throughput, with the margin that a queue may lose (`objectives.IDLE`);
-            None where throughput counts most.
+            None where it may lose any.
     """
     can_help = False
     for each in found:
         if each.verdict == "worse":
-            # By the mean: it is not said that a queue costs nothing where it is not certain.
+            # By the mean: that a queue costs nothing is not said where it is not certain.
             return "costs" if lost is not None and lost.difference.mean < -lost.margin else "helps"
         if each.verdict == "better":
             break
-        can_help = can_help or each.can_be_worse
+        if each.aim is not THROUGHPUT or each is found[0]:
+            can_help = can_help or each.can_be_worse
     return "undecided" if can_help else "nothing"
