@@ -2,7 +2,8 @@
 
     .venv/bin/python docs/explanation/advice_rules.py
 
-It writes the tables of `advice-rules.md`. Both sides have the loads, the seeds and the margins of
+It writes the tables of `advice-rules.md`; with `--kernels` that of a kernel's CAKE and TCP, which
+takes QEMU and six minutes more. Both sides have the loads, the seeds and the margins of
 an advice (`redtail.lines.advice`), and differ in one rule. With one core it takes ten minutes;
 runs that are there already are taken from `runs/advice-rules`.
 """
@@ -10,6 +11,7 @@ runs that are there already are taken from `runs/advice-rules`.
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import redtail
+from redtail.analysis.case import CaseResult
 from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate, estimate
 from redtail.experiment import toml_key, toml_value
@@ -684,8 +687,11 @@ def simulated_rule(rule: Rule, effort: str = "normal") -> tuple[str, Simulated]:
     for key, tables in factor.items():
         factor[key] = tables[:-1]  # without the line as it is
     rule.scene[1](document)
-    lines = [f"{toml_key(key)} = {toml_value(value)}" for key, value in document.items()]
-    return "\n".join(lines), wanted
+    return _written(document), wanted
+
+
+def _written(document: Document) -> str:
+    return "\n".join(f"{toml_key(key)} = {toml_value(value)}" for key, value in document.items())
 
 
 def tried(rule: Rule, out: Path, effort: str = "normal") -> Found:
@@ -797,16 +803,51 @@ def waits(out: Path, effort: str = "normal") -> str:
         text, _ = simulated_rule(rule, effort)
         results = quietly(lambda text=text: redtail.run(redtail.Toml(text), out=out))
         for case in results.cases:
-            label = next(v for k, v in case.labels.items() if k != "case.name")
             if case.labels["case.name"] == "evening":
-                cells = (f"{shown(estimate(case.values(m)), 1e3)} ms" for m in _WAITS.values())
-                used = "off" if label == RULED else label
-                lines.append(f"| {rule.scene[0] or 'as Linux'} | {used} | {' | '.join(cells)} |")
+                senders = rule.scene[0] or "as Linux"
+                lines.append(f"| {senders} | {_used(case)} | {_waits(case)} |")
+    return "\n".join(lines)
+
+
+def _used(case: CaseResult) -> str:
+    label = next(value for key, value in case.labels.items() if key != "case.name")
+    return "off" if label == RULED else label
+
+
+def _waits(case: CaseResult) -> str:
+    return " | ".join(f"{shown(estimate(case.values(m)), 1e3)} ms" for m in _WAITS.values())
+
+
+KERNELS = ("sim", "linux-tcp", "linux")
+
+
+def kernels(out: Path) -> str:
+    """Return where packets wait in the evening in the simulator and with a kernel."""
+    lines = [
+        f"| backend | filter | {' | '.join(_WAITS)} |",
+        f"| --- | --- |{' --- |' * len(_WAITS)}",
+    ]
+    rule = next(each for each in RULES if each.keys == ("ack_filter",))
+    document = tomllib.loads(simulated_rule(rule)[0])
+    document |= {"name": "kernel", "duration": "25 s", "replications": 4}
+    document["case"] = [each for each in document["case"] if each["name"] == "evening"]
+    (factor,) = document["factors"]["zip"]
+    for key, tables in factor.items():
+        factor[key] = tables[:2]
+    for backend in KERNELS:
+        text = _written({"backend": backend, **document} if backend != "sim" else document)
+        results = quietly(lambda text=text: redtail.run(redtail.Toml(text), out=out))
+        for case in results.cases:
+            lines.append(f"| `{backend}` | {_used(case)} | {_waits(case)} |")
     return "\n".join(lines)
 
 
 def main() -> None:
     """Write the tables into the page."""
+    if sys.argv[1:] == ["--kernels"]:
+        page = written("kernels", kernels(RUNS), PAGE.read_text(encoding="utf-8"))
+        PAGE.write_text(page, encoding="utf-8")
+        return
     all_found = [tried(rule, RUNS) for rule in RULES]
     page = PAGE.read_text(encoding="utf-8")
     chapters = "\n\n".join(chapter(i, found) for i, found in enumerate(all_found, start=1))
