@@ -280,6 +280,7 @@ RULES: tuple[Rule, ...] = (
         PORT,
         {"95 %, up": lambda found: replace(found, up=_share(0.95)(found).up)},
         ("", _at_the_port),
+        note="It stays: what makes no difference needs no shaper, and loses none of the line.",
     ),
     Rule(
         "The shaper counts what the line adds to each packet.",
@@ -303,6 +304,7 @@ RULES: tuple[Rule, ...] = (
         SLOW,
         {"besteffort": _up(diffserv="besteffort")},
         ("calls are marked EF", _marked_calls),
+        note="It stays (tc-cake(8), the default): it costs nothing, and a call waits in no class of its own anyway.",
     ),
     Rule(
         "CAKE has one class for what arrives (`besteffort`, `wash`, download).",
@@ -311,6 +313,7 @@ RULES: tuple[Rule, ...] = (
         HOME,
         {"diffserv3, not washed": _down(diffserv="diffserv3", wash=False)},
         ("downloads arrive marked EF", _marked_downloads),
+        note="It stays: marks from outside bring nothing here, and nobody vouches for them.",
     ),
     Rule(
         "CAKE counts dropped packets of the download (`ingress`).",
@@ -318,6 +321,7 @@ RULES: tuple[Rule, ...] = (
         ("ingress",),
         HOME,
         {"without": _down(ingress=False)},
+        note="It stays (tc-cake(8), for a shaper behind the line): it costs nothing.",
     ),
     Rule(
         "CAKE's `rtt` is 100 ms, more than the line's round trip of 30 ms.",
@@ -492,6 +496,7 @@ RULES: tuple[Rule, ...] = (
         ("target",),
         HOME,
         {"5 ms": _both(target="5 ms"), "30 ms": _both(target="30 ms")},
+        note="It stays (RFC 9332): 5 ms cost a tenth of the line.",
     ),
     Rule(
         "DualPI2's longest round trip is 100 ms, also where the line's is longer.",
@@ -530,15 +535,26 @@ RULES: tuple[Rule, ...] = (
         {"not gentle": _both(gentle=False)},
     ),
     Rule(
-        "RED's thresholds are those of Ziegler and others.",
+        "RED's thresholds are half of those of Ziegler and others.",
         "red",
         ("min_th", "max_th", "limit"),
-        HOME,
+        TEN,
         {
-            "half": _times(0.5, "min_th", "max_th"),
-            "a quarter": _times(0.25, "min_th", "max_th"),
-            "double": _times(2.0, "min_th", "max_th", "limit"),
+            "whole": _times(2.0, "min_th", "max_th"),
+            "a quarter": _times(0.5, "min_th", "max_th"),
         },
+        note="The rule was the whole, which failed this test.",
+    ),
+    Rule(
+        "The same on a long line.",
+        "red",
+        ("min_th", "max_th", "limit"),
+        FAR,
+        {
+            "whole": _times(2.0, "min_th", "max_th"),
+            "a quarter": _times(0.5, "min_th", "max_th"),
+        },
+        note="A quarter costs throughput here, so that half of them stays.",
     ),
     Rule(
         "RED's `max_p` is 0.1 and its `w_q` 0.002 (Floyd).",
@@ -578,6 +594,7 @@ RULES: tuple[Rule, ...] = (
             "double": _times(2.0, "limit"),
             "four": _times(4.0, "limit"),
         },
+        note="It stays: with four times as much calls wait as long as without a queue of the router.",
     ),
     Rule(
         "Fair queues hold the product of rate and round trip, at least 64 packets, in 256 queues.",
@@ -605,6 +622,7 @@ RULES: tuple[Rule, ...] = (
         TEN,
         {"a tenth": _voice(0.1), "nine tenths": _voice(0.9)},
         ("ten calls, marked EF, take more than a third of the upload", _many_calls),
+        note="It stays (Cisco): what may take all of the line starves the rest when marks are wrong.",
     ),
 )
 
