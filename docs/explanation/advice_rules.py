@@ -304,7 +304,7 @@ RULES: tuple[Rule, ...] = (
         SLOW,
         {"besteffort": _up(diffserv="besteffort")},
         ("calls are marked EF", _marked_calls),
-        note="It stays (tc-cake(8), the default): it costs nothing, and a call waits in no class of its own anyway.",
+        note="It stays (tc-cake(8), the default): it costs nothing.",
     ),
     Rule(
         "CAKE has one class for what arrives (`besteffort`, `wash`, download).",
@@ -594,7 +594,7 @@ RULES: tuple[Rule, ...] = (
             "double": _times(2.0, "limit"),
             "four": _times(4.0, "limit"),
         },
-        note="It stays: with four times as much calls wait as long as without a queue of the router.",
+        note="It stays: with four times as much calls wait nearly as long as without a queue.",
     ),
     Rule(
         "Fair queues hold the product of rate and round trip, at least 64 packets, in 256 queues.",
@@ -622,7 +622,7 @@ RULES: tuple[Rule, ...] = (
         TEN,
         {"a tenth": _voice(0.1), "nine tenths": _voice(0.9)},
         ("ten calls, marked EF, take more than a third of the upload", _many_calls),
-        note="It stays (Cisco): what may take all of the line starves the rest when marks are wrong.",
+        note="It stays (Cisco): what may take all of the line starves the rest if marks are wrong.",
     ),
 )
 
