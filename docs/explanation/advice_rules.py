@@ -691,7 +691,7 @@ RULED = "by the rule"
 def simulated_rule(rule: Rule, effort: str = "normal") -> tuple[str, Simulated]:
     """Return the experiment of a rule, and what is simulated."""
     wanted = simulated(rule.line, [rule.kind], EFFORTS[effort])
-    flows = {way: most_flows(wanted.loads, way) for way in ("down", "up")}  # type: ignore[arg-type]
+    flows = {way: most_flows(wanted.loads, way) for way in ("down", "up")}
     port = rule.line is PORT
     ruled = candidate(rule.kind, wanted.line, flows, port)  # type: ignore[arg-type]
     ways = {RULED: ruled, **{label: change(ruled) for label, change in rule.instead.items()}}
@@ -708,6 +708,10 @@ def simulated_rule(rule: Rule, effort: str = "normal") -> tuple[str, Simulated]:
     return _written(document), wanted
 
 
+def _run(text: str, out: Path) -> redtail.Results:
+    return quietly(lambda: redtail.run(redtail.Toml(text), out=out))
+
+
 def _written(document: Document) -> str:
     return "\n".join(f"{toml_key(key)} = {toml_value(value)}" for key, value in document.items())
 
@@ -715,7 +719,7 @@ def _written(document: Document) -> str:
 def tried(rule: Rule, out: Path, effort: str = "normal") -> Found:
     """Simulate a line by a rule and without it, and compare."""
     text, wanted = simulated_rule(rule, effort)
-    results = quietly(lambda: redtail.run(redtail.Toml(text), out=out))
+    results = _run(text, out)
     by_name = {load.name: load for load in wanted.loads}
     rows: dict[str, list[Any]] = {}
     for case in results.cases:
@@ -819,7 +823,7 @@ def waits(out: Path, effort: str = "normal") -> str:
         if rule.keys != ("ack_filter",) or rule.line is not ASYMMETRIC:
             continue
         text, _ = simulated_rule(rule, effort)
-        results = quietly(lambda text=text: redtail.run(redtail.Toml(text), out=out))
+        results = _run(text, out)
         for case in results.cases:
             if case.labels["case.name"] == "evening":
                 senders = rule.scene[0] or "as Linux"
@@ -854,7 +858,7 @@ def kernels(out: Path) -> str:
         factor[key] = tables[:2]
     for backend in KERNELS:
         text = _written({"backend": backend, **document} if backend != "sim" else document)
-        results = quietly(lambda text=text: redtail.run(redtail.Toml(text), out=out))
+        results = _run(text, out)
         for case in results.cases:
             lines.append(f"| `{backend}` | {_used(case)} | {_waits(case)} |")
     return "\n".join(lines)
