@@ -2,7 +2,8 @@
 
     .venv/bin/python docs/explanation/advice_rules.py
 
-It writes the tables of `advice-rules.md`. Both sides have the loads, the seeds and the margins of
+It writes the tables of `advice-rules.md`; with `--kernels` that of a kernel's CAKE and TCP, which
+takes QEMU and six minutes more. Both sides have the loads, the seeds and the margins of
 an advice (`redtail.lines.advice`), and differ in one rule. With one core it takes ten minutes;
 runs that are there already are taken from `runs/advice-rules`.
 """
@@ -10,6 +11,7 @@ runs that are there already are taken from `runs/advice-rules`.
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import redtail
+from redtail.analysis.case import CaseResult
 from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate, estimate
 from redtail.experiment import toml_key, toml_value
@@ -277,6 +280,7 @@ RULES: tuple[Rule, ...] = (
         PORT,
         {"95 %, up": lambda found: replace(found, up=_share(0.95)(found).up)},
         ("", _at_the_port),
+        note="It stays: what makes no difference needs no shaper, and loses none of the line.",
     ),
     Rule(
         "The shaper counts what the line adds to each packet.",
@@ -300,6 +304,7 @@ RULES: tuple[Rule, ...] = (
         SLOW,
         {"besteffort": _up(diffserv="besteffort")},
         ("calls are marked EF", _marked_calls),
+        note="It stays (tc-cake(8), the default): it costs nothing.",
     ),
     Rule(
         "CAKE has one class for what arrives (`besteffort`, `wash`, download).",
@@ -308,6 +313,7 @@ RULES: tuple[Rule, ...] = (
         HOME,
         {"diffserv3, not washed": _down(diffserv="diffserv3", wash=False)},
         ("downloads arrive marked EF", _marked_downloads),
+        note="It stays: marks from outside bring nothing here, and nobody vouches for them.",
     ),
     Rule(
         "CAKE counts dropped packets of the download (`ingress`).",
@@ -315,6 +321,7 @@ RULES: tuple[Rule, ...] = (
         ("ingress",),
         HOME,
         {"without": _down(ingress=False)},
+        note="It stays (tc-cake(8), for a shaper behind the line): it costs nothing.",
     ),
     Rule(
         "CAKE's `rtt` is 100 ms, more than the line's round trip of 30 ms.",
@@ -489,6 +496,7 @@ RULES: tuple[Rule, ...] = (
         ("target",),
         HOME,
         {"5 ms": _both(target="5 ms"), "30 ms": _both(target="30 ms")},
+        note="It stays (RFC 9332): 5 ms cost a tenth of the line.",
     ),
     Rule(
         "DualPI2's longest round trip is 100 ms, also where the line's is longer.",
@@ -527,15 +535,26 @@ RULES: tuple[Rule, ...] = (
         {"not gentle": _both(gentle=False)},
     ),
     Rule(
-        "RED's thresholds are those of Ziegler and others.",
+        "RED's thresholds are half of those of Ziegler and others.",
         "red",
         ("min_th", "max_th", "limit"),
-        HOME,
+        TEN,
         {
-            "half": _times(0.5, "min_th", "max_th"),
-            "a quarter": _times(0.25, "min_th", "max_th"),
-            "double": _times(2.0, "min_th", "max_th", "limit"),
+            "whole": _times(2.0, "min_th", "max_th"),
+            "a quarter": _times(0.5, "min_th", "max_th"),
         },
+        note="The rule was the whole, which failed this test.",
+    ),
+    Rule(
+        "The same on a long line.",
+        "red",
+        ("min_th", "max_th", "limit"),
+        FAR,
+        {
+            "whole": _times(2.0, "min_th", "max_th"),
+            "a quarter": _times(0.5, "min_th", "max_th"),
+        },
+        note="A quarter costs throughput here, so that half of them stays.",
     ),
     Rule(
         "RED's `max_p` is 0.1 and its `w_q` 0.002 (Floyd).",
@@ -575,6 +594,7 @@ RULES: tuple[Rule, ...] = (
             "double": _times(2.0, "limit"),
             "four": _times(4.0, "limit"),
         },
+        note="It stays: with four times as much calls wait nearly as long as without a queue.",
     ),
     Rule(
         "Fair queues hold the product of rate and round trip, at least 64 packets, in 256 queues.",
@@ -602,6 +622,7 @@ RULES: tuple[Rule, ...] = (
         TEN,
         {"a tenth": _voice(0.1), "nine tenths": _voice(0.9)},
         ("ten calls, marked EF, take more than a third of the upload", _many_calls),
+        note="It stays (Cisco): what may take all of the line starves the rest if marks are wrong.",
     ),
 )
 
@@ -670,7 +691,7 @@ RULED = "by the rule"
 def simulated_rule(rule: Rule, effort: str = "normal") -> tuple[str, Simulated]:
     """Return the experiment of a rule, and what is simulated."""
     wanted = simulated(rule.line, [rule.kind], EFFORTS[effort])
-    flows = {way: most_flows(wanted.loads, way) for way in ("down", "up")}  # type: ignore[arg-type]
+    flows = {way: most_flows(wanted.loads, way) for way in ("down", "up")}
     port = rule.line is PORT
     ruled = candidate(rule.kind, wanted.line, flows, port)  # type: ignore[arg-type]
     ways = {RULED: ruled, **{label: change(ruled) for label, change in rule.instead.items()}}
@@ -684,14 +705,21 @@ def simulated_rule(rule: Rule, effort: str = "normal") -> tuple[str, Simulated]:
     for key, tables in factor.items():
         factor[key] = tables[:-1]  # without the line as it is
     rule.scene[1](document)
-    lines = [f"{toml_key(key)} = {toml_value(value)}" for key, value in document.items()]
-    return "\n".join(lines), wanted
+    return _written(document), wanted
+
+
+def _run(text: str, out: Path) -> redtail.Results:
+    return quietly(lambda: redtail.run(redtail.Toml(text), out=out))
+
+
+def _written(document: Document) -> str:
+    return "\n".join(f"{toml_key(key)} = {toml_value(value)}" for key, value in document.items())
 
 
 def tried(rule: Rule, out: Path, effort: str = "normal") -> Found:
     """Simulate a line by a rule and without it, and compare."""
     text, wanted = simulated_rule(rule, effort)
-    results = quietly(lambda: redtail.run(redtail.Toml(text), out=out))
+    results = _run(text, out)
     by_name = {load.name: load for load in wanted.loads}
     rows: dict[str, list[Any]] = {}
     for case in results.cases:
@@ -795,18 +823,53 @@ def waits(out: Path, effort: str = "normal") -> str:
         if rule.keys != ("ack_filter",) or rule.line is not ASYMMETRIC:
             continue
         text, _ = simulated_rule(rule, effort)
-        results = quietly(lambda text=text: redtail.run(redtail.Toml(text), out=out))
+        results = _run(text, out)
         for case in results.cases:
-            label = next(v for k, v in case.labels.items() if k != "case.name")
             if case.labels["case.name"] == "evening":
-                cells = (f"{shown(estimate(case.values(m)), 1e3)} ms" for m in _WAITS.values())
-                used = "off" if label == RULED else label
-                lines.append(f"| {rule.scene[0] or 'as Linux'} | {used} | {' | '.join(cells)} |")
+                senders = rule.scene[0] or "as Linux"
+                lines.append(f"| {senders} | {_used(case)} | {_waits(case)} |")
+    return "\n".join(lines)
+
+
+def _used(case: CaseResult) -> str:
+    label = next(value for key, value in case.labels.items() if key != "case.name")
+    return "off" if label == RULED else label
+
+
+def _waits(case: CaseResult) -> str:
+    return " | ".join(f"{shown(estimate(case.values(m)), 1e3)} ms" for m in _WAITS.values())
+
+
+KERNELS = ("sim", "linux-tcp", "linux")
+
+
+def kernels(out: Path) -> str:
+    """Return where packets wait in the evening in the simulator and with a kernel."""
+    lines = [
+        f"| backend | filter | {' | '.join(_WAITS)} |",
+        f"| --- | --- |{' --- |' * len(_WAITS)}",
+    ]
+    rule = next(each for each in RULES if each.keys == ("ack_filter",))
+    document = tomllib.loads(simulated_rule(rule)[0])
+    document |= {"name": "kernel", "duration": "25 s", "replications": 4}
+    document["case"] = [each for each in document["case"] if each["name"] == "evening"]
+    (factor,) = document["factors"]["zip"]
+    for key, tables in factor.items():
+        factor[key] = tables[:2]
+    for backend in KERNELS:
+        text = _written({"backend": backend, **document} if backend != "sim" else document)
+        results = _run(text, out)
+        for case in results.cases:
+            lines.append(f"| `{backend}` | {_used(case)} | {_waits(case)} |")
     return "\n".join(lines)
 
 
 def main() -> None:
     """Write the tables into the page."""
+    if sys.argv[1:] == ["--kernels"]:
+        page = written("kernels", kernels(RUNS), PAGE.read_text(encoding="utf-8"))
+        PAGE.write_text(page, encoding="utf-8")
+        return
     all_found = [tried(rule, RUNS) for rule in RULES]
     page = PAGE.read_text(encoding="utf-8")
     chapters = "\n\n".join(chapter(i, found) for i, found in enumerate(all_found, start=1))

@@ -104,8 +104,8 @@ ObjectiveName = Annotated[
     typer.Option(
         "--objective",
         metavar="NAME",
-        help="What queues are ranked by: calls, games, pages or throughput; without it the first "
-        "of these that the line is used for.",
+        help="What counts first when queues are ranked: calls, games, pages or throughput; without "
+        "it the first of these that the line is used for.",
         autocompletion=completion.objectives,
     ),
 ]

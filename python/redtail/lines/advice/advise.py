@@ -150,8 +150,8 @@ def advise_on(
             a router has; by default all but WRED, which is RED where packets have no marks, and
             fair queues with and without LLQ, of routers without FQ-CoDel; where the rate varies,
             CAKE and FQ-CoDel.
-        objective: what they are ranked by: "calls", "games", "pages" or "throughput"; by default
-            the first of these that the line is used for.
+        objective: what counts before all else when they are ranked: "calls", "games", "pages" or
+            "throughput"; by default the first of these that the line is used for.
         buffer: time that a full buffer of the modem or the provider takes to empty, such as
             "200 ms"; what was recorded takes its place.
         effort: how much is simulated: "quick", "normal" or "thorough".

@@ -401,18 +401,32 @@ RED_MAX_P, RED_W_Q = 0.1, 0.002
 nearly the same (1/10 and 2^-9)."""
 
 
-def _red(place: _Place) -> _Keys:
-    """Return thresholds for the load, and Floyd's probability and weight.
+RED_THRESHOLDS = 0.5
+"""Of the thresholds of Ziegler and others 2001. Source: `docs/explanation/advice-rules.md`."""
 
-    Those of the model of the thresholds are for flows that never end; on a line with short ones the
-    queue grows before they act.
+
+def _red(place: _Place) -> _Keys:
+    """Return half of the thresholds of a model, and Floyd's probability and weight.
+
+    The model is for flows that never end; on a line with short ones the queue grows before its
+    probability and weight act, and its thresholds hold a longer queue than a call bears.
     """
     ruled, cautions = _ruled(place, "red")
-    floyd = {
-        "max_p": Key("max_p", RED_MAX_P, "Floyd 1997; the default of Cisco IOS."),
-        "w_q": Key("w_q", RED_W_Q, "Floyd 1997; near 2^-9, the default of Cisco IOS."),
-    }
-    return [floyd.get(key.name, key) for key in ruled], cautions
+
+    def changed(key: Key) -> Key:
+        match key.name:
+            case "min_th" | "max_th":
+                packets = round(RED_THRESHOLDS * (quantity(key.value)[0] or 0.0))
+                source = f"Half of: {key.source}"
+                return Key(key.name, f"{packets} packets", source)
+            case "max_p":
+                return Key("max_p", RED_MAX_P, "Floyd 1997; the default of Cisco IOS.")
+            case "w_q":
+                return Key("w_q", RED_W_Q, "Floyd 1997; near 2^-9, the default of Cisco IOS.")
+            case _:
+                return key
+
+    return [changed(key) for key in ruled], cautions
 
 
 # What no other traffic of a home uses, beside calls.
