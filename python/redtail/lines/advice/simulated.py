@@ -25,7 +25,7 @@ from typing import Any
 from redtail.experiment import FORMAT, toml_value
 from redtail.lines.advice.access import ACCESS, carried, own_port
 from redtail.lines.advice.candidates import Candidate, candidate
-from redtail.lines.advice.loads import Load, loads, most_flows
+from redtail.lines.advice.loads import Load, loads, most_flows, with_windows
 from redtail.lines.advice.sold import policer, port_of
 from redtail.lines.advice.timing import Times, needed
 from redtail.lines.line import Direction, Line, Recorded, Shaped
@@ -166,7 +166,7 @@ def simulated(
     """
     divisor, times = _divisor(line, effort, recorded)
     smaller = _divided(line, divisor)
-    happening = loads(smaller.uses, smaller.people, recorded, times.warmup_s)
+    happening = with_windows(loads(smaller.uses, smaller.people, recorded, times.warmup_s), divisor)
     return Simulated(
         line=smaller,
         divisor=divisor,
