@@ -480,6 +480,25 @@ def test_windows_that_cannot_fill_a_fast_line_are_told() -> None:
     assert not list(doubts.about_the_windows(near, simulated(near, ["pie"], EFFORTS["quick"])))
 
 
+def test_windows_are_divided_as_the_rates_are(out: Path) -> None:
+    """What a connection has under way makes a queue of the same time on the divided line.
+
+    Two connections of 3 MiB on 400 Mbit/s and 10 ms: they have 126 ms of the line under way, so
+    that 116 ms wait, and the buffer of 1 s is never full.
+    """
+    line = Line(400e6, 400e6, 0.01, "lte", ("calls", "backup"), 1)
+    found = advised(line, out, buffer="1 s")
+    assert found.wanted.divisor > 5
+    alone = found.expects("one backup", AS_IT_IS).measures["call_up"]
+    assert alone.mean == pytest.approx(0.005 + 2 * (3 << 20) * 8 / 400e6 - 0.01, rel=0.1)
+    plan = redtail.check(redtail.Toml(found.text))
+    assert not plan.warnings
+    fast = dataclasses.replace(line, down_bps=90e9, up_bps=90e9)
+    wanted = simulated(fast, ["pie"], EFFORTS["quick"])
+    assert redtail.check(redtail.Toml(experiment_text(wanted, "fast", [])))
+    assert list(doubts.about_the_windows(fast, wanted))
+
+
 def test_a_buffer_of_few_packets_is_told() -> None:
     line = Line(1e6, 0.25e6, 0.05, "adsl", ("calls",), 1)
     _, told = doubts.about_the_buffers(simulated(line, ["pie"], EFFORTS["quick"]))

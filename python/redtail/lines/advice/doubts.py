@@ -7,15 +7,11 @@ from collections.abc import Iterator, Sequence
 from redtail.lines.advice.access import ACCESS, could_be_own_port, own_port
 from redtail.lines.advice.autorate import VERSION
 from redtail.lines.advice.candidates import Candidate
-from redtail.lines.advice.loads import DIRECTIONS, most_flows
+from redtail.lines.advice.loads import DIRECTIONS, LEAST_WINDOW_B, WINDOW_B, most_flows
 from redtail.lines.advice.simulated import Simulated
 from redtail.lines.advice.sold import BURST_S, port_of
 from redtail.lines.advice.words import rate, size
 from redtail.lines.line import Direction, Line, Recorded
-
-WINDOW_B = 3 << 20
-"""The most that a connection of Linux has under way, in bytes. Source: Linux 6.1, tcp_rmem: half of
-6 MiB (docs/explanation/tcp.md)."""
 
 
 WAYS: dict[Direction, str] = {"down": "download", "up": "upload"}
@@ -135,8 +131,9 @@ def about_the_load(not_filled: Sequence[tuple[str, Direction]]) -> Iterator[str]
     if not_filled:
         where = "; ".join(f"{load}: {direction}" for load, direction in not_filled)
         yield (
-            f"Senders did not fill the line where they are meant to ({where}). Nothing waits "
-            "there, and no queue is tested: --effort thorough simulates more."
+            f"Senders did not fill the line where they are meant to ({where}): their windows (of "
+            f"Linux, {size(WINDOW_B)} a connection) or the time were not enough. Little waits "
+            "there, and the queue is not tested."
         )
 
 
@@ -227,8 +224,8 @@ def about_the_divisor(wanted: Simulated) -> Iterator[str]:
 
 def about_the_windows(line: Line, wanted: Simulated) -> Iterator[str]:
     """Yield which directions the load's connections could not fill on the line itself."""
-    if wanted.divisor == 1:
-        return  # the results show it
+    if WINDOW_B / wanted.divisor >= LEAST_WINDOW_B:
+        return  # the results show it, because windows are divided as the rates are
     directions: tuple[tuple[Direction, float], ...] = (("down", line.down_bps), ("up", line.up_bps))
     for direction, bps in directions:
         flows = most_flows(wanted.loads, direction)
@@ -236,6 +233,7 @@ def about_the_windows(line: Line, wanted: Simulated) -> Iterator[str]:
         if any(direction in load.full for load in wanted.loads) and most < bps:
             yield (
                 f"{flows} connections of Linux carry at most {rate(most)} over {1e3 * line.rtt_s:g}"
-                f" ms ({size(WINDOW_B)} each under way), less than the line has {direction}. The "
-                "divided line was full; the line itself is only with more connections."
+                f" ms ({size(WINDOW_B)} each under way), less than the line has {direction}. Such "
+                "small windows were not simulated: the divided line was full, and the line itself "
+                "is only with more connections."
             )

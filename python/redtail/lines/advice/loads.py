@@ -9,7 +9,7 @@ delay of its packets is what the others are judged by; it sends 80 kbit/s in eac
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from redtail.lines.advice.timing import START_S, WARMUP_S
@@ -24,6 +24,13 @@ USES: dict[str, str] = {
     "downloads": "games and updates that are downloaded",
 }
 """What a line can be used for."""
+
+WINDOW_B, SEND_BUFFER_B = 3 << 20, 4 << 20
+"""What a connection can have under way, and what its sender keeps. Source: Linux 6.1, tcp_rmem and
+tcp_wmem (docs/explanation/tcp.md)."""
+
+LEAST_WINDOW_B = 15_000
+"""The smallest window that they are divided to. Source: the initial one, 10 packets (RFC 6928)."""
 
 BACKUP_FLOWS = 2
 """Connections of one backup. Source: our choice; clients of clouds send a few files at a time."""
@@ -98,6 +105,30 @@ def loads(
     if recorded is not None and (recorded.down_flows or recorded.up_flows):
         found.append(_as_recorded(evening, recorded))
     return tuple(found)
+
+
+def with_windows(found: Sequence[Load], divisor: float) -> tuple[Load, ...]:
+    """Return loads for a line of which the rates were divided: their windows are, too.
+
+    What a connection can have under way makes queues of a part of a second on a fast line. On a
+    line of a tenth of its rate they would be ten times as long.
+    """
+    if divisor == 1:
+        return tuple(found)
+    tcp = {
+        "preset": _TCP,
+        "receive_window": f"{max(LEAST_WINDOW_B, round(WINDOW_B / divisor))} B",
+        "send_buffer": f"{max(LEAST_WINDOW_B, round(SEND_BUFFER_B / divisor))} B",
+    }
+    return tuple(
+        replace(
+            load,
+            groups=tuple(
+                {**group, "tcp": tcp} if "tcp" in group else group for group in load.groups
+            ),
+        )
+        for load in found
+    )
 
 
 def most_flows(found: Sequence[Load], direction: Direction) -> int:

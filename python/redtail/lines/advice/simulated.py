@@ -29,7 +29,7 @@ from redtail.experiment import FORMAT, toml_value
 from redtail.lines.advice import varied as courses
 from redtail.lines.advice.access import ACCESS, carried, own_port
 from redtail.lines.advice.candidates import Candidate, candidate, variants
-from redtail.lines.advice.loads import DIRECTIONS, Load, flows_of, loads
+from redtail.lines.advice.loads import DIRECTIONS, Load, flows_of, loads, with_windows
 from redtail.lines.advice.sold import policer, port_of
 from redtail.lines.advice.timing import Times, needed
 from redtail.lines.advice.varied import Amount, Varied
@@ -195,7 +195,7 @@ def simulated(
     found = {} if recorded is None else courses.courses(recorded)
     divisor, times = _divisor(line, effort, recorded)
     smaller = _divided(line, divisor)
-    happening = loads(smaller.uses, smaller.people, recorded, times.warmup_s)
+    happening = with_windows(loads(smaller.uses, smaller.people, recorded, times.warmup_s), divisor)
     varied = Varied(found, effort.varied, divisor, times.total_s) if found else None
     return Simulated(
         line=smaller,
