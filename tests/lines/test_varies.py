@@ -466,6 +466,18 @@ def test_after_a_step_a_fixed_shaper_below_both_rates_keeps_the_delay(
     assert chosen.follows == Follows(*(math.floor(8e6 * 0.95),) * 2, 20e6)
 
 
+def test_a_queue_is_set_where_the_rate_varies_little(out: Path) -> None:
+    """20 and 16 Mbit/s: 95 % of 16 Mbit/s loses 16 % of 18 Mbit/s."""
+    line, recorded = of_steps(Course(steps=((15.0, 20e6), (15.0, 16e6))))
+    found = redtail.advise_on(line, recorded=recorded, effort="quick", out=out)
+    assert (found.verdict, found.helps) == ("helps", True)
+    assert 0.1 < found.ranking[0].lost.mean < 0.25
+    assert found.ranking[0].value.mean < 0.5 * found.as_it_is.value.mean
+    text = " ".join(found.to_text().split())
+    assert f"Set {found.chosen.label} in both directions: delay of calls' packets" in text
+    assert "lose over 25 % of the line more than the line as it is come last" in text
+
+
 def test_nothing_in_the_router_helps_where_the_line_has_no_buffer_to_speak_of(out: Path) -> None:
     """20 ms at 14 Mbit/s: packets wait 35 ms at most while the line is slow."""
     line, recorded = of_steps(DROPS, down_buffer_s=0.005, up_buffer_s=0.005)

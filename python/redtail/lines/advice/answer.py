@@ -21,6 +21,7 @@ from redtail.lines.advice.candidates import Candidate
 from redtail.lines.advice.crossed import crossed, crossed_difference, p_crossed
 from redtail.lines.advice.objectives import (
     LOST_AT_MOST,
+    LOST_WHERE_IT_VARIES,
     MEASURES,
     THROUGHPUT,
     Objective,
@@ -210,20 +211,20 @@ class Advice:
             for each in self.candidates
         }
         as_it_is = self._estimate(self._over_loads(THROUGHPUT, AS_IT_IS))
-        # Without a shaper that keeps the line's buffer empty, it is a choice, too.
-        others_lose = [as_it_is] if self.wanted.varied is not None else []
-        losses = [each.mean for each in (*lost.values(), *others_lose)]
+        varies = self.wanted.varied is not None
+        losses = [as_it_is.mean] if varies else [each.mean for each in lost.values()]
         least = min((each for each in losses if not math.isnan(each)), default=0.0)
+        most = least + (LOST_WHERE_IT_VARIES if varies else LOST_AT_MOST)
 
         def fits(label: str) -> bool:
             if self.objective is THROUGHPUT or math.isnan(lost[label].mean):
                 return True
-            return lost[label].mean <= least + LOST_AT_MOST
+            return lost[label].mean <= most
 
         def cost(each: Candidate) -> tuple[bool, bool, float]:
             mean, fitting = means[each.label].mean, fits(each.label)
-            worse = self.wanted.varied is not None and not self._better(each.label)
-            if self.wanted.varied is not None and not worse and not fitting:
+            worse = varies and not self._better(each.label)
+            if varies and not worse and not fitting:
                 mean = lost[each.label].mean
             return worse, not fitting, math.inf if math.isnan(mean) else mean
 

@@ -13,7 +13,7 @@ from redtail.analysis.stats import Estimate
 from redtail.lines.advice.access import ACCESS
 from redtail.lines.advice.answer import Advice, Expected, Ranked
 from redtail.lines.advice.candidates import Setting
-from redtail.lines.advice.objectives import LOST_AT_MOST, THROUGHPUT
+from redtail.lines.advice.objectives import LOST_AT_MOST, LOST_WHERE_IT_VARIES, THROUGHPUT
 from redtail.lines.advice.simulated import AS_IT_IS
 from redtail.lines.line import Direction, Overhead, Shaped
 from redtail.store.advice import Part
@@ -351,10 +351,10 @@ def _ranked_by(advice: Advice) -> str:
     objective = advice.objective
     text = f"All queues by {objective.title}, of which the worst load and direction count"
     if objective is not THROUGHPUT:
-        text += (
-            f"; those that lose over {100 * LOST_AT_MOST:.0f} % of the line more than the best one "
-            "come last"
-        )
+        most, other = (LOST_AT_MOST, "the best one")
+        if advice.wanted.varied is not None:
+            most, other = (LOST_WHERE_IT_VARIES, "the line as it is")
+        text += f"; those that lose over {100 * most:.0f} % of the line more than {other} come last"
     return text
 
 
