@@ -28,8 +28,8 @@ LOST_AT_MOST = 0.10
 line, to be ranked by another objective. Source: our choice."""
 
 LOST_WHERE_IT_VARIES = LOST_AT_MOST + 1 - SHARE_OF_CHANGING
-"""The same where the line's rate varies, compared with the line as it is. Source: our choice: what a
-fixed shaper takes of a line whose rate changes (`access`), and what a queue may lose on any."""
+"""The same where the line's rate varies, compared with the line as it is. Source: our choice: what
+a fixed shaper takes of a line whose rate changes (`access`), and what a queue may lose on any."""
 
 DELAY = "one_way_delay_p95"
 """What stands for the delay of a call's or a game's packets. Source: our choice: a jitter buffer

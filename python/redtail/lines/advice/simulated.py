@@ -26,7 +26,7 @@ from redtail.lines.advice import varied as courses
 from redtail.lines.advice.access import ACCESS, carried, own_port
 from redtail.lines.advice.candidates import Candidate, candidate
 from redtail.lines.advice.loads import Load, loads
-from redtail.lines.advice.varied import AMOUNTS, DIRECTIONS, Varied
+from redtail.lines.advice.varied import DIRECTIONS, Amount, Varied
 from redtail.lines.course import trace_text
 from redtail.lines.line import Direction, Line, Recorded, Shaped
 
@@ -59,18 +59,20 @@ class Effort:
         least_s: the same on a line that is so fast that `seconds` would take too long.
         bits: what the line may carry in both directions in a run; a line that would carry more in
             `least_s` is simulated with its rates and its people divided.
+        varied: how much of a course is simulated, where the rate varies.
     """
 
     replications: int
     seconds: float
     least_s: float
     bits: float
+    varied: Amount
 
 
 EFFORTS: dict[str, Effort] = {
-    "quick": Effort(3, 8.0, 4.0, 0.8e9),
-    "normal": Effort(10, 25.0, 10.0, 3.0e9),
-    "thorough": Effort(20, 60.0, 30.0, 9.0e9),
+    "quick": Effort(3, 8.0, 4.0, 0.8e9, Amount(3, 3, 15.0)),
+    "normal": Effort(10, 25.0, 10.0, 3.0e9, Amount(5, 4, 30.0)),
+    "thorough": Effort(20, 60.0, 30.0, 9.0e9, Amount(8, 6, 60.0)),
 }
 """Efforts by name.
 
@@ -162,8 +164,7 @@ def simulated(
         follows: whether the router can have a shaper that follows the line's rate.
     """
     found = {} if recorded is None else courses.courses(recorded)
-    amount = AMOUNTS[next(name for name, each in EFFORTS.items() if each == effort)]
-    seconds = amount.seconds if found else effort.seconds
+    seconds = effort.varied.seconds if found else effort.seconds
     total = line.down_bps + line.up_bps
     measured = min(seconds, max(effort.least_s, effort.bits / total - WARMUP_S))
     divisor = max(1.0, total * (measured + WARMUP_S) / effort.bits)
@@ -179,7 +180,7 @@ def simulated(
     measured = float(f"{measured:.2g}")
     if found:
         own = courses.candidates(smaller, found, kinds, happening, divisor=divisor, follows=follows)
-        varied = Varied(found, amount, divisor, WARMUP_S + measured)
+        varied = Varied(found, effort.varied, divisor, WARMUP_S + measured)
     else:
         own, varied = candidates(smaller, kinds, happening, own_port(line)), None
     return Simulated(

@@ -62,14 +62,6 @@ class Amount:
     seconds: float
 
 
-AMOUNTS: dict[str, Amount] = {
-    "quick": Amount(3, 3, 15.0),
-    "normal": Amount(5, 4, 30.0),
-    "thorough": Amount(8, 6, 60.0),
-}
-"""By the names of efforts. Source: our choice: about as many runs as a line of one rate has."""
-
-
 @dataclass(frozen=True)
 class Varied:
     """The courses of a line.
