@@ -111,7 +111,12 @@ def test_steps_stay_steps(tmp_path: Path) -> None:
     from redtail.lines.recordings.values import Estimated
 
     steps = ((2.0, 12.0, 20e6), (12.5, 22.0, 8e6))
-    down = Direction(rate=Estimated(14e6, "bit/s", "seen"), steps=steps)
+    down = Direction(
+        rate=Estimated(14e6, "bit/s", "seen"),
+        steps=steps,
+        buffer=Estimated(250e3, "B", "seen"),
+        wait=Estimated(0.25, "s", "seen while it was slow"),
+    )
     up = Direction(rate=Estimated(5e6, "bit/s", "seen", bound="at least"))
     rtt = Estimated(0.03, "s", "seen", bound="at most")
     found = Found(tmp_path / "a.pcap", "capture", "made", 22.0, down, up, rtt)
@@ -120,6 +125,9 @@ def test_steps_stay_steps(tmp_path: Path) -> None:
     assert recorded.down_course == Course(steps=((10.5, 20e6), (9.5, 8e6)))
     assert recorded.bounds == (("up", "at least"), ("rtt", "at most"))
     assert (line.up_bps, line.rtt_s) == (5e6, 0.03)
+    assert line.down_bps == recorded.down_course.mean_bps
+    # The buffer has so many bytes, whatever the rate was when it was seen.
+    assert recorded.down_buffer_s == pytest.approx(2e6 / line.down_bps)
     told = recorded.as_dict()
     assert told["bounds"] == {"up": "at least", "rtt": "at most"}
     assert told["down_course"]["steps"] == [[10.5, 20e6], [9.5, 8e6]]
