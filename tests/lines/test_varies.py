@@ -20,6 +20,7 @@ from redtail.errors import SpecError
 from redtail.lines import Overhead, Recorded, Shaped
 from redtail.lines.advice import autorate
 from redtail.lines.advice.crossed import crossed, p_crossed
+from redtail.lines.advice.report import parts_of
 from redtail.lines.advice.simulated import AS_IT_IS, EFFORTS, simulated, trace_files
 from redtail.lines.advice.varied import bounds
 from redtail.lines.course import Course
@@ -442,6 +443,14 @@ def test_what_is_simulated_is_the_trace_in_parts(advice: redtail.Advice) -> None
     assert json.loads(advice.to_json()) == json.loads(json.dumps(told))
 
 
+def test_the_page_of_an_advice_has_what_the_terminal_shows(advice: redtail.Advice) -> None:
+    parts = {part.head: part for part in parts_of(advice)}
+    assert "While the rate varies" in parts and "When the rate drops to half" not in parts
+    labels = [row[1] for row in parts["All queues"].rows]
+    assert labels == [each.label for each in (*advice.ranking, *advice.unranked)]
+    assert any("What is promised" in item for item in parts["Uncertain"].items)
+
+
 def test_a_shaper_below_the_line_is_weighed_against_what_it_loses(advice: redtail.Advice) -> None:
     by_name = {each.kind: each for each in advice.ranking}
     assert set(by_name) == {"cake", "fq-codel", "cake-follows"}
@@ -504,7 +513,9 @@ def test_a_fast_line_is_simulated_smaller_with_its_course() -> None:
     assert wanted.divisor > 2 and wanted.varied is not None
     cut = wanted.varied.cut("down", 0)
     assert cut is not None
-    assert cut.steps[0] == (pytest.approx(wanted.varied.length_s), 400e6 / wanted.divisor)
+    [(seconds, bps), *_] = cut.steps
+    assert seconds == pytest.approx(wanted.varied.length_s)
+    assert bps == 400e6 / wanted.divisor
     follows = wanted.candidates[-1].down.shaped.follows
     assert follows is not None
     assert follows.most_bps == pytest.approx(400e6 / wanted.divisor, abs=1e3)
