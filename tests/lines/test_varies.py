@@ -7,9 +7,10 @@ import math
 import random
 import subprocess
 from pathlib import Path
-from statistics import fmean
+from statistics import correlation, fmean
 
 import pytest
+from closed_loop import RTT_S, UP_BPS, closed
 from typer.testing import CliRunner
 
 import redtail
@@ -19,7 +20,8 @@ from redtail.errors import SpecError
 from redtail.lines import Overhead, Recorded, Shaped
 from redtail.lines.advice import autorate
 from redtail.lines.advice.crossed import REPLICATIONS, Runs
-from redtail.lines.advice.objectives import LOST_AT_MOST
+from redtail.lines.advice.objectives import LOST_WHERE_IT_VARIES
+from redtail.lines.advice.report import parts_of
 from redtail.lines.advice.simulated import AS_IT_IS, EFFORTS, simulated, trace_files
 from redtail.lines.advice.varied import bounds
 from redtail.lines.course import Course
@@ -111,7 +113,12 @@ def test_steps_stay_steps(tmp_path: Path) -> None:
     from redtail.lines.recordings.values import Estimated
 
     steps = ((2.0, 12.0, 20e6), (12.5, 22.0, 8e6))
-    down = Direction(rate=Estimated(14e6, "bit/s", "seen"), steps=steps)
+    down = Direction(
+        rate=Estimated(14e6, "bit/s", "seen"),
+        steps=steps,
+        buffer=Estimated(250e3, "B", "seen"),
+        wait=Estimated(0.25, "s", "seen while it was slow"),
+    )
     up = Direction(rate=Estimated(5e6, "bit/s", "seen", bound="at least"))
     rtt = Estimated(0.03, "s", "seen", bound="at most")
     found = Found(tmp_path / "a.pcap", "capture", "made", 22.0, down, up, rtt)
@@ -120,6 +127,9 @@ def test_steps_stay_steps(tmp_path: Path) -> None:
     assert recorded.down_course == Course(steps=((10.5, 20e6), (9.5, 8e6)))
     assert recorded.bounds == (("up", "at least"), ("rtt", "at most"))
     assert (line.up_bps, line.rtt_s) == (5e6, 0.03)
+    assert line.down_bps == recorded.down_course.mean_bps
+    # The buffer has so many bytes, whatever the rate was when it was seen.
+    assert recorded.down_buffer_s == pytest.approx(2e6 / line.down_bps)
     told = recorded.as_dict()
     assert told["bounds"] == {"up": "at least", "rtt": "at most"}
     assert told["down_course"]["steps"] == [[10.5, 20e6], [9.5, 8e6]]
@@ -228,6 +238,26 @@ def test_a_delay_in_one_direction_lowers_both_for_pings_tell_round_trips() -> No
     found = autorate.rates({"down": down, "up": up}, 0.03)
     before, after = (between(found["down"], *when) for when in ((15.0, 20.0), (20.5, 23.0)))
     assert min(after) < 0.7 * min(before)
+
+
+@pytest.mark.filterwarnings("ignore::redtail.RedtailWarning")
+def test_the_model_has_about_the_rates_that_packets_give(tmp_path: Path) -> None:
+    """On the cellular trace; measured: 1 and 10 % below the model on average, correlation 0.9."""
+    course = Course(trace_ms=[int(each) for each in CELLULAR.read_text().split()])
+    length_s, buffer_b = 16.0, 0.2 * course.mean_bps / 8
+    cut = course.cut(0.0, length_s)
+    limits = bounds(cellular()[0], course, 1.0)
+    down = autorate.way(cut, limits, buffer_b, 8, length_s)
+    up = autorate.way(UP_BPS, 1.7e6, 5e4, 0, length_s)
+    model = autorate.rates({"down": down, "up": up}, RTT_S)["down"]
+    packets = closed(cut, limits, buffer_b, model, length_s, tmp_path)
+    times = [0.1 * number for number in range(10, 160)]
+    first, second = (
+        [max(each for each in found if each[0] <= at)[1] for at in times]
+        for found in (model, packets)
+    )
+    assert fmean(second) == pytest.approx(fmean(first), rel=0.2)
+    assert correlation(first, second) > 0.8
 
 
 def test_the_bounds_are_those_of_what_was_recorded() -> None:
@@ -414,13 +444,21 @@ def test_what_is_simulated_is_the_trace_in_parts(advice: redtail.Advice) -> None
     assert json.loads(advice.to_json()) == json.loads(json.dumps(told))
 
 
+def test_the_page_of_an_advice_has_what_the_terminal_shows(advice: redtail.Advice) -> None:
+    parts = {part.head: part for part in parts_of(advice)}
+    assert "While the rate varies" in parts and "When the rate drops to half" not in parts
+    labels = [row[1] for row in parts["All queues"].rows]
+    assert labels == [each.label for each in (*advice.ranking, *advice.unranked)]
+    assert any("What is promised" in item for item in parts["Uncertain"].items)
+
+
 def test_a_shaper_below_the_line_is_weighed_against_what_it_loses(advice: redtail.Advice) -> None:
     lost = {each.key: each.values["throughput"].mean for each in advice.ranking}
     assert set(lost) == {"cake", "fq-codel", "cake-follows"}
     # 85 % of what the line carries in nine of ten seconds, of the mean.
     assert lost["cake"] > 0.7
     assert lost["cake-follows"] < lost["cake"] - 0.2
-    assert min(lost.values()) > advice.as_it_is.values["throughput"].mean + LOST_AT_MOST
+    assert min(lost.values()) > advice.as_it_is.values["throughput"].mean + LOST_WHERE_IT_VARIES
     assert advice.verdict in ("costs", "undecided")
     assert [each.label for each in advice.unranked] == [AS_IT_IS, "FQ-CoDel in the modem"]
     text = " ".join(advice.to_text().split())
@@ -446,6 +484,19 @@ def test_after_a_step_a_fixed_shaper_below_both_rates_keeps_the_delay(
     assert chosen.follows == Follows(*(math.floor(8e6 * 0.95),) * 2, 20e6)
 
 
+def test_a_queue_is_set_where_the_rate_varies_little(out: Path) -> None:
+    """20 and 16 Mbit/s: 95 % of 16 Mbit/s loses 16 % of 18 Mbit/s."""
+    line, recorded = of_steps(Course(steps=((15.0, 20e6), (15.0, 16e6))))
+    found = redtail.advise_on(line, recorded=recorded, effort="quick", out=out)
+    assert (found.verdict, found.helps) == ("helps", True)
+    first, as_it_is = found.ranking[0].values, found.as_it_is.values
+    assert 0.1 < first["throughput"].mean < 0.25
+    assert first["calls"].mean < 0.5 * as_it_is["calls"].mean
+    text = " ".join(found.to_text().split())
+    assert f"Set {found.chosen.label} in both directions, first of 3 queues: delay of" in text
+    assert "then what loses over 25 % of the line more than the line as it is" in text
+
+
 def test_nothing_in_the_router_helps_where_the_line_has_no_buffer_to_speak_of(out: Path) -> None:
     """20 ms at 14 Mbit/s: packets wait 35 ms at most while the line is slow."""
     line, recorded = of_steps(DROPS, down_buffer_s=0.005, up_buffer_s=0.005)
@@ -464,7 +515,9 @@ def test_a_fast_line_is_simulated_smaller_with_its_course() -> None:
     assert wanted.divisor > 2 and wanted.varied is not None
     cut = wanted.varied.cut("down", 0)
     assert cut is not None
-    assert cut.steps[0] == (pytest.approx(wanted.varied.length_s), 400e6 / wanted.divisor)
+    [(seconds, bps), *_] = cut.steps
+    assert seconds == pytest.approx(wanted.varied.length_s)
+    assert bps == 400e6 / wanted.divisor
     follows = wanted.candidates[-1].down.shaped.follows
     assert follows is not None
     assert follows.most_bps == pytest.approx(400e6 / wanted.divisor, abs=1e3)

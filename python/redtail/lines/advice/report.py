@@ -11,6 +11,7 @@ from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate
 from redtail.lines.advice.answer import Advice, Expected
 from redtail.lines.advice.candidates import Setting
+from redtail.lines.advice.objectives import COST, IDLE
 from redtail.lines.advice.sentences import (
     CALL_LOST,
     SCALES,
@@ -259,12 +260,16 @@ def _cell(row: Expected, measures: Sequence[str], scale: float) -> str:
 
 def _ranked_by(advice: Advice) -> str:
     names = listed([aim.name for aim in advice.shown_aims])
-    varies = "What helps is before what does not. " if advice.wanted.varied is not None else ""
+    helps = ""
+    if advice.wanted.varied is not None:
+        helps = (
+            f"What helps is first, then what loses over {COST.margin.text} more than the line as "
+            "it is for that, then what does not help. Of these, what "
+        )
     return (
         f"All queues by {names}, in this order; of each the worst load and direction count. "
-        f"{varies}What "
-        "loses over 10 % of the line more than the best one leaves first; what no objective tells "
-        "apart is in the order of preference"
+        f"{helps or 'What '}loses over {IDLE.margin.text} more than the best one leaves first; "
+        "what no objective tells apart is in the order of preference"
     )
 
 

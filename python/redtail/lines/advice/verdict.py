@@ -30,7 +30,7 @@ def verdict(found: Sequence[Compared], lost: Compared | None) -> Verdict:
 
     Args:
         found: the line as it is compared with the queue, in the objective that counts most first.
-        lost: the same by throughput, with the margin that a queue may lose (`objectives.IDLE`);
+        lost: the same by throughput, with the margin that a queue may lose (`objectives.COST`);
             None where it may lose any.
     """
     can_help = False

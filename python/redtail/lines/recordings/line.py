@@ -90,7 +90,8 @@ def _needed(found: Found, name: str) -> float:
             f"{found.file}: {name} rate {rate.text}: {rate.basis}; to advise takes both rates: "
             f"give this one with --{name} RATE, such as --{name} 10mbit"
         )
-    return rate.value
+    course = _course(found.direction(name))
+    return rate.value if course is None else course.mean_bps
 
 
 def _course(way: Direction) -> Course | None:
@@ -112,16 +113,20 @@ def _course(way: Direction) -> Course | None:
 
 
 def _whole(found: Found, direction: str) -> float | None:
-    """Return what a full buffer makes wait, or the bound of it."""
-    wait = found.direction(direction).wait
-    if wait.value is None:
+    """Return what a full buffer makes wait, or the bound of it; at the mean rate if it varies."""
+    way = found.direction(direction)
+    seconds = way.wait.value
+    course, held = _course(way), way.buffer.value
+    if seconds is not None and course is not None and held is not None:
+        seconds = 8 * held / course.mean_bps
+    if seconds is None:
         return None
-    if wait.value > LONGEST_WAIT_S:
+    if seconds > LONGEST_WAIT_S:
         raise SpecError(
-            f"{found.file}: a full buffer waits {wait.text} {direction}; to advise takes one of up "
-            f"to {LONGEST_WAIT_S:g} s"
+            f"{found.file}: a full buffer waits {way.wait.text} {direction}; to advise takes one "
+            f"of up to {LONGEST_WAIT_S:g} s"
         )
-    return wait.value
+    return seconds
 
 
 def _flows(found: Found, direction: str) -> int | None:
