@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from redtail.analysis.digits import shown
 from redtail.analysis.paired import MOST_NEEDED
 from redtail.analysis.stats import Estimate
 from redtail.lines.advice.access import ACCESS
-from redtail.lines.advice.answer import Advice, Expected, Ranked
 from redtail.lines.advice.objectives import THROUGHPUT, Objective
 from redtail.lines.advice.ranking import Compared
 from redtail.lines.advice.simulated import AS_IT_IS, EFFORTS
 from redtail.lines.advice.words import rate
-from redtail.lines.line import Direction
+
+if TYPE_CHECKING:
+    from redtail.lines.advice.answer import Advice, Expected, Ranked
+    from redtail.lines.line import Direction
 
 # Head, unit and the measures of which the largest is shown; of a policed line alone, which loses
 # what others delay.
