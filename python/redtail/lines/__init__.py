@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from redtail.lines.advice.objectives import OBJECTIVES
     from redtail.lines.advice.parameters import QueueParameter, QueueParameters, queue_parameters
     from redtail.lines.advice.simulated import EFFORTS
-    from redtail.lines.line import Line, Overhead, Recorded, Shaped
+    from redtail.lines.course import Course
+    from redtail.lines.line import Follows, Line, Overhead, Recorded, Shaped
     from redtail.lines.recordings.experiment import experiment_text, write_experiment
     from redtail.lines.recordings.found import Found
     from redtail.lines.recordings.line import recorded_line
@@ -54,9 +55,11 @@ _MODULES = {
     "ACCESS": "advice.access",
     "Advice": "advice.answer",
     "Commands": "routers.model",
+    "Course": "course",
     "DEVICES": "routers.table",
     "EFFORTS": "advice.simulated",
     "Estimated": "recordings.values",
+    "Follows": "line",
     "Found": "recordings.found",
     "Line": "line",
     "OBJECTIVES": "advice.objectives",
@@ -88,7 +91,9 @@ __all__ = [
     "USES",
     "Advice",
     "Commands",
+    "Course",
     "Estimated",
+    "Follows",
     "Found",
     "Line",
     "Overhead",
