@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from redtail.lines.advice.saved import require_writable
     from redtail.lines.advice.simulated import EFFORTS
     from redtail.lines.advice.sold import PROVIDERS, RATES, as_sold
-    from redtail.lines.line import Line, Overhead, Recorded, Shaped
+    from redtail.lines.course import Course
+    from redtail.lines.line import Follows, Line, Overhead, Recorded, Shaped
     from redtail.lines.recordings.experiment import experiment_text, write_experiment
     from redtail.lines.recordings.found import Found
     from redtail.lines.recordings.line import recorded_line
@@ -56,9 +57,11 @@ _MODULES = {
     "ACCESS": "advice.access",
     "Advice": "advice.answer",
     "Commands": "routers.model",
+    "Course": "course",
     "DEVICES": "routers.table",
     "EFFORTS": "advice.simulated",
     "Estimated": "recordings.values",
+    "Follows": "line",
     "Found": "recordings.found",
     "Line": "line",
     "OBJECTIVES": "advice.objectives",
@@ -95,7 +98,9 @@ __all__ = [
     "USES",
     "Advice",
     "Commands",
+    "Course",
     "Estimated",
+    "Follows",
     "Found",
     "Line",
     "Overhead",
