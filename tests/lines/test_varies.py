@@ -6,6 +6,7 @@ import json
 import math
 import random
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from statistics import correlation, fmean
 
@@ -20,10 +21,25 @@ from redtail.errors import SpecError
 from redtail.lines import Overhead, Recorded, Shaped
 from redtail.lines.advice import autorate
 from redtail.lines.advice.crossed import REPLICATIONS, Runs
-from redtail.lines.advice.objectives import LOST_WHERE_IT_VARIES
+from redtail.lines.advice.objectives import (
+    COST,
+    LOST_WHERE_IT_VARIES,
+    OBJECTIVES,
+    THROUGHPUT,
+    Objective,
+)
+from redtail.lines.advice.ranking import Compared, Entrant, compared, in_order
 from redtail.lines.advice.report import parts_of
-from redtail.lines.advice.simulated import AS_IT_IS, EFFORTS, simulated, trace_files
+from redtail.lines.advice.simulated import (
+    AS_IT_IS,
+    EFFORTS,
+    experiment_text,
+    simulated,
+    trace_files,
+)
+from redtail.lines.advice.timing import ROUND_TRIPS
 from redtail.lines.advice.varied import bounds
+from redtail.lines.advice.verdict import verdict
 from redtail.lines.course import Course
 from redtail.lines.line import Follows, Line
 
@@ -506,6 +522,104 @@ def test_nothing_in_the_router_helps_where_the_line_has_no_buffer_to_speak_of(ou
     text = " ".join(found.to_text().split())
     assert "Nothing in the router helps: the line as it is has" in text
     assert "Leave the line as it is." in text
+
+
+def test_what_is_recorded_of_one_direction_has_the_condition_of_the_other(
+    advice: redtail.Advice, stepped: redtail.Advice
+) -> None:
+    assert advice.holds_if == "the upload stays at 2 Mbit/s"
+    text = " ".join(advice.to_text().split())
+    assert "If the upload stays at 2 Mbit/s: " in text
+    assert "it promises nothing" not in text
+    assert any("How the rate of the upload changes" in each for each in advice.uncertain)
+    assert not any("is safer than a fixed one" in each for each in advice.uncertain)
+    # The rate of a cable does not change by itself.
+    assert stepped.holds_if is None
+
+
+def test_parts_are_as_long_as_the_line_needs_and_senders_fill_them(stepped: redtail.Advice) -> None:
+    assert stepped.not_filled == ()
+    course = Course(steps=((60.0, 8e6), (60.0, 4e6)))
+    line = Line(course.mean_bps, 1e6, 0.6, "satellite", USES, 1)
+    wanted = simulated(line, ["cake"], EFFORTS["quick"], recorded=Recorded(down_course=course))
+    assert wanted.varied is not None
+    assert wanted.measured_s == ROUND_TRIPS * 0.6 > EFFORTS["quick"].varied.seconds
+    assert wanted.varied.length_s == wanted.warmup_s + wanted.measured_s
+    assert f'duration = "{wanted.varied.length_s:g} s"' in experiment_text(wanted, "far", [])
+
+
+def test_a_queue_at_the_own_port_stands_there_where_the_download_varies() -> None:
+    line = Line(DROPS.mean_bps, 100e6, 0.03, "ethernet", USES, 1, port_bps=100e6)
+    wanted = simulated(line, ["fq-codel"], EFFORTS["quick"], recorded=Recorded(down_course=DROPS))
+    (fixed,) = wanted.candidates
+    assert fixed.down.shaped.shaper_bps is not None and fixed.up.shaped.shaper_bps is None
+    plan = redtail.check(redtail.Toml(experiment_text(wanted, "port", [])))
+    at_line, at_router = json.loads(plan.example(0))["chain"]["hop"]
+    assert "fq-codel" in json.dumps(at_line["return"]["queue"])
+    assert "fq-codel" not in json.dumps(at_router["return"]["queue"])
+
+
+def test_a_policer_has_one_rate(tmp_path: Path) -> None:
+    line, recorded = of_steps(DROPS)
+    policed = replace(line, burst_bytes=(1e5, 1e5))
+    with pytest.raises(SpecError, match='provider = "policer" has one rate.*; accepted: buffer'):
+        redtail.advise_on(policed, recorded=recorded, out=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+# What is an answer.
+
+CALLS, PAGES = OBJECTIVES["calls"], OBJECTIVES["pages"]
+
+
+def against(aim: Objective, difference: float, half: float) -> Compared:
+    """The line as it is compared with a queue: six values around the difference."""
+    values = [difference + half * each for each in (-1.0, -0.6, -0.2, 0.2, 0.6, 1.0)]
+    return compared(aim, values, [0.0] * 6)
+
+
+@pytest.mark.parametrize(
+    ("found", "lost", "answer"),
+    [
+        ([(CALLS, 0.1, 0.01), (THROUGHPUT, -0.2, 0.01)], None, "helps"),
+        ([(CALLS, 0.1, 0.01), (THROUGHPUT, -0.2, 0.01)], -0.2, "helps"),
+        ([(CALLS, 0.1, 0.01), (THROUGHPUT, -0.3, 0.01)], -0.3, "costs"),
+        ([(CALLS, 0.0, 0.005), (PAGES, 1.0, 0.1)], -0.1, "helps"),
+        ([(CALLS, 0.0, 0.005), (THROUGHPUT, -0.3, 0.01)], -0.3, "nothing"),
+        # Nobody knows whether calls wait less, and it costs throughput for sure.
+        ([(CALLS, 0.1, 0.2), (THROUGHPUT, -0.3, 0.01)], -0.3, "undecided"),
+        # They wait longer, or as long.
+        ([(CALLS, -0.1, 0.09), (THROUGHPUT, -0.3, 0.01)], -0.3, "nothing"),
+        ([(CALLS, 0.0, 0.005), (THROUGHPUT, 0.0, 0.2)], 0.0, "nothing"),
+        ([(THROUGHPUT, 0.0, 0.2), (CALLS, 0.0, 0.005)], None, "undecided"),
+    ],
+)
+def test_the_first_objective_that_decides_is_the_answer(
+    found: list[tuple[Objective, float, float]], lost: float | None, answer: str
+) -> None:
+    rows = [against(*each) for each in found]
+    assert verdict(rows, None if lost is None else against(COST, lost, 0.01)) == answer
+
+
+def test_what_one_part_alone_tells_is_undecided_over_parts() -> None:
+    """Three parts with five replications each: 100, 30 and 0 ms less, which is no chance of one."""
+    values = [part + 0.001 * each for part in (0.1, 0.03, 0.0) for each in range(5)]
+    assert compared(CALLS, values, [0.0] * 15).verdict == "undecided"
+    values = [part + 0.001 * each for part in (0.1, 0.06, 0.04) for each in range(5)]
+    assert compared(CALLS, values, [0.0] * 15).verdict == "worse"
+    over_parts = compared(CALLS, values, [0.0] * 15, runs=Runs(3))
+    assert (over_parts.verdict, over_parts.needed) == ("undecided", None)
+    rows = [Entrant(name, {"calls": of}, ()) for name, of in (("a", values), ("b", [0.0] * 15))]
+    assert in_order(rows, [CALLS], 2)[1].steps
+    assert not in_order(rows, [CALLS], 2, Runs(3))[1].steps
+
+
+def test_what_helps_is_before_what_does_not_whatever_the_aims_say() -> None:
+    rows = [
+        Entrant("a", {"calls": [0.01] * 6}, (0.0,), (), 3),
+        Entrant("b", {"calls": [1.0] * 6}, ()),
+    ]
+    assert in_order(rows, [CALLS], 2)[0] == ["b", "a"]
 
 
 def test_a_fast_line_is_simulated_smaller_with_its_course() -> None:
