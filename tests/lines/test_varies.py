@@ -602,8 +602,8 @@ def test_the_first_objective_that_decides_is_the_answer(
 
 
 def test_what_one_part_alone_tells_is_undecided_over_parts() -> None:
-    """Three parts, 100, 30 and 0 ms: as 15 replications they would be beyond the margin."""
-    values = [part + 0.001 * each for part in (0.1, 0.03, 0.0) for each in range(5)]
+    """Three parts, 100, 40 and 10 ms: as 15 replications they would be beyond the margin."""
+    values = [part + 0.001 * each for part in (0.1, 0.04, 0.01) for each in range(5)]
     assert compared(CALLS, values, [0.0] * 15).verdict == "worse"
     over_parts = compared(CALLS, values, [0.0] * 15, runs=Runs(3))
     assert (over_parts.verdict, over_parts.needed) == ("undecided", None)
