@@ -8,7 +8,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
@@ -39,10 +39,12 @@ class Toml:
     Attributes:
         text: what would stand in the file.
         name: what messages call it.
+        files: the text of files that it names, by name, in place of files on disk.
     """
 
     text: str
     name: str = "<text>"
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 Source: TypeAlias = "str | os.PathLike[str] | Toml | Experiment"
@@ -142,6 +144,7 @@ def _planned(
         refuse=refuse,
         allow_code=options.get("allow_code", ()),
         within=within,
+        given=source.files if isinstance(source, Toml) else None,
     )
     metrics = selection.split(options.get("metrics"))
 

@@ -909,8 +909,10 @@ def test_a_recording_becomes_a_line_to_advise_on() -> None:
 
     web = found("web", SENDER)
     assert line.uses_of(web) == ("calls", "web", "downloads")
-    with pytest.raises(SpecError, match=r"up rate at least .* give this one with --up RATE"):
-        line.recorded_line(web, "docsis")
+    # A bound stays one.
+    bounded, told = line.recorded_line(web, "docsis")
+    assert bounded.up_bps == web.up.rate.value and told.bound("up") == "at least"
+    assert not told.bound("down")
     trace = lines.estimate("examples/cellular.trace", up_bps=1e6)
     with pytest.raises(SpecError, match="base round trip: give it with --rtt"):
         line.recorded_line(trace, "lte")
@@ -923,12 +925,22 @@ def test_advise_goes_on_from_a_recording(tmp_path: Path) -> None:
     options = ["advise", "--from", str(file), "--use", "calls", "--queues", "codel"]
     more = ["--effort", "quick", "--out", str(tmp_path)]
     ran = CliRunner().invoke(app, [*options, *more])
-    assert ran.exit_code == 2 and "give this one with --up RATE" in ran.stderr
+    assert ran.exit_code == 0, ran.stderr + ran.stdout
+    text = " ".join(ran.stdout.split())
+    assert "at least 698" in text and "For a line of just 698" in text
+    assert "The upload rate is a bound: at least 0.698" in text
+    assert "shaper at least" in text
+    # A shaper far below the line would be set.
+    ran = CliRunner().invoke(app, [*options, *more, "--device", "linux", "--wan", "eth0"])
+    assert ran.exit_code == 2 and "of the up rate only a bound is known" in ran.stderr
     ran = CliRunner().invoke(app, [*options, "--up", "5mbit", *more])
     assert ran.exit_code == 0, ran.stderr
     assert "base round trip" in ran.stdout and "as recorded" in ran.stdout
     ran = CliRunner().invoke(app, [*options, "--direction", "up", *more])
-    assert ran.exit_code == 2 and "give this one with --down RATE" in ran.stderr
+    assert ran.exit_code == 0 and "For a line of just" in ran.stdout
+    trace = ["advise", "--from", "examples/cellular.trace", "--rtt", "50ms", "--use", "calls"]
+    ran = CliRunner().invoke(app, trace)
+    assert ran.exit_code == 2 and "give this one with --up RATE" in ran.stderr
     ran = CliRunner().invoke(app, ["advise", "--local", "10.0.0.1"])
     assert ran.exit_code == 2 and "--local is about a recording" in ran.stderr
     ran = CliRunner().invoke(app, ["advise", "--down", "5mbit"])

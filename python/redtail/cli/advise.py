@@ -36,8 +36,36 @@ Access = Annotated[
     typer.Option(
         "--access",
         metavar="NAME",
-        help="docsis, pppoe-vdsl2, vdsl2, adsl, fibre, ethernet, lte or unknown.",
+        help="docsis, pppoe-vdsl2, vdsl2, adsl, fibre, pppoe-fibre, ethernet, lte or satellite; "
+        "without it unknown, the most that any of them adds to a packet.",
         autocompletion=completion.accesses,
+    ),
+]
+PortRate = Annotated[
+    str | None,
+    typer.Option(
+        "--port-rate",
+        metavar="RATE",
+        help="Rate of the Ethernet port between the router and the line, as ethtool shows it.",
+    ),
+]
+Provider = Annotated[
+    str,
+    typer.Option(
+        "--provider",
+        metavar="NAME",
+        help="What the provider does with what exceeds the rates: buffer delays it; policer, or "
+        "policer:BURST such as policer:125kB, drops it.",
+        autocompletion=completion.providers,
+    ),
+]
+Rates = Annotated[
+    str,
+    typer.Option(
+        "--rates",
+        metavar="NAME",
+        help="What --down and --up are of: line, as modem or contract state; or speed-test.",
+        autocompletion=completion.rates,
     ),
 ]
 Use = Annotated[
@@ -77,8 +105,8 @@ ObjectiveName = Annotated[
     typer.Option(
         "--objective",
         metavar="NAME",
-        help="What queues are ranked by: calls, games, pages or throughput; without it the first "
-        "of these that the line is used for.",
+        help="What counts first when queues are ranked: calls, games, pages or throughput; without "
+        "it the first of these that the line is used for.",
         autocompletion=completion.objectives,
     ),
 ]
@@ -139,6 +167,9 @@ def advise(
     queues: Queues = None,
     objective: ObjectiveName = None,
     buffer: Buffer = None,
+    port_rate: PortRate = None,
+    provider: Provider = "buffer",
+    rates: Rates = "line",
     effort: EffortName = "normal",
     save: Save = None,
     export: Export = None,
@@ -150,7 +181,7 @@ def advise(
     as_json: AsJson = False,
 ) -> None:
     """Advise a queue for a line, with simulations of it. Goes on where it was stopped."""
-    from redtail.lines import advise_on, require_writable
+    from redtail.lines import advise_on, as_sold, require_writable
 
     if subscribers is not None:
         others = {
@@ -167,11 +198,16 @@ def advise(
     line, recorded = _line(
         down, up, rtt, access, use, people, recordings, local, direction, quiet=as_json
     )
+    if recordings and rates != "line":
+        raise SpecError(f"--rates {rates}: accepted: with --down and --up, and no recording")
+    line = as_sold(line, port_rate, provider, rates)
     if save is not None:
         require_writable(save)  # before a minute of work
     own = router(device, wan, lan)
     if own is not None:
-        queues = [*own.queues(queues or ())]
+        own.require_rates(recorded)
+        varies = recorded is not None and recorded.varies
+        queues = [*own.queues(queues or (), varies=varies)]
     start = time.monotonic()
     with progress_shown() as show:
         found = advise_on(
@@ -181,6 +217,7 @@ def advise(
             objective=objective,
             buffer=buffer,
             effort=effort,
+            follows=own is None or own.follows,
             jobs=jobs,
             out=out,
             progress=show,
@@ -299,21 +336,21 @@ def _line(
     for option, value in {"--local": local, "--direction": direction}.items():
         if value:
             raise SpecError(f"{option} is about a recording; accepted: with --from FILE")
-    given = {"--down": down, "--up": up, "--rtt": rtt, "--access": access, "--use": use}
+    given = {"--down": down, "--up": up, "--rtt": rtt, "--use": use}
     for option, value in given.items():
         if not value:
             raise SpecError(
                 f"{option} is missing; accepted: {', '.join(given)}, or a recording of the line "
                 "with --from FILE"
             )
-    assert down is not None and up is not None and rtt is not None and access is not None
-    return given_line(down, up, rtt, access, use or (), people), None
+    assert down is not None and up is not None and rtt is not None
+    return given_line(down, up, rtt, access or "unknown", use or (), people), None
 
 
 def _print(found: Advice, seconds: float, save: str | None) -> None:
     print(found.to_text(width()))
     say("")
-    runs = len(found.results.cases) * found.wanted.effort.replications
+    runs = len(found.results.cases) * found.wanted.replications
     say(f"{runs} runs, in {seconds:.1f} s")
     say(f"runs:  {found.results.folder}/")
     if save is not None:

@@ -107,6 +107,20 @@ def accesses(incomplete: str) -> list[str]:
     return _beginning(ACCESS, incomplete)
 
 
+def providers(incomplete: str) -> list[str]:
+    """Return what providers do with what exceeds the rates of a line."""
+    from redtail.lines import PROVIDERS
+
+    return _beginning(PROVIDERS, incomplete)
+
+
+def rates(incomplete: str) -> list[str]:
+    """Return what rates of a line can be of."""
+    from redtail.lines import RATES
+
+    return _beginning(RATES, incomplete)
+
+
 def uses(incomplete: str) -> list[str]:
     """Return what a line can be used for; what stands before the last comma stays."""
     from redtail.lines import USES

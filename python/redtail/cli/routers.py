@@ -12,7 +12,7 @@ from redtail.cli import completion
 from redtail.errors import SpecError
 
 if TYPE_CHECKING:
-    from redtail.lines import Advice, Commands
+    from redtail.lines import Advice, Commands, Recorded
 
 Device = Annotated[
     str | None,
@@ -52,8 +52,25 @@ class Router:
     wan: str
     lan: str | None
 
-    def queues(self, named: Sequence[str]) -> Sequence[str]:
+    def require_rates(self, recorded: Recorded | None) -> None:
+        """Refuse to make commands for a line of which only a bound is known.
+
+        Raises:
+            SpecError: a rate is a bound: a shaper of that rate could be far below the line.
+        """
+        for name in ("down", "up"):
+            if recorded is not None and recorded.bound(name):
+                raise SpecError(
+                    f"--device makes a shaper, and of the {name} rate only a bound is known "
+                    f"({recorded.bound(name)}); accepted: the rate with --{name} RATE, a recording "
+                    "of the full line, or no --device",
+                    key=name,
+                )
+
+    def queues(self, named: Sequence[str], *, varies: bool = False) -> Sequence[str]:
         """Return the queues to choose from: those that are named, or else all that it has so.
+
+        Where the line's rate varies these are fewer, if it has them.
 
         Raises:
             SpecError: it does not have one that is named.
@@ -65,7 +82,9 @@ class Router:
         has = kinds(self.device)
         if not named:
             usual = choices(self.device)
-            return [kind for kind in QUEUES if kind in usual]
+            found = [kind for kind in QUEUES if kind in usual]
+            fewer = [kind for kind in found if QUEUES[kind].varied] if varies else []
+            return fewer or found
         for name in split(named):
             if name in QUEUES and name not in has:
                 both = ", ".join(kind for kind in QUEUES if kind in has)
@@ -76,6 +95,13 @@ class Router:
                 )
         return named
 
+    @property
+    def follows(self) -> bool:
+        """Whether it can have a shaper that follows the line's rate."""
+        from redtail.lines.routers import FOLLOW
+
+        return self.device in FOLLOW
+
     def commands(self, advice: Advice) -> Commands:
         """Return the commands for what is advised."""
         from redtail.lines import commands
@@ -85,7 +111,13 @@ class Router:
             device=self.device,
             wan=self.wan,
             lan=self.lan,
-            alternatives=[str(each.kind) for each in advice.ranking[1:]],
+            alternatives=[
+                kind
+                for kind in dict.fromkeys(
+                    advice.candidate(str(each.key)).kind for each in advice.ranking
+                )
+                if kind != advice.chosen.kind
+            ],
         )
 
 

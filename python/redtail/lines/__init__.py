@@ -13,6 +13,7 @@ A line that its owner knows needs no recording: `given_line` reads it from texts
 from the texts to the advice. `write_experiment` makes an experiment file of what was recorded, and
 `queue_parameters` gives the published rules for one queue on one link.
 
+    course      how the rate of a line went, where it varies
     line        the line, and what is advised for a direction: plain data that the others share
     measure     loads a line, and writes a recording of it
     recordings  what a recording tells of a line
@@ -39,13 +40,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from redtail.lines.advice.access import ACCESS
     from redtail.lines.advice.advise import advise, advise_on, given_line
-    from redtail.lines.advice.answer import Advice, require_writable
+    from redtail.lines.advice.answer import Advice
     from redtail.lines.advice.candidates import QUEUES
     from redtail.lines.advice.loads import USES
     from redtail.lines.advice.objectives import OBJECTIVES
     from redtail.lines.advice.parameters import QueueParameter, QueueParameters, queue_parameters
+    from redtail.lines.advice.saved import require_writable
     from redtail.lines.advice.simulated import EFFORTS
-    from redtail.lines.line import Line, Overhead, Recorded, Shaped
+    from redtail.lines.advice.sold import PROVIDERS, RATES, as_sold
+    from redtail.lines.course import Course
+    from redtail.lines.line import Follows, Line, Overhead, Recorded, Shaped
     from redtail.lines.measure.options import Measuring
     from redtail.lines.measure.protocol import PORT
     from redtail.lines.measure.record import MeasureState
@@ -71,9 +75,11 @@ _MODULES = {
     "ACCESS": "advice.access",
     "Advice": "advice.answer",
     "Commands": "routers.model",
+    "Course": "course",
     "DEVICES": "routers.table",
     "EFFORTS": "advice.simulated",
     "Estimated": "recordings.values",
+    "Follows": "line",
     "Found": "recordings.found",
     "Line": "line",
     "MeasureState": "measure.record",
@@ -86,9 +92,11 @@ _MODULES = {
     "PORT": "measure.protocol",
     "Plan": "provider.plans",
     "ProviderAdvice": "provider.answer",
+    "PROVIDERS": "advice.sold",
     "QUEUES": "advice.candidates",
     "QueueParameter": "advice.parameters",
     "QueueParameters": "advice.parameters",
+    "RATES": "advice.sold",
     "Recorded": "line",
     "Seen": "watch.watching",
     "ServerLimits": "measure.server",
@@ -99,6 +107,7 @@ _MODULES = {
     "advise": "advice.advise",
     "advise_on": "advice.advise",
     "advise_provider": "provider.answer",
+    "as_sold": "advice.sold",
     "commands": "routers",
     "estimate": "recordings.reading",
     "experiment_text": "recordings.experiment",
@@ -108,10 +117,10 @@ _MODULES = {
     "read_plans": "provider.plans",
     "recorded_line": "recordings.line",
     "require_exportable": "provider.libreqos",
-    "require_writable": "advice.answer",
     "serve": "measure.server",
     "verify_change": "verify.verified",
     "watch_device": "watch.watching",
+    "require_writable": "advice.saved",
     "write_experiment": "recordings.experiment",
 }
 
@@ -121,11 +130,15 @@ __all__ = [
     "EFFORTS",
     "OBJECTIVES",
     "PORT",
+    "PROVIDERS",
     "QUEUES",
+    "RATES",
     "USES",
     "Advice",
     "Commands",
+    "Course",
     "Estimated",
+    "Follows",
     "Found",
     "Line",
     "MeasureState",
@@ -147,6 +160,7 @@ __all__ = [
     "advise",
     "advise_on",
     "advise_provider",
+    "as_sold",
     "commands",
     "estimate",
     "experiment_text",

@@ -29,7 +29,8 @@ Source: OpenWrt, "SQM Details", 85 % of an advertised rate: there, too, what the
 known.
 """
 
-_PORT_RATES = (10e6, 100e6, 1e9, 2.5e9, 5e9, 10e9, 25e9, 40e9, 100e9)
+PORT_RATES = (10e6, 100e6, 1e9, 2.5e9, 5e9, 10e9, 25e9, 40e9, 100e9)
+"""Rates of Ethernet's ports, in bit/s. Source: IEEE 802.3."""
 
 _MEASURED = 'OpenWrt, "SQM Details": 95 % of a measured rate.'
 
@@ -46,6 +47,10 @@ class Access:
         share: the shaper's rate as a share of the line's.
         share_source: where that is from.
         cautions: what is uncertain about such lines, a sentence each.
+        changes: how the rate changes by itself, so that one rate promises nothing; empty for a rate
+            that stays.
+        by_port: whether the line is handed over at an Ethernet port, which can be its bottleneck.
+        mtu: largest IP packet, in bytes.
     """
 
     name: str
@@ -55,7 +60,20 @@ class Access:
     share: float = SHARE
     share_source: str = _MEASURED
     cautions: tuple[str, ...] = ()
+    changes: str = ""
+    by_port: bool = False
+    mtu: int = FULL
 
+    @property
+    def varies(self) -> bool:
+        """Whether the rate changes by itself."""
+        return bool(self.changes)
+
+
+_CHANGING = 'OpenWrt, "SQM Details": 85 % of a rate that nobody has measured.'
+
+PPPOE_MTU = 1492
+"""Largest IP packet over PPPoE, in bytes. Source: RFC 2516, section 7."""
 
 _TAG = (
     "A VLAN tag on the line adds 4 bytes to each packet (tc-cake(8), ether-vlan); your provider's "
@@ -81,6 +99,7 @@ ACCESS: dict[str, Access] = {
             Overhead(30, 0, "ptm"),
             "tc-cake(8), pppoe-ptm: PPP and PPPoE 8 B, Ethernet 18 B, PTM 4 B; 65 bytes for 64.",
             cautions=(_TAG,),
+            mtu=PPPOE_MTU,
         ),
         Access(
             "vdsl2",
@@ -99,6 +118,7 @@ ACCESS: dict[str, Access] = {
                 "The modem's page names the encapsulation; others add 8 to 32 bytes instead of 40 "
                 "(tc-cake(8), ADSL Overhead Keywords).",
             ),
+            mtu=PPPOE_MTU,
         ),
         Access(
             "fibre",
@@ -106,12 +126,27 @@ ACCESS: dict[str, Access] = {
             Overhead(38, 84, "none"),
             "tc-cake(8), ethernet. It is more than GPON needs, 18 B of Ethernet and 5 B of GEM "
             "header (ITU-T G.984.3), also with a VLAN tag and PPPoE.",
+            by_port=True,
+        ),
+        Access(
+            "pppoe-fibre",
+            "fibre with PPPoE over an Ethernet port",
+            Overhead(50, 84, "none"),
+            "tc-cake(8), ethernet and ether-vlan: 38 B and 4 B; PPPoE and PPP 8 B (RFC 2516).",
+            cautions=(
+                "The queue counts IP packets. On a device below PPPoE (the port, and not ppp0 or "
+                "pppoe-wan) all of them are one flow for a kernel that does not look into PPPoE: "
+                "set it on the device of PPPoE.",
+            ),
+            by_port=True,
+            mtu=PPPOE_MTU,
         ),
         Access(
             "ethernet",
-            "an Ethernet port of the router's own",
+            "an Ethernet hand-off",
             Overhead(38, 84, "none"),
             "tc-cake(8), ethernet: preamble, gap, header and CRC.",
+            by_port=True,
         ),
         Access(
             "lte",
@@ -119,11 +154,25 @@ ACCESS: dict[str, Access] = {
             Overhead(0, 0, "none"),
             "tc-cake(8), raw: a measured rate has the radio's headers taken off already.",
             share=SHARE_OF_CHANGING,
-            share_source='OpenWrt, "SQM Details": 85 % of a rate that nobody has measured.',
+            share_source=_CHANGING,
+            changes="The rate of a radio link changes with the cell's load and the reception, "
+            "often below any fixed shaper. A shaper that follows the rate (cake-autorate, or "
+            "tc-cake(8), autorate-ingress) is safer than a fixed one.",
+        ),
+        Access(
+            "satellite",
+            "satellite",
+            Overhead(0, 0, "none"),
+            "tc-cake(8), raw: a measured rate has the link's headers taken off already.",
+            share=SHARE_OF_CHANGING,
+            share_source=_CHANGING,
+            changes="The rate of a satellite link changes with the weather, with the load of the "
+            "beam and, of satellites in low orbits, with each of them. A shaper that follows the "
+            "rate is safer than a fixed one.",
             cautions=(
-                "The rate of a radio link changes with the cell's load and the reception, often "
-                "below any fixed shaper. A shaper that follows the rate (cake-autorate, or "
-                "tc-cake(8), autorate-ingress) is safer than a fixed one.",
+                "Many operators of geostationary satellites end TCP's connections in the modem "
+                "and go on with others (RFC 3135, section 4.1). Here senders and receivers are at "
+                "the ends, and TCP fills the line more slowly than there.",
             ),
         ),
         Access(
@@ -132,9 +181,12 @@ ACCESS: dict[str, Access] = {
             Overhead(48, 0, "atm"),
             "tc-cake(8), conservative: more than any widely used technology adds.",
             cautions=(
-                "Without the access technology the shaper counts more bytes than the line carries, "
-                "which costs throughput.",
+                "The access technology is not known (--access), so the shaper counts what the one "
+                "with the most overhead adds, and simulations have such a line: full packets get "
+                "81 % of its rate. A line that adds less, as fibre, loses 11 % of its rate by "
+                "that; --access says which it is.",
             ),
+            by_port=True,
         ),
     )
 }
@@ -168,8 +220,18 @@ def carried(overhead: Overhead, rate: float) -> float:
 
 
 def own_port(line: Line) -> bool:
-    """Return whether the upload's bottleneck is a port of the router, where its queue can stand."""
-    return line.access == "ethernet" and line.up_bps in _PORT_RATES
+    """Return whether the upload's bottleneck is the router's port, where its queue can stand.
+
+    It is if the port is no faster than the line. Without the port's rate nothing says so: a line of
+    100 Mbit/s is also sold on a port of 1 Gbit/s, by a provider who drops or delays the rest.
+    """
+    return line.port_bps is not None and line.port_bps <= line.up_bps
+
+
+def could_be_own_port(line: Line) -> bool:
+    """Return whether the upload has the rate of a port, and nobody said that it is not one."""
+    known = line.port_bps is not None or line.burst_bytes is not None
+    return not known and ACCESS[line.access].by_port and line.up_bps in PORT_RATES
 
 
 def shaper(line: Line, direction: Direction, port: bool) -> tuple[float | None, str]:
@@ -184,11 +246,12 @@ def shaper(line: Line, direction: Direction, port: bool) -> tuple[float | None, 
     rate = line.down_bps if direction == "down" else line.up_bps
     if direction == "up" and port:
         return None, "The line is the router's own port: the queue stands there without a shaper."
-    below = (
-        "the provider's buffer stays empty only while less arrives than the line carries"
-        if direction == "down"
-        else "the modem's buffer stays empty only while less is sent than the line carries"
-    )
+    if line.burst_bytes is not None:
+        below = "the provider drops nothing only while less comes than it lets pass"
+    elif direction == "down":
+        below = "the provider's buffer stays empty only while less arrives than the line carries"
+    else:
+        below = "the modem's buffer stays empty only while less is sent than the line carries"
     # tc and routers take whole kilobits per second.
     wanted = max(1e3, math.floor(rate * access.share / 1e3) * 1e3)
     return wanted, f"{100 * access.share:.0f} % of the line: {below}. {access.share_source}"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Unpack
 
 from redtail import experiment, facts
 from redtail.errors import SpecError
-from redtail.lines.advice.access import ACCESS, own_port
+from redtail.lines.advice.access import ACCESS
 from redtail.lines.advice.answer import Advice
 from redtail.lines.advice.candidates import QUEUES
 from redtail.lines.advice.loads import USES, loads
@@ -19,7 +20,9 @@ from redtail.lines.advice.simulated import (
     candidates,
     experiment_text,
     simulated,
+    trace_files,
 )
+from redtail.lines.advice.sold import as_sold
 from redtail.lines.line import Line, Recorded
 from redtail.options import ExecuteOptions
 from redtail.running import runner
@@ -54,9 +57,12 @@ def advise(
     up: str,
     rtt: str,
     *,
-    access: str,
+    access: str = "unknown",
     use: str | Sequence[str],
     people: int = 1,
+    port_rate: str | None = None,
+    provider: str = "buffer",
+    rates: str = "line",
     **options: Unpack[AdviseOptions],
 ) -> Advice:
     """Advise a queue for both directions of a line.
@@ -69,6 +75,12 @@ def advise(
         access: the access technology, a name of `redtail.lines.ACCESS`.
         use: what it is used for, a list or "calls,web", of `redtail.lines.USES`.
         people: number of people who use it.
+        port_rate: rate of the Ethernet port that the router is connected to, such as "1 Gbit/s".
+            If it is no faster than `up`, the upload needs no shaper.
+        provider: what the provider does with what exceeds the rates: "buffer" delays it; "policer"
+            drops it, beyond a burst that may be named, as in "policer:125 kB".
+        rates: what `down` and `up` are of: the "line", as a modem or a contract states, or of a
+            "speed-test", which counts payload.
         **options: as for `advise_on`.
 
     Raises:
@@ -77,11 +89,23 @@ def advise(
         RunError: a run failed.
         Cancelled: it was interrupted; what was finished is kept.
     """
-    return advise_on(given_line(down, up, rtt, access, use, people), **options)
+    line = given_line(
+        *(down, up, rtt, access, use, people), port_rate=port_rate, provider=provider, rates=rates
+    )
+    return advise_on(line, **options)
 
 
 def given_line(
-    down: str, up: str, rtt: str, access: str, use: str | Sequence[str], people: int
+    down: str,
+    up: str,
+    rtt: str,
+    access: str,
+    use: str | Sequence[str],
+    people: int,
+    *,
+    port_rate: str | None = None,
+    provider: str = "buffer",
+    rates: str = "line",
 ) -> Line:
     """Return a line from texts; arguments and errors as for `advise`."""
     line = Line(
@@ -94,7 +118,7 @@ def given_line(
     )
     given = {"down": f'"{down}"', "up": f'"{up}"', "rtt": f'"{rtt}"'}
     _refuse(line, given)
-    return line
+    return as_sold(line, port_rate, provider, rates)
 
 
 def names_of(texts: str | Sequence[str]) -> tuple[str, ...]:
@@ -114,6 +138,7 @@ def advise_on(
     objective: str | None = None,
     buffer: str | None = None,
     effort: str = "normal",
+    follows: bool = True,
     **running: Unpack[ExecuteOptions],
 ) -> Advice:
     """Advise a queue for both directions of a line that is known as numbers.
@@ -123,12 +148,15 @@ def advise_on(
         recorded: what a recording told of its buffers and flows.
         queues: the queues to choose from, of `redtail.lines.QUEUES`, such as those that
             a router has; by default all but WRED, which is RED where packets have no marks, and
-            fair queues with and without LLQ, of routers without FQ-CoDel.
-        objective: what they are ranked by: "calls", "games", "pages" or "throughput"; by default
-            the first of these that the line is used for.
+            fair queues with and without LLQ, of routers without FQ-CoDel; where the rate varies,
+            CAKE and FQ-CoDel.
+        objective: what counts before all else when they are ranked: "calls", "games", "pages" or
+            "throughput"; by default the first of these that the line is used for.
         buffer: time that a full buffer of the modem or the provider takes to empty, such as
             "200 ms"; what was recorded takes its place.
         effort: how much is simulated: "quick", "normal" or "thorough".
+        follows: whether the router can have cake-autorate, a program that makes CAKE's shaper
+            follow the line's rate, where that varies.
         **running: as for `redtail.run`: jobs, out, progress, executor.
 
     Raises:
@@ -138,23 +166,29 @@ def advise_on(
         Cancelled: it was interrupted; what was finished is kept, and the same call goes on.
     """
     _refuse(line, {})
-    kinds = _kinds(queues)
-    ranked_by = chosen(objective, line.uses)
+    varies = recorded is not None and recorded.varies
+    _refuse_policer(line, varies=varies)
+    kinds = _kinds(queues, varies=varies)
+    ranked_by = chosen(objective, line.uses, line.burst_bytes is not None)
     if effort not in EFFORTS:
         raise SpecError(
             f'effort = "{effort}" is none; accepted: {", ".join(EFFORTS)}', key="effort"
         )
     buffers = buffers_of(recorded, _buffer(buffer))
-    wanted = simulated(line, kinds, EFFORTS[effort], buffers, recorded)
+    wanted = simulated(line, kinds, EFFORTS[effort], buffers, recorded, follows=follows)
     text = experiment_text(wanted, _name(line), _about(line))
     # What the checks warn of are properties of the candidates that the answer shows.
-    plan = experiment.prepare(experiment.Toml(text, name="the experiment of this advice"))
+    name = "the experiment of this advice"
+    plan = experiment.prepare(experiment.Toml(text, name=name, files=trace_files(wanted)))
     results = quietly(lambda: runner.execute(plan, **running))
+    # What is set on the line itself, which is not divided.
+    whole = None if wanted.varied is None else replace(wanted.varied, divisor=1.0)
+    over = loads(line.uses, line.people, recorded)
     found = Advice(
         line=line,
         recorded=recorded,
         objective=ranked_by,
-        candidates=candidates(line, kinds, loads(line.uses, line.people, recorded), own_port(line)),
+        candidates=candidates(line, kinds, over, whole, follows=follows),
         wanted=wanted,
         results=results,
         text=text,
@@ -170,9 +204,10 @@ class AdviseOptions(ExecuteOptions, total=False):
     objective: str | None
     buffer: str | None
     effort: str
+    follows: bool
 
 
-def _kinds(queues: str | Sequence[str]) -> tuple[str, ...]:
+def _kinds(queues: str | Sequence[str], *, varies: bool) -> tuple[str, ...]:
     named = names_of(queues)
     for name in named:
         if name not in QUEUES:
@@ -181,7 +216,8 @@ def _kinds(queues: str | Sequence[str]) -> tuple[str, ...]:
                 f'queues = "{name}" is no queue to advise; accepted: {", ".join(QUEUES)}{hint}',
                 key="queues",
             )
-    return named or tuple(kind for kind, each in QUEUES.items() if each.usual)
+    usual = (kind for kind, each in QUEUES.items() if (each.varied if varies else each.usual))
+    return named or tuple(usual)
 
 
 def _buffer(text: str | None) -> float:
@@ -235,9 +271,25 @@ def _refuse(line: Line, given: dict[str, str]) -> None:
         refuse("people", line.people, "is no number of people", accepted)
 
 
+def _refuse_policer(line: Line, *, varies: bool) -> None:
+    """Refuse a policer where the rate varies.
+
+    Raises:
+        SpecError: a policer has one rate.
+    """
+    if varies and line.burst_bytes is not None:
+        raise SpecError(
+            'provider = "policer" has one rate, and the recording shows one that varies; '
+            "accepted: buffer, or the rates in the place of the recording",
+            key="provider",
+        )
+
+
 def _name(line: Line) -> str:
     """Return what the experiment is called; its results are in a folder of that name."""
-    return f"Line of {line.down_bps / 1e6:g} and {line.up_bps / 1e6:g} Mbit/s, {line.access}"
+    policed = "" if line.burst_bytes is None else ", policed"
+    rates = f"{line.down_bps / 1e6:g} and {line.up_bps / 1e6:g}"
+    return f"Line of {rates} Mbit/s, {line.access}{policed}"
 
 
 def _about(line: Line) -> list[str]:

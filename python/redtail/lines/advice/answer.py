@@ -6,29 +6,34 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from redtail.analysis.paired import LEVEL, adjusted
 from redtail.analysis.results import Results
-from redtail.analysis.stats import Estimate, estimate, p_zero_mean, paired_difference
-from redtail.analysis.stats import difference as subtracted
-from redtail.errors import SpecError
-from redtail.files import path_of
-from redtail.lines.advice.access import ACCESS
-from redtail.lines.advice.candidates import Candidate
+from redtail.analysis.stats import Estimate
+from redtail.lines.advice import doubts, saved
+from redtail.lines.advice import verdict as verdicts
+from redtail.lines.advice.candidates import MERITS, Candidate
+from redtail.lines.advice.crossed import REPLICATIONS, Runs
+from redtail.lines.advice.filled import not_filled
 from redtail.lines.advice.objectives import (
-    LOST_AT_MOST,
+    COST,
+    IDLE,
     MEASURES,
     THROUGHPUT,
     Objective,
     Values,
+    in_turn,
     measured,
+    unfinished,
 )
-from redtail.lines.advice.simulated import AS_IT_IS, HALF, HEADER, Simulated
-from redtail.lines.line import Line, Recorded, Shaped
+from redtail.lines.advice.ranking import Choice, Compared, Entrant, compared, in_order
+from redtail.lines.advice.simulated import AS_IT_IS, HALF, Simulated
+from redtail.lines.advice.verdict import VERDICTS, Verdict
+from redtail.lines.advice.words import rate
+from redtail.lines.line import Direction, Line, Recorded, Shaped
 
 if TYPE_CHECKING:
     from redtail.store.advice import Part
@@ -42,11 +47,13 @@ class Expected:
         load: the load's name.
         label: the queue's label.
         measures: the estimate of each of `MEASURES`; those that do not exist have no value.
+        at_least: those of which the mean is a lower bound, because pages did not finish.
     """
 
     load: str
     label: str
     measures: Mapping[str, Estimate]
+    at_least: tuple[str, ...] = ()
 
     @property
     def known(self) -> dict[str, Estimate]:
@@ -56,7 +63,8 @@ class Expected:
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values, in SI units and shares."""
         known = {name: each.as_json() for name, each in self.known.items()}
-        return {"load": self.load, "queue": self.label, **known}
+        bounds = {"at_least": list(self.at_least)} if self.at_least else {}
+        return {"load": self.load, "queue": self.label, **known, **bounds}
 
 
 @dataclass(frozen=True)
@@ -64,35 +72,33 @@ class Ranked:
     """A queue's place.
 
     Attributes:
-        kind: its kind; None for the line as it is.
+        key: its key; None for what is not ranked: the line as it is, and what a modem could have.
         label: its label.
-        value: the objective, of which the worst load counts.
-        lost: the share of throughput lost, of which the worst load counts.
-        fits: whether it loses little enough throughput to be ranked by the objective.
-        difference: the objective less that of the first, replication by replication; None for the
+        verdict: whether it helps; None for the line as it is.
+        values: its value in each objective by name, of which the worst load and direction count.
+        against_first: how it compares with the first queue in each objective by name; empty for the
             first itself.
-        told_apart: whether this difference is not by chance, among all that were asked about
-            (Holm's correction, 5 %); None where nothing can be said.
     """
 
-    kind: str | None
+    key: str | None
     label: str
-    value: Estimate
-    lost: Estimate
-    fits: bool
-    difference: Estimate | None
-    told_apart: bool | None
+    verdict: Verdict | None
+    values: Mapping[str, Estimate]
+    against_first: Mapping[str, Compared]
+
+    @property
+    def undecided(self) -> tuple[Compared, ...]:
+        """The comparisons with the first queue that are undecided."""
+        return tuple(each for each in self.against_first.values() if each.verdict == "undecided")
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
         return {
-            "kind": self.kind,
+            "key": self.key,
             "queue": self.label,
-            "objective": self.value.as_json(),
-            "throughput_lost": self.lost.as_json(),
-            "loses_little": self.fits,
-            "less_first": None if self.difference is None else self.difference.as_json(),
-            "told_apart_from_first": self.told_apart,
+            "verdict": self.verdict,
+            "objectives": {name: each.as_json() for name, each in self.values.items()},
+            "against_first": {name: each.as_dict() for name, each in self.against_first.items()},
         }
 
 
@@ -103,7 +109,7 @@ class Advice:
     Attributes:
         line: the line.
         recorded: what a recording told of it; None without one.
-        objective: what queues were ranked by.
+        objective: what queues were ranked by before all others.
         candidates: the queues, with parameters for the line.
         wanted: what was simulated.
         results: the runs.
@@ -124,7 +130,8 @@ class Advice:
     @property
     def chosen(self) -> Candidate:
         """The queue that is advised."""
-        return self.candidate(str(self.ranking[0].kind))
+        label = self.ranking[0].label
+        return next(each for each in self.candidates if each.label == label)
 
     @property
     def down(self) -> Shaped:
@@ -136,34 +143,48 @@ class Advice:
         """What is advised from them."""
         return self.chosen.up.shaped
 
-    def candidate(self, kind: str) -> Candidate:
-        """Return a candidate by its kind.
+    def candidate(self, key: str) -> Candidate:
+        """Return a candidate by its key: its kind, unless it is a variant of it.
 
         Raises:
             KeyError: it was not among the candidates.
         """
         for each in self.candidates:
-            if each.kind == kind:
+            if each.key == key:
                 return each
-        raise KeyError(kind)
+        raise KeyError(key)
 
     @cached_property
     def values(self) -> Mapping[tuple[str, str], Values]:
         """The measures of each case, by its load and its queue's label."""
         loads = {load.name: load for load in self.wanted.loads}
-        found = {}
+        found: dict[tuple[str, str], Values] = {}
         for case in self.results.cases:
             name, label = case.labels["case.name"], case.labels["chain.hop2.queue"]
             usual = name.removesuffix(HALF)
             share = 1.0 if usual == name else 0.5
-            found[name, label] = measured(case, loads[usual], self.wanted, share)
+            values = measured(case, loads[usual], self.wanted, share)
+            # Where the rate varies there is a case for each cut, in order.
+            before = found.get((name, label), {})
+            found[name, label] = {key: [*before.get(key, ()), *values[key]] for key in values}
         return found
+
+    @property
+    def runs(self) -> Runs:
+        """How the runs of a load and a queue share their chance."""
+        varied = self.wanted.varied
+        return REPLICATIONS if varied is None else Runs(varied.amount.cuts)
 
     @cached_property
     def expected(self) -> tuple[Expected, ...]:
         """What each queue does under each load, half the rate included."""
         return tuple(
-            Expected(load, label, {name: estimate(values[name]) for name in MEASURES})
+            Expected(
+                load,
+                label,
+                {name: self.runs.mean(values[name]) for name in MEASURES},
+                unfinished(values, self.wanted),
+            )
             for (load, label), values in self.values.items()
         )
 
@@ -175,78 +196,160 @@ class Advice:
         return objective.worst([self.values[load.name, label] for load in self.wanted.loads])
 
     @cached_property
-    def ranking(self) -> tuple[Ranked, ...]:
-        """The candidates, the one that is advised first.
-
-        Those that lose little throughput come first, in the order of the objective's mean.
-        """
-        values = {
-            each.label: self._over_loads(self.objective, each.label) for each in self.candidates
-        }
-        means = {label: estimate(each) for label, each in values.items()}
-        lost = {
-            each.label: estimate(self._over_loads(THROUGHPUT, each.label))
-            for each in self.candidates
-        }
-        least = min((each.mean for each in lost.values() if not math.isnan(each.mean)), default=0.0)
-
-        def fits(label: str) -> bool:
-            if self.objective is THROUGHPUT or math.isnan(lost[label].mean):
-                return True
-            return lost[label].mean <= least + LOST_AT_MOST
-
-        def cost(each: Candidate) -> tuple[bool, float]:
-            mean = means[each.label].mean
-            return not fits(each.label), math.inf if math.isnan(mean) else mean
-
-        first, *others = sorted(self.candidates, key=cost)
-        less_first = _less(values[first.label], [values[each.label] for each in others])
-        return tuple(
-            Ranked(
-                each.kind,
-                each.label,
-                means[each.label],
-                lost[each.label],
-                fits(each.label),
-                difference,
-                told,
-            )
-            for each, (difference, told) in zip(
-                [first, *others], [(None, None), *less_first], strict=True
-            )
-        )
+    def aims(self) -> tuple[Objective, ...]:
+        """What queues are ranked by, the objective that counts most first."""
+        return in_turn(self.objective, self.line.uses, self.line.people)
 
     @property
+    def shown_aims(self) -> tuple[Objective, ...]:
+        """The same without the guard against idle lines, and without what has no value."""
+        known = [each for each in self.aims if each is not IDLE]
+        return tuple(
+            each
+            for each in known
+            if any(not math.isnan(value) for value in self._over_loads(each, AS_IT_IS))
+        )
+
+    def _compared(self, aim: Objective, label: str, other: str) -> Compared:
+        values, others = (self._over_loads(aim, each) for each in (label, other))
+        return compared(aim, values, others, len(self.candidates), self.runs)
+
+    @cached_property
+    def _verdicts(self) -> Mapping[str, Verdict]:
+        modem = self.wanted.in_modem
+        labels = [each.label for each in (*self.candidates, *([modem] if modem else []))]
+        return {label: self._verdict(label) for label in labels}
+
+    def _verdict(self, label: str) -> Verdict:
+        """Return whether a queue helps, by its label."""
+        # What is policed delays nothing. There a queue helps, too, if calls lose fewer packets.
+        if self.wanted.policed and self._calls_lost(label)[1].low > 0:
+            return "helps"
+        found = [self._compared(aim, AS_IT_IS, label) for aim in self.shown_aims]
+        asked = self._leaving_it_is_a_choice and IDLE in self.aims
+        return verdicts.verdict(found, self._compared(COST, AS_IT_IS, label) if asked else None)
+
+    @property
+    def _leaving_it_is_a_choice(self) -> bool:
+        """Whether each shaper costs much, so that a queue has to be worth it."""
+        # As it does where the rate varies.
+        return self.wanted.varied is not None
+
+    def _entrant(self, each: Candidate) -> Entrant:
+        # What helps is then before what does not.
+        verdict = VERDICTS.index(self._verdicts[each.label])
+        return Entrant(
+            each.label,
+            {aim.name: self._over_loads(aim, each.label) for aim in self.aims},
+            each.preference(self.line.people),
+            MERITS,
+            verdict if self._leaving_it_is_a_choice else 0,
+        )
+
+    @cached_property
+    def _ranked(self) -> tuple[list[str], Choice]:
+        entrants = [self._entrant(each) for each in self.candidates]
+        return in_order(entrants, self.aims, len(entrants), self.runs)
+
+    @property
+    def choice(self) -> Choice:
+        """Why the first queue is the first."""
+        return self._ranked[1]
+
+    @cached_property
+    def ranking(self) -> tuple[Ranked, ...]:
+        """The candidates, the one that is advised first (`ranking`)."""
+        keys = {each.label: each.key for each in self.candidates}
+        labels = self._ranked[0]
+        return tuple(self._placed(keys[label], label, labels[0]) for label in labels)
+
+    def _placed(self, key: str | None, label: str, first: str) -> Ranked:
+        means = {aim.name: self.runs.mean(self._over_loads(aim, label)) for aim in self.shown_aims}
+        against = {
+            aim.name: self._compared(aim, label, first) for aim in self.shown_aims if label != first
+        }
+        return Ranked(key, label, self._verdicts.get(label), means, against)
+
+    @cached_property
     def as_it_is(self) -> Ranked:
         """The line without a queue of the router's, which is not ranked."""
-        value = self._over_loads(self.objective, AS_IT_IS)
-        return Ranked(
-            None,
-            AS_IT_IS,
-            estimate(value),
-            estimate(self._over_loads(THROUGHPUT, AS_IT_IS)),
-            True,
-            paired_difference(value, self._over_loads(self.objective, self.chosen.label)),
-            None,
-        )
+        return self._placed(None, AS_IT_IS, self.ranking[0].label)
+
+    @cached_property
+    def in_modem(self) -> Ranked | None:
+        """A queue management in the modem, where the rate varies; it is not ranked."""
+        made = self.wanted.in_modem
+        return None if made is None else self._placed(None, made.label, self.ranking[0].label)
+
+    @property
+    def unranked(self) -> tuple[Ranked, ...]:
+        """What is told beside the queues that were ranked."""
+        return tuple(each for each in (self.as_it_is, self.in_modem) if each is not None)
+
+    @property
+    def gain(self) -> Compared | None:
+        """What decides whether the advised queue helps: the line as it is compared with it.
+
+        It is the first objective in which the line as it is is better or worse by more than the
+        margin; None where it is so in none.
+        """
+        return verdicts.decisive(self.as_it_is.against_first.values())
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the advised queue helps."""
+        verdict = self.ranking[0].verdict
+        assert verdict is not None
+        return verdict
 
     @property
     def helps(self) -> bool:
-        """Whether the advised queue is no worse than the line as it is, by the objective."""
-        difference = self.as_it_is.difference
-        assert difference is not None
-        if difference.ci95 is None:
-            return not difference.mean < 0
-        return difference.high >= 0
+        """Whether a person would notice that the advised queue is better than the line as it is.
+
+        Where the rate varies, not if it is so only at the cost of over 25 % of the line. A line
+        that is policed delays nothing and loses packets of calls. There a queue helps, too, if it
+        makes them fewer.
+        """
+        return self.verdict == "helps"
+
+    @property
+    def calls_lost(self) -> tuple[Estimate, Estimate]:
+        """The share of a call's packets that the line as it is loses, under the worst load.
+
+        Returns:
+            The share, and how much more it is than with the advised queue.
+        """
+        return self._calls_lost(self.chosen.label)
+
+    def _calls_lost(self, label: str) -> tuple[Estimate, Estimate]:
+        loss = replace(THROUGHPUT, measures=("call_lost_down", "call_lost_up"))
+        here, with_queue = (self._over_loads(loss, each) for each in (AS_IT_IS, label))
+        return self.runs.mean(here), self.runs.mean_difference(here, with_queue)
+
+    @cached_property
+    def not_filled(self) -> tuple[tuple[str, Direction], ...]:
+        """The loads and directions that senders did not fill, as they are meant to (`filled`)."""
+        return not_filled(self.results, self.wanted, self.chosen.label)
+
+    @property
+    def tested(self) -> bool:
+        """Whether a load has filled the line, so that queues can be ranked."""
+        meant = {(load.name, way) for load in self.wanted.loads for way in load.full}
+        return not meant or not meant <= set(self.not_filled)
 
     @property
     def equals(self) -> tuple[Ranked, ...]:
-        """The queues that the runs do not tell apart from the one that is advised."""
-        return tuple(each for each in self.ranking[1:] if each.fits and not each.told_apart)
+        """The queues that no objective tells apart from the first, or not yet."""
+        decided = ("better", "worse")
+        return tuple(
+            each
+            for each in self.ranking[1:]
+            if not any(a.verdict in decided for a in each.against_first.values())
+        )
 
     @property
     def halved(self) -> tuple[Expected, Expected, Expected]:
-        """What happens when the line's rate drops to half.
+        """What happens when the line's rate drops to half, where no recording shows how it varies.
 
         Returns:
             The advised queue at the full rate and at half of it, and the line as it is at half.
@@ -259,62 +362,59 @@ class Advice:
         )
 
     @property
+    def holds_if(self) -> str | None:
+        """The condition of all that is promised; None for none but those of `uncertain`."""
+        rates = {"down": rate(self.line.down_bps), "up": rate(self.line.up_bps)}
+        match doubts.unknown_courses(self.line, self.recorded):
+            case []:
+                return None
+            case [way]:
+                return f"the {doubts.WAYS[way]} stays at {rates[way]}"
+            case _:
+                return f"the rates stay at {rates['down']} and {rates['up']}"
+
+    @property
     def uncertain(self) -> tuple[str, ...]:
         """What is uncertain, a sentence or two each."""
-        down, up = (f"{1e3 * seconds:.0f} ms" for seconds in self.wanted.buffers)
-        both = down if down == up else f"{down} (provider) and {up} (modem)"
-        known = self.recorded is not None and self.recorded.up_buffer_s is not None
-        found = [
-            f"The buffers in front of the line hold {both}: "
-            + ("as recorded." if known else "assumed; a recording of the line would tell."),
-            "Nobody knows your load. These loads have Linux's TCP (CUBIC) without ECN, and calls "
-            "that send 80 kbit/s whatever happens; the experiment file has them all.",
-            "Servers are as far as the round trip that you gave. To farther ones everything takes "
-            "longer, with each queue.",
-        ]
-        if self.wanted.divisor > 1:
-            found.append(
-                f"The line is too fast to be simulated in a minute: its rates and its people were "
-                f"divided by {self.wanted.divisor:.3g}, its round trip was not. On the line itself "
-                "a packet takes less time, so that delays and page times are lower."
-            )
-        found.append(
-            "Packets were simulated without what the line adds to them; small packets take more of "
-            "the line than here."
-        )
-        found += ACCESS[self.line.access].cautions
-        chosen = self.chosen
-        found += dict.fromkeys((*chosen.down.cautions, *chosen.up.cautions))
-        return tuple(found)
+        return doubts.uncertain(self.line, self.recorded, self.wanted, self.chosen, self.not_filled)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values, in SI units and shares."""
-        full, half, as_it_is = self.halved
         return {
             "format": 1,
             "line": asdict(self.line),
-            "recorded": None if self.recorded is None else asdict(self.recorded),
+            "recorded": None if self.recorded is None else self.recorded.as_dict(),
             "objective": self.objective.name,
-            "queue": self.chosen.kind,
+            "objectives": {
+                aim.name: {
+                    "title": aim.title,
+                    "margin": aim.margin.text,
+                    "source": aim.margin.source,
+                }
+                for aim in self.shown_aims
+            },
+            "queue": self.chosen.key,
             "down": self.chosen.down.as_dict(),
             "up": self.chosen.up.as_dict(),
             "helps": self.helps,
-            "not_told_apart": [each.kind for each in self.equals],
-            "ranking": [each.as_dict() for each in (*self.ranking, self.as_it_is)],
+            "verdict": self.verdict,
+            "why": self.choice.as_dict(),
+            "holds_if": self.holds_if,
+            "not_filled": [f"{load}, {way}" for load, way in self.not_filled],
+            "not_told_apart": [each.label for each in self.equals],
+            "ranking": [each.as_dict() for each in (*self.ranking, *self.unranked)],
             "loads": {load.name: load.about for load in self.wanted.loads},
             "expected": [each.as_dict() for each in self.expected],
-            "half_the_rate": {
-                "before": full.as_dict(),
-                "after": half.as_dict(),
-                "as_it_is": as_it_is.as_dict(),
-            },
+            "half_the_rate": self._half(),
             "uncertain": list(self.uncertain),
             "candidates": {
-                each.kind: {"down": each.down.as_dict(), "up": each.up.as_dict()}
+                each.key: {"down": each.down.as_dict(), "up": each.up.as_dict()}
                 for each in self.candidates
             },
             "simulated": {
-                "replications": self.wanted.effort.replications,
+                "replications": self.wanted.replications,
+                "cuts": self.runs.cuts,
+                "warmup_s": self.wanted.warmup_s,
                 "measured_s": self.wanted.measured_s,
                 "rates_divided_by": self.wanted.divisor,
                 "buffer_down_s": self.wanted.buffers[0],
@@ -322,6 +422,12 @@ class Advice:
                 "experiment": self.results.name,
             },
         }
+
+    def _half(self) -> dict[str, Any] | None:
+        if self.wanted.varied is not None:
+            return None
+        names = ("before", "after", "as_it_is")
+        return {name: each.as_dict() for name, each in zip(names, self.halved, strict=True)}
 
     def to_json(self) -> str:
         """Return it as JSON text."""
@@ -351,47 +457,9 @@ class Advice:
     def save(self, file: str | os.PathLike[str]) -> Path:
         """Write the experiment file, which `redtail run` makes the same runs of.
 
+        Where the line's rate varies all the time, the cuts of its trace are written beside it.
+
         Raises:
             SpecError: it cannot be written, or a file of another origin is there.
         """
-        path = require_writable(file)
-        try:
-            path.write_text(self.text, encoding="utf-8")
-        except OSError as error:
-            raise SpecError(f"{path}: cannot be written: {error.strerror}") from None
-        return path
-
-
-def require_writable(file: str | os.PathLike[str]) -> Path:
-    """Return the path of a file that an experiment may be written to.
-
-    Raises:
-        SpecError: there is a file that was not made here, or no folder for it.
-    """
-    path = path_of(file)
-    if not path.parent.is_dir():
-        raise SpecError(f"save {path}: there is no folder {path.parent}", key="save")
-    if path.is_dir():
-        raise SpecError(f"save {path}: is a folder; accepted: a file", key="save")
-    if path.exists():
-        try:
-            own = path.read_text(encoding="utf-8").startswith(HEADER)
-        except (OSError, UnicodeDecodeError):
-            own = False
-        if not own:
-            raise SpecError(
-                f"save {path}: the file exists, and redtail advise has not made it; accepted: "
-                "another file",
-                key="save",
-            )
-    return path
-
-
-def _less(
-    first: Sequence[float], others: Sequence[Sequence[float]]
-) -> list[tuple[Estimate, bool | None]]:
-    """Return the differences of others from the first, and whether each is not by chance."""
-    differences = [paired_difference(each, first) for each in others]
-    p_values = [p_zero_mean(map(subtracted, each, first)) for each in others]
-    told = [None if p is None else p <= LEVEL for p in adjusted(p_values)]
-    return list(zip(differences, told, strict=True))
+        return saved.save(self.text, self.wanted, file)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from redtail.lines.advice import parameters
@@ -19,12 +19,15 @@ from redtail.lines.line import Direction, Line, Shaped
 from redtail.scenario import quantity
 
 INTERVAL = 0.1
-"""Of CAKE and DualPI2, the round trip that they are set for, in s; more where the line's is longer.
+"""Of CAKE and DualPI2, the round trip that they are set for, in s; CAKE's is more on longer lines.
 Source: tc-cake(8), internet; RFC 9332, appendix A.1 (RTT_max)."""
 
 ACKS_AT_MOST = 0.1
-"""Share of the upload that the acknowledgements of a full download may take before they are
-filtered. Source: our choice."""
+"""Share of the upload that the acknowledgements of a full download may take; above it CAKE is tried
+with its ACK filter, too. Source: our choice."""
+
+ACK_FILTER = "ack-filter"
+"""The variant of CAKE with it."""
 
 VOICE_SHARE = 0.33
 """Share of a shaper that the class of calls may take at most. Source: Cisco, Enterprise QoS
@@ -92,13 +95,14 @@ class Setting:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        overhead = self.shaped.overhead
+        overhead, follows = self.shaped.overhead, self.shaped.follows
         return {
             "queue": dict(self.shaped.queue),
             "parameters": [
                 {"name": key.name, "value": key.value, "source": key.source} for key in self.keys
             ],
             "shaper_bps": self.shaped.shaper_bps,
+            "shaper_follows": None if follows is None else asdict(follows),
             "shaper_source": self.shaper_source,
             "line_bps": self.shaped.line_bps,
             "overhead": {
@@ -119,12 +123,36 @@ class Candidate:
         label: what tables call it.
         down: towards the people.
         up: from them.
+        variant: what it has that its kind has not by rule, or where it stands; empty for nothing.
     """
 
     kind: str
     label: str
     down: Setting
     up: Setting
+    variant: str = ""
+
+    @property
+    def key(self) -> str:
+        """What tells it from all others: the kind, and the variant after it."""
+        return f"{self.kind}-{self.variant}" if self.variant else self.kind
+
+    def preference(self, people: int) -> tuple[float, ...]:
+        """Return what is preferred where no aim decides: the smaller the better, see `MERITS`."""
+        kind = QUEUES[self.kind]
+        settings = (self.down, self.up)
+        # CAKE is a shaper itself.
+        apart = sum(each.shaped.shaper_bps is not None and self.kind != "cake" for each in settings)
+        return (
+            float(kind.needs_marks),
+            float(people > 1 and not kind.fair_to_people),
+            float(not kind.fair_to_flows),
+            float(not kind.manages_delay),
+            float(apart),
+            float(any(each.shaped.follows is not None for each in settings)),
+            float(sum(len(each.keys) for each in settings)),
+            float(list(QUEUES).index(self.kind)),
+        )
 
 
 @dataclass(frozen=True)
@@ -169,6 +197,46 @@ def candidate(kind: str, line: Line, flows: Mapping[Direction, int], port: bool)
         _setting(kind, line, "down", flows["down"], port),
         _setting(kind, line, "up", flows["up"], port),
     )
+
+
+MERITS = (
+    "it needs no traffic that is marked",
+    "it is fair between people",
+    "it is fair between connections",
+    "it keeps its own delay short",
+    "it needs no shaper beside it",
+    "it needs no program that changes its rate",
+    "it has fewer parameters to set",
+    "it is the first in the list of queues",
+)
+"""What is preferred where no aim decides, the most important first, as `Candidate.preference`.
+
+Source: our choice. What depends on marks fails where programs set none; what is fair helps those
+whose traffic the simulations do not have; a queue without a law of its own depends on its limit;
+what has fewer parts and parameters has fewer to get wrong.
+"""
+
+
+def variants(found: Candidate, line: Line) -> tuple[Candidate, ...]:
+    """Return what is tried of a kind of queue: itself, and CAKE with its ACK filter, too.
+
+    Args:
+        found: the kind as it is by rule.
+        line: the line.
+    """
+    # Every second full packet of a download is acknowledged (RFC 5681, section 4.2).
+    acks = line.down_bps / FULL / 2 * _ACK / line.up_bps
+    if found.kind != "cake" or acks <= ACKS_AT_MOST:
+        return (found,)
+    why = (
+        f"Acknowledgements of a full download would take {100 * acks:.0f} % of the upload; "
+        "simulated with the filter and without."
+    )
+    key = Key("ack_filter", "on", why)
+    shaped = replace(found.up.shaped, queue={**found.up.shaped.queue, key.name: key.value})
+    up = replace(found.up, shaped=shaped, keys=(*found.up.keys, key))
+    label = f"{found.label}, ACK filter"
+    return found, replace(found, label=label, up=up, variant=ACK_FILTER)
 
 
 def _setting(kind: str, line: Line, direction: Direction, flows: int, port: bool) -> Setting:
@@ -252,17 +320,24 @@ def _cake(place: _Place) -> _Keys:
             ),
             Key("wash", True, "tc-cake(8): for marks that cannot be trusted."),
         ]
-        return keys, []
-    # Every second full packet of a download is acknowledged (RFC 5681, section 4.2).
-    acks = place.line.down_bps / FULL / 2 * _ACK / place.line.up_bps
-    if acks > ACKS_AT_MOST:
-        why = f"Acknowledgements of a full download would take {100 * acks:.0f} % of the upload."
-        keys.append(Key("ack_filter", "on", why))
     return keys, []
 
 
+def _quantum(place: _Place) -> Key:
+    """Return the quantum that CAKE has at this rate: below a packet, so that small ones pass by."""
+    least, share_s = 300, 1 / 4096
+    size = min(FULL, max(least, math.floor(place.rate / 8 * share_s)))
+    return Key(
+        "quantum",
+        f"{size} B",
+        "What the rate carries in 1/4096 s, from 300 B to a full packet, as in CAKE (Linux 6.1, "
+        "sch_cake, cake_set_rate).",
+    )
+
+
 def _fq_codel(place: _Place) -> _Keys:
-    keys, cautions = _ruled(place, "fq-codel")
+    ruled, cautions = _ruled(place, "fq-codel")
+    keys = [_quantum(place) if key.name == "quantum" else key for key in ruled]
     keys.append(Key("ecn", True, "RFC 8290, section 5.2.6."))
     return keys, cautions
 
@@ -298,11 +373,7 @@ def _dualpi2(place: _Place) -> _Keys:
             _ms(target),
             "15 ms (RFC 9332, appendix A.1), and no less than one packet time.",
         ),
-        Key(
-            "rtt_max",
-            _ms(_interval(place)),
-            "100 ms (RFC 9332, appendix A.1); the line's round trip if that is longer.",
-        ),
+        Key("rtt_max", _ms(INTERVAL), "RFC 9332, appendix A.1 (RTT_max), also on longer lines."),
         Key("coupling", 2.0, "RFC 9332, appendix A.1 (k)."),
     ], [
         "DualPI2 keeps delays below a millisecond only for L4S senders. The simulated senders are "
@@ -325,8 +396,37 @@ def _adaptive_red(place: _Place) -> _Keys:
     ], []
 
 
+RED_MAX_P, RED_W_Q = 0.1, 0.002
+"""Source: S. Floyd, "RED: Discussions of Setting Parameters", 1997; the defaults of Cisco IOS are
+nearly the same (1/10 and 2^-9)."""
+
+
+RED_THRESHOLDS = 0.5
+"""Of the thresholds of Ziegler and others 2001. Source: `docs/explanation/advice-rules.md`."""
+
+
 def _red(place: _Place) -> _Keys:
-    return _ruled(place, "red")
+    """Return half of the thresholds of a model, and Floyd's probability and weight.
+
+    The model is for flows that never end; on a line with short ones the queue grows before its
+    probability and weight act, and its thresholds hold a longer queue than a call bears.
+    """
+    ruled, cautions = _ruled(place, "red")
+
+    def changed(key: Key) -> Key:
+        match key.name:
+            case "min_th" | "max_th":
+                packets = round(RED_THRESHOLDS * (quantity(key.value)[0] or 0.0))
+                source = f"Half of: {key.source}"
+                return Key(key.name, f"{packets} packets", source)
+            case "max_p":
+                return Key("max_p", RED_MAX_P, "Floyd 1997; the default of Cisco IOS.")
+            case "w_q":
+                return Key("w_q", RED_W_Q, "Floyd 1997; near 2^-9, the default of Cisco IOS.")
+            case _:
+                return key
+
+    return [changed(key) for key in ruled], cautions
 
 
 # What no other traffic of a home uses, beside calls.
@@ -334,7 +434,7 @@ _VOICE = ["EF", "VA"]
 
 
 def _wred(place: _Place) -> _Keys:
-    red, cautions = _ruled(place, "red")
+    red, cautions = _red(place)
     by_name = {key.name: key for key in red}
     usual = {key: by_name[key].value for key in ("min_th", "max_th", "max_p")}
     upper, limit = (quantity(by_name[key].value)[0] or 0.0 for key in ("max_th", "limit"))
@@ -423,27 +523,45 @@ class Kind:
         label: what tables call it.
         rule: what gives its parameters and cautions.
         usual: whether it is among the candidates if neither queues nor a router are named.
+        varied: the same where the line's rate varies. Source: our choice: there the rate of the
+            shaper makes more difference than the queue behind it.
+        fair_to_people: whether a person with many connections gets no more than one with one.
+        fair_to_flows: whether a connection gets no more than another.
+        manages_delay: whether it has a law that keeps the delay short.
+        needs_marks: whether it needs traffic that is marked.
     """
 
     label: str
     rule: Callable[[_Place], _Keys]
     usual: bool = True
+    varied: bool = False
+    fair_to_people: bool = False
+    fair_to_flows: bool = False
+    manages_delay: bool = True
+    needs_marks: bool = False
 
 
 QUEUES: dict[str, Kind] = {
-    "cake": Kind("CAKE", _cake),
-    "fq-codel": Kind("FQ-CoDel", _fq_codel),
-    "fq-pie": Kind("FQ-PIE", _fq_pie),
+    "cake": Kind("CAKE", _cake, varied=True, fair_to_people=True, fair_to_flows=True),
+    "fq-codel": Kind("FQ-CoDel", _fq_codel, varied=True, fair_to_flows=True),
+    "fq-pie": Kind("FQ-PIE", _fq_pie, fair_to_flows=True),
     "codel": Kind("CoDel", _codel),
     "pie": Kind("PIE", _pie),
     "dualpi2": Kind("DualPI2", _dualpi2),
     "adaptive-red": Kind("Adaptive RED", _adaptive_red),
     "red": Kind("RED", _red),
     # Without marks it is RED, and takes as long to simulate.
-    "wred": Kind("WRED", _wred, usual=False),
-    "tail-drop": Kind("tail drop", _tail_drop),
+    "wred": Kind("WRED", _wred, usual=False, needs_marks=True),
+    "tail-drop": Kind("tail drop", _tail_drop, manages_delay=False),
     # What routers have that have neither CAKE nor FQ-CoDel.
-    "sfq": Kind("fair queues", _sfq, usual=False),
-    "prio": Kind("LLQ and fair queues", _low_latency, usual=False),
+    "sfq": Kind("fair queues", _sfq, usual=False, fair_to_flows=True, manages_delay=False),
+    "prio": Kind(
+        "LLQ and fair queues",
+        _low_latency,
+        usual=False,
+        fair_to_flows=True,
+        manages_delay=False,
+        needs_marks=True,
+    ),
 }
 """The kinds of queue that routers of operators have, by the names of the experiment file."""

@@ -9,9 +9,10 @@ delay of its packets is what the others are judged by; it sends 80 kbit/s in eac
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from redtail.lines.advice.timing import START_S, WARMUP_S
 from redtail.lines.line import Direction, Recorded
 
 USES: dict[str, str] = {
@@ -24,16 +25,34 @@ USES: dict[str, str] = {
 }
 """What a line can be used for."""
 
+WINDOW_B, SEND_BUFFER_B = 3 << 20, 4 << 20
+"""What a connection can have under way, and what its sender keeps. Source: Linux 6.1, tcp_rmem and
+tcp_wmem (docs/explanation/tcp.md)."""
+
+LEAST_WINDOW_B = 15_000
+"""The smallest window that they are divided to. Source: the initial one, 10 packets (RFC 6928)."""
+
 BACKUP_FLOWS = 2
 """Connections of one backup. Source: our choice; clients of clouds send a few files at a time."""
 
 DOWNLOAD_FLOWS = 4
 """Connections of one download. Source: our choice; that of the test RRUL (Flent)."""
 
+MANY_FLOWS = 8
+"""Connections of a person with many, beside one who has one. Source: our choice; programs that
+download in parts and speed tests have 4 to 16."""
+
+TWO_PEOPLE = "two people"
+"""The load of two people who transfer, from which it is seen whether a queue is fair to people."""
+
+ONE, MANY = "one", "many"
+"""What the names of their groups begin with."""
+
 _TCP = "linux"
 
-# After the warm-up, so that everybody has a page that is measured.
-_FIRST_PAGES = "uniform 5..8 s"
+_FIRST_PAGES_S = 3
+"""The time after the warm-up within which readers begin, so that everybody has a page that is
+measured."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +72,18 @@ class Load:
     full: tuple[Direction, ...]
 
 
-def loads(uses: Sequence[str], people: int, recorded: Recorded | None = None) -> tuple[Load, ...]:
+def loads(
+    uses: Sequence[str], people: int, recorded: Recorded | None = None, warmup_s: float = WARMUP_S
+) -> tuple[Load, ...]:
     """Return the loads of a line, the lightest first.
 
     Args:
         uses: what it is used for, of `USES`.
         people: number of people.
         recorded: with numbers of flows in it, a load that has as many is the last.
+        warmup_s: time before what is measured, in s.
     """
-    evening = _people(uses, people, share=0.25)
+    evening = _people(uses, people, 0.25, warmup_s)
     backup = _backup(BACKUP_FLOWS)
     download = _download(DOWNLOAD_FLOWS)
     found = [Load("evening", _said(evening), evening, ())]
@@ -71,16 +93,42 @@ def loads(uses: Sequence[str], people: int, recorded: Recorded | None = None) ->
     if "downloads" in uses or "backup" not in uses:
         groups = (*evening, download)
         found.append(Load("one download", _said(groups), groups, ("down",)))
-    everybody = _people(uses, people, share=0.5)
+    everybody = _people(uses, people, 0.5, warmup_s)
     if "backup" in uses:
         groups = (*everybody, download, _backup(2 * BACKUP_FLOWS))
         found.append(Load("everything", _said(groups), groups, ("down", "up")))
     else:
         groups = (*everybody, {**download, "flows": 2 * DOWNLOAD_FLOWS})
         found.append(Load("everything", _said(groups), groups, ("down",)))
+    if people > 1:
+        found.append(_two_people(uses, evening))
     if recorded is not None and (recorded.down_flows or recorded.up_flows):
         found.append(_as_recorded(evening, recorded))
     return tuple(found)
+
+
+def with_windows(found: Sequence[Load], divisor: float) -> tuple[Load, ...]:
+    """Return loads for a line of which the rates were divided: their windows are, too.
+
+    What a connection can have under way makes queues of a part of a second on a fast line. On a
+    line of a tenth of its rate they would be ten times as long.
+    """
+    if divisor == 1:
+        return tuple(found)
+    tcp = {
+        "preset": _TCP,
+        "receive_window": f"{max(LEAST_WINDOW_B, round(WINDOW_B / divisor))} B",
+        "send_buffer": f"{max(LEAST_WINDOW_B, round(SEND_BUFFER_B / divisor))} B",
+    }
+    return tuple(
+        replace(
+            load,
+            groups=tuple(
+                {**group, "tcp": tcp} if "tcp" in group else group for group in load.groups
+            ),
+        )
+        for load in found
+    )
 
 
 def most_flows(found: Sequence[Load], direction: Direction) -> int:
@@ -94,7 +142,17 @@ def most_flows(found: Sequence[Load], direction: Direction) -> int:
     return max(1, *(sum(map(of, load.groups)) for load in found))
 
 
-def _people(uses: Sequence[str], people: int, share: float) -> tuple[Mapping[str, Any], ...]:
+DIRECTIONS: tuple[Direction, Direction] = ("down", "up")
+
+
+def flows_of(found: Sequence[Load]) -> dict[Direction, int]:
+    """Return the largest number of flows that send at once for long, in each direction."""
+    return {name: most_flows(found, name) for name in DIRECTIONS}
+
+
+def _people(
+    uses: Sequence[str], people: int, share: float, warmup_s: float
+) -> tuple[Mapping[str, Any], ...]:
     """Return what people do who do not transfer files; a share of them at a time."""
     some = max(1, round(people * share))
     calls = some if "calls" in uses else 1
@@ -113,7 +171,7 @@ def _people(uses: Sequence[str], people: int, share: float) -> tuple[Mapping[str
                 "hosts": people,
                 "server": "own",
                 "tcp": _TCP,
-                "start": _FIRST_PAGES,
+                "start": f"uniform {warmup_s:g}..{warmup_s + _FIRST_PAGES_S:g} s",
             }
         )
     if "games" in uses:
@@ -136,7 +194,7 @@ def _people(uses: Sequence[str], people: int, share: float) -> tuple[Mapping[str
                 "users": some,
                 "hosts": some,
                 "tcp": _TCP,
-                "start": "uniform 0..2 s",
+                "start": f"uniform 0..{START_S:g} s",
             }
         )
     return tuple(groups)
@@ -149,7 +207,7 @@ def _backup(flows: int) -> Mapping[str, Any]:
         "direction": "reverse",
         "flows": flows,
         "tcp": _TCP,
-        "start": "uniform 0..2 s",
+        "start": f"uniform 0..{START_S:g} s",
     }
 
 
@@ -159,8 +217,21 @@ def _download(flows: int) -> Mapping[str, Any]:
         "kind": "bulk",
         "flows": flows,
         "tcp": _TCP,
-        "start": "uniform 0..2 s",
+        "start": f"uniform 0..{START_S:g} s",
     }
+
+
+def _two_people(uses: Sequence[str], evening: Sequence[Mapping[str, Any]]) -> Load:
+    """Return the evening beside two who transfer, one of them over many connections."""
+    full: tuple[Direction, ...] = ("down", "up") if "backup" in uses else ("down",)
+    groups = list(evening)
+    for way in full:
+        transfer = {"down": _download, "up": _backup}[way]
+        groups += [
+            {**transfer(flows), "name": f"{name}-{way}"}
+            for name, flows in ((ONE, 1), (MANY, MANY_FLOWS))
+        ]
+    return Load(TWO_PEOPLE, _said(groups), tuple(groups), full)
 
 
 def _as_recorded(evening: Sequence[Mapping[str, Any]], recorded: Recorded) -> Load:
@@ -182,6 +253,10 @@ _WORDS = {
     "streaming": ("film", "films"),
     "download": ("a download over {} connection", "a download over {} connections"),
     "backup": ("a backup over {} connection", "a backup over {} connections"),
+    "one-down": ("a person who downloads over {} connection",) * 2,
+    "many-down": ("one who downloads over {} connections",) * 2,
+    "one-up": ("a person who uploads over {} connection",) * 2,
+    "many-up": ("one who uploads over {} connections",) * 2,
 }
 
 

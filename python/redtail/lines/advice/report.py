@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,12 +9,27 @@ from typing import TYPE_CHECKING
 from redtail import escape
 from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate
-from redtail.lines.advice.access import ACCESS
-from redtail.lines.advice.answer import Advice, Expected, Ranked
+from redtail.lines.advice.answer import Advice, Expected
 from redtail.lines.advice.candidates import Setting
-from redtail.lines.advice.objectives import LOST_AT_MOST, THROUGHPUT
+from redtail.lines.advice.objectives import COST, IDLE
+from redtail.lines.advice.sentences import (
+    CALL_LOST,
+    SCALES,
+    bounded,
+    changes,
+    line_of,
+    listed,
+    margins,
+    milliseconds,
+    others,
+    shown_of,
+    simulations,
+    verdict_of,
+    worst_known,
+)
 from redtail.lines.advice.simulated import AS_IT_IS
-from redtail.lines.line import Overhead
+from redtail.lines.advice.words import rate
+from redtail.lines.line import Overhead, Shaped
 from redtail.store.advice import Part
 
 if TYPE_CHECKING:
@@ -27,27 +41,30 @@ _WAYS = {
     "up": "Upload: a queue on what leaves for the line",
 }
 
-# Head, unit and the measures of which the largest is shown.
+# The same of every line.
 _COLUMNS = (
     ("call down", "ms", ("call_down",)),
     ("call up", "ms", ("call_up",)),
     ("game down", "ms", ("game_down",)),
     ("game up", "ms", ("game_up",)),
     ("page", "s", ("page",)),
+    CALL_LOST,
     ("lost down", "%", ("lost_down",)),
     ("lost up", "%", ("lost_up",)),
+    ("lacks down", "%", ("unequal_down",)),
+    ("lacks up", "%", ("unequal_up",)),
 )
 _FEWER_COLUMNS = (
     ("call", "ms", ("call_down", "call_up")),
     ("game", "ms", ("game_down", "game_up")),
     ("page", "s", ("page",)),
+    CALL_LOST,
     ("lost", "%", ("lost_down", "lost_up")),
+    ("lacks", "%", ("unequal_down", "unequal_up")),
 )
 
 # Columns of a screen on which every table fits.
 _ENDLESS = 10_000
-
-_SCALES = {"ms": 1e3, "s": 1.0, "%": 100.0}
 
 
 def text_of(advice: Advice, width: int) -> str:
@@ -65,9 +82,11 @@ def text_of(advice: Advice, width: int) -> str:
 def parts_of(advice: Advice) -> tuple[Part, ...]:
     """Return an advice as the page of its results shows it."""
     return (
-        Part("What to set", texts=(_line(advice), _verdict(advice))),
+        Part("What to set", texts=(line_of(advice), verdict_of(advice))),
         *(
-            _tabled(f"{_WAYS[each.shaped.direction]}, {advice.chosen.label}", _setting(each))
+            _tabled(
+                f"{_WAYS[each.shaped.direction]}, {advice.chosen.label}", _setting(advice, each)
+            )
             for each in (advice.chosen.down, advice.chosen.up)
         ),
         replace(
@@ -75,14 +94,20 @@ def parts_of(advice: Advice) -> tuple[Part, ...]:
             texts=(_what_to_expect(advice),),
             items=(
                 *(f"{load.name}: {load.about}" for load in advice.wanted.loads),
-                *([NO_INTERVAL] if _without_interval(advice) else []),
+                *_notes(advice),
             ),
         ),
         replace(
             _tabled("All queues", _ranked(advice)),
-            texts=(f"{_ranked_by(advice)}.",),
+            texts=(f"{_ranked_by(advice)}.", _LEGEND),
+            items=(*others(advice), *margins(advice)),
         ),
-        Part("When the rate drops to half", texts=(_half(advice),)),
+        Part(
+            "When the rate drops to half"
+            if advice.wanted.varied is None
+            else "While the rate varies",
+            texts=(changes(advice),),
+        ),
         Part("Uncertain", items=advice.uncertain),
     )
 
@@ -96,25 +121,31 @@ def _tabled(head: str, table: Table) -> Part:
 
 def _parts(advice: Advice, console: Console) -> Iterator[RenderableType]:
     """Yield what is printed of an advice, in its order."""
-    yield _line(advice)
+    yield line_of(advice)
     yield ""
-    yield _verdict(advice)
+    yield verdict_of(advice)
     for setting in (advice.chosen.down, advice.chosen.up):
         yield ""
         yield f"{_WAYS[setting.shaped.direction]}, {advice.chosen.label}"
-        yield _setting(setting)
+        yield _setting(advice, setting)
     yield ""
     yield f"What to expect: m{_what_to_expect(advice)[1:]}"
     yield from _expected(advice, console)
     for load in advice.wanted.loads:
         yield f"{load.name}: {load.about}"
-    if _without_interval(advice):
-        yield NO_INTERVAL
+    yield from _notes(advice)
     yield ""
-    yield f"{_ranked_by(advice)} (--objective ranks by another one):"
+    yield f"{_ranked_by(advice)} (--objective puts another one first):"
     yield _ranked(advice)
+    yield _LEGEND
     yield ""
-    yield _half(advice)
+    yield f"Compared with {advice.chosen.label}:"
+    yield _list(others(advice))
+    yield ""
+    yield "A difference counts from this margin on:"
+    yield _list(margins(advice))
+    yield ""
+    yield changes(advice)
     yield ""
     yield "Uncertain:"
     yield _list(advice.uncertain)
@@ -123,11 +154,12 @@ def _parts(advice: Advice, console: Console) -> Iterator[RenderableType]:
 def _what_to_expect(advice: Advice) -> str:
     return (
         "Mean ± half-width of the 95 % interval over "
-        f"{advice.wanted.effort.replications} simulations of {advice.wanted.measured_s:g} s. "
+        f"{simulations(advice)} of {advice.wanted.measured_s:g} s. "
         "Delays of packets are 95th percentiles one way, "
-        f"{_milliseconds(advice.line.rtt_s / 2)} of which is the way itself; times of pages are "
+        f"{milliseconds(advice.line.rtt_s / 2)} of which is the way itself; times of pages are "
         "medians; lost is the share of "
-        "the line's rate that reaches nobody while senders never run out of data. As it is: the "
+        "the line's rate that reaches nobody while senders never run out of data; lacks is what a "
+        "person with one connection has less than half of it beside one with 8. As it is: the "
         "line without a queue of the router's."
     )
 
@@ -135,61 +167,39 @@ def _what_to_expect(advice: Advice) -> str:
 NO_INTERVAL = "±?: no interval can be given from these simulations, most of which are equal"
 
 
-def _without_interval(advice: Advice) -> bool:
-    return any(
-        each.ci95 is None and each.n > 1 for row in advice.expected for each in row.known.values()
-    )
-
-
-def _line(advice: Advice) -> str:
-    line = advice.line
-    people = "1 person" if line.people == 1 else f"{line.people} people"
-    return (
-        f"Line: {rate(line.down_bps)} down, {rate(line.up_bps)} up, round trip "
-        f"{_milliseconds(line.rtt_s)}, {ACCESS[line.access].title}; {people}: "
-        f"{', '.join(line.uses)}"
-    )
-
-
-def _verdict(advice: Advice) -> str:
-    first = advice.ranking[0]
-    if math.isnan(first.value.mean):
-        return (
-            f"No simulation has a value of the objective, {advice.objective.title}: nothing is "
-            "ranked. --effort thorough simulates more, and --objective ranks by another one."
+def _notes(advice: Advice) -> Iterator[str]:
+    """Yield what signs in the table of expectations mean, if they are there."""
+    values = [each for row in advice.expected for each in row.known.values()]
+    if any(each.ci95 is None and each.n > 1 for each in values):
+        yield NO_INTERVAL
+    if any(row.at_least for row in _rows(advice)):
+        yield (
+            f"≥: at least; in some simulations most pages took longer than the "
+            f"{advice.wanted.measured_s:g} s that were measured"
         )
-    number = len(advice.ranking)
-    what = f"{advice.objective.title} under the worst load"
-    here, before = _value(advice, first.value), _value(advice, advice.as_it_is.value)
-    if not advice.helps:
-        which = "This queue is" if number == 1 else f"None of the {number} queues is"
-        return (
-            f"{which} better than the line as it is by {what}: {before} without a queue of the "
-            f"router's, {here} with {first.label}. Below is what {first.label} needs and does."
-        ).replace("This queue is better", "This queue is no better")
-    place = "the only queue to choose from" if number == 1 else f"first of {number} queues"
-    text = (
-        f"Set {first.label} in both directions, {place}: {what} {here}, where the line as it is "
-        f"has {before}."
-    )
-    if advice.equals:
-        names = _listed([each.label for each in advice.equals])
-        text += f" These simulations do not tell {names} apart from it."
-    return text
 
 
-def _setting(setting: Setting) -> Table:
+def _setting(advice: Advice, setting: Setting) -> Table:
     table = plain_table()
     for head in ("parameter", "value"):
         table.add_column(head, no_wrap=head == "parameter", overflow="fold", max_width=34)
     table.add_column("source")
     shaped = setting.shaped
-    shaper = "none" if shaped.shaper_bps is None else rate(shaped.shaper_bps)
-    table.add_row("shaper", shaper, setting.shaper_source)
+    table.add_row(
+        "shaper", bounded(advice, shaped.direction, _shaper(shaped)), setting.shaper_source
+    )
     table.add_row("overhead", overhead(shaped.overhead), setting.overhead_source)
     for key in setting.keys:
         table.add_row(*(escape.plain(cell) for cell in (key.name, key.text, key.source)))
     return table
+
+
+def _shaper(shaped: Shaped) -> str:
+    follows = shaped.follows
+    if follows is not None:
+        least, base, most = map(rate, (follows.least_bps, follows.base_bps, follows.most_bps))
+        return f"{least} to {most}, base {base}"
+    return "none" if shaped.shaper_bps is None else rate(shaped.shaper_bps)
 
 
 def overhead(found: Overhead) -> str:
@@ -199,11 +209,6 @@ def overhead(found: Overhead) -> str:
         text += f", {found.minimum_bytes} B at least"
     framing = {"none": "", "ptm": ", PTM", "atm": ", ATM cells"}
     return text + framing[found.framing]
-
-
-def _shown(found: Estimate, scale: float) -> str:
-    """Return an estimate as text. One line below the table explains all that have no interval."""
-    return shown(replace(found, mostly=None), scale)
 
 
 def _expected(advice: Advice, console: Console) -> Iterator[RenderableType]:
@@ -218,90 +223,78 @@ def _expected(advice: Advice, console: Console) -> Iterator[RenderableType]:
 
 
 def _expectations(advice: Advice, columns: Sequence[tuple[str, str, tuple[str, ...]]]) -> Table:
-    labels = [advice.chosen.label, AS_IT_IS]
-    rows = [advice.expects(load.name, label) for load in advice.wanted.loads for label in labels]
+    rows = _rows(advice)
     table = plain_table()
     table.add_column("load", no_wrap=True)
     table.add_column("queue", no_wrap=True)
-    known = [each for each in columns if any(_worst_known(row, each[2]) for row in rows)]
+    known = [
+        each
+        for each in columns
+        if any(worst_known(row, each[2]) for row in rows)
+        and (each is not CALL_LOST or advice.wanted.policed)
+    ]
     for head, unit, _ in known:
         table.add_column(f"{head.replace(' ', chr(10))}\n{unit}", justify="right", no_wrap=True)
     for row in rows:
-        found = [(unit, _worst_known(row, measures)) for _, unit, measures in known]
-        cells = ["" if each is None else _shown(each, _SCALES[unit]) for unit, each in found]
-        name = row.load if row.label == labels[0] else ""
+        cells = [_cell(row, measures, SCALES[unit]) for _, unit, measures in known]
+        name = row.load if row.label == advice.chosen.label else ""
         table.add_row(name, row.label, *cells, end_section=row.label == AS_IT_IS)
     return table
 
 
-def _worst_known(row: Expected, measures: Sequence[str]) -> Estimate | None:
-    """Return the largest of the measures that have a value."""
-    found = [each for name, each in row.known.items() if name in measures]
-    return max(found, key=lambda each: each.mean, default=None)
+def _rows(advice: Advice) -> list[Expected]:
+    """Return the rows of the table of expectations: of each load, with the queue and without."""
+    labels = [advice.chosen.label, AS_IT_IS]
+    return [advice.expects(load.name, label) for load in advice.wanted.loads for label in labels]
+
+
+def _cell(row: Expected, measures: Sequence[str], scale: float) -> str:
+    """Return the largest of the measures as text, a lower bound as such."""
+    found = worst_known(row, measures)
+    if found is None:
+        return ""
+    if not set(measures).isdisjoint(row.at_least):
+        return f"≥ {shown(Estimate(found.mean, None, 1), scale)}"
+    return shown_of(found, scale)
 
 
 def _ranked_by(advice: Advice) -> str:
-    objective = advice.objective
-    text = f"All queues by {objective.title}, of which the worst load and direction count"
-    if objective is not THROUGHPUT:
-        text += (
-            f"; those that lose over {100 * LOST_AT_MOST:.0f} % of the line more than the best one "
-            "come last"
+    names = listed([aim.name for aim in advice.shown_aims])
+    helps = ""
+    if advice.wanted.varied is not None:
+        helps = (
+            f"What helps is first, then what loses over {COST.margin.text} more than the line as "
+            "it is for that, then what does not help. Of these, what "
         )
-    return text
+    return (
+        f"All queues by {names}, in this order; of each the worst load and direction count. "
+        f"{helps or 'What '}loses over {IDLE.margin.text} more than the best one leaves first; "
+        "what no objective tells apart is in the order of preference"
+    )
+
+
+_LEGEND = (
+    "compared with the first: = equal within the margin, > worse and < better by more than the "
+    "margin, ? undecided; the intervals of differences hold for all queues at once"
+)
+
+_SIGNS = {"equal": "=", "worse": ">", "better": "<", "undecided": "?", "no value": " "}
 
 
 def _ranked(advice: Advice) -> Table:
-    objective = advice.objective
     table = plain_table()
     table.add_column("", justify="right")
     table.add_column("queue", no_wrap=True)
-    unit = _unit(advice)
-    table.add_column(f"{_short(advice)}\n{unit}", justify="right", no_wrap=True)
-    if objective is not THROUGHPUT:
-        table.add_column("lost\n%", justify="right", no_wrap=True)
-    table.add_column(f"less the first\n{unit}", justify="right", no_wrap=True)
-    table.add_column("told apart from the first")
-    for place, each in enumerate((*advice.ranking, advice.as_it_is), start=1):
-        number = str(place) if each.kind is not None else ""
-        cells = [number, each.label, _shown(each.value, _SCALES[unit])]
-        if objective is not THROUGHPUT:
-            cells.append(_shown(each.lost, 100))
-        difference = "" if each.difference is None else _shown(each.difference, _SCALES[unit])
-        table.add_row(*cells, difference, _told(each))
+    for aim in advice.shown_aims:
+        table.add_column(f"{aim.name}\n{aim.unit}", justify="right", no_wrap=True)
+    rows = [*advice.ranking, *advice.unranked]
+    for place, each in enumerate(rows, start=1):
+        cells = []
+        for aim in advice.shown_aims:
+            sign = _SIGNS[each.against_first[aim.name].verdict] if each.against_first else " "
+            cells.append(f"{shown_of(each.values[aim.name], SCALES[aim.unit])} {sign}")
+        table.add_row("" if each.key is None else str(place), each.label, *cells)
     return table
-
-
-def _told(each: Ranked) -> str:
-    if each.kind is None:
-        return "not ranked"
-    if each.difference is None:
-        return ""
-    told = {True: "yes", False: "no", None: "cannot be said"}[each.told_apart]
-    return told if each.fits else f"{told}; loses too much"
-
-
-def _half(advice: Advice) -> str:
-    """Return what breaks when the line's rate drops to half."""
-    before, after, without = advice.halved
-    line = advice.line
-    delays = [_worst_known(each, ("call_down", "call_up")) for each in (before, after, without)]
-    text = (
-        f"When the rate drops to half ({rate(line.down_bps / 2)} and {rate(line.up_bps / 2)}), a "
-        f"shaper at a fixed rate is above the line and does nothing: packets wait in the line's "
-        f"own buffer again. Under '{advice.wanted.halved.name}' a call's packets then take "
-        f"{_shown_ms(delays[1])} instead of {_shown_ms(delays[0])} with {advice.chosen.label} "
-        f"({_shown_ms(delays[2])} without it). The wait in the provider's buffer is "
-        f"{_shown_ms(after.measures['buffer_down'])}"
-    )
-    if advice.up.shaper_bps is None:
-        text += ". The queue of the upload stands at the line itself and follows its rate."
-    else:
-        text += f", in the modem's {_shown_ms(after.measures['buffer_up'])} (95th percentiles)."
-    return text + (
-        " If your line drops so far, set the shaper below the lowest rate, or let a program such "
-        "as cake-autorate follow the rate."
-    )
 
 
 def _list(texts: Sequence[str]) -> Table:
@@ -323,40 +316,3 @@ def plain_table() -> Table:
     return Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0), header_style=""
     )
-
-
-def _unit(advice: Advice) -> str:
-    return {"calls": "ms", "games": "ms", "pages": "s"}.get(advice.objective.name, "%")
-
-
-def _short(advice: Advice) -> str:
-    return {"calls": "call", "games": "game", "pages": "page"}.get(advice.objective.name, "lost")
-
-
-def _value(advice: Advice, found: Estimate) -> str:
-    unit = _unit(advice)
-    return f"{_shown(found, _SCALES[unit])} {unit}"
-
-
-def _shown_ms(found: Estimate | None) -> str:
-    return "–" if found is None else f"{_shown(found, 1e3)} ms"
-
-
-def rate(bps: float) -> str:
-    """Return a rate in the largest unit in which it is at least 1, to four digits.
-
-    >>> rate(47.5e6), rate(9.5e5), rate(2.5e9)
-    ('47.5 Mbit/s', '950 kbit/s', '2.5 Gbit/s')
-    """
-    for unit, size in (("Gbit/s", 1e9), ("Mbit/s", 1e6)):
-        if bps >= size:
-            return f"{bps / size:.4g} {unit}"
-    return f"{bps / 1e3:.4g} kbit/s"
-
-
-def _milliseconds(seconds: float) -> str:
-    return f"{1e3 * seconds:.4g} ms"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

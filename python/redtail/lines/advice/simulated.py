@@ -7,22 +7,34 @@ Two links stand in a row in each direction. Towards the people a packet crosses 
 then the router; from them, the router first. So a shaper that is slower than the line keeps the
 line's own buffer empty, and one that is faster does not: then the packets wait there.
 
+Where the line's rate varies, its course is cut into parts (`varied`), and each queue is simulated
+over each of them. A shaper that follows is the rate of the router's link, which changes.
+
 Packets are counted without what the line adds to them, and the line's rates are those that remain
 for full packets.
+
+Where the provider polices, the first link has the rate of the port, and in front of it a policer
+(`sold`) in the place of the buffer.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from redtail.experiment import FORMAT, toml_value
+from redtail.lines.advice import varied as courses
 from redtail.lines.advice.access import ACCESS, carried, own_port
-from redtail.lines.advice.candidates import Candidate, candidate
-from redtail.lines.advice.loads import Load, loads, most_flows
-from redtail.lines.line import Line, Recorded, Shaped
+from redtail.lines.advice.candidates import Candidate, candidate, variants
+from redtail.lines.advice.loads import DIRECTIONS, Load, flows_of, loads, with_windows
+from redtail.lines.advice.sold import policer, port_of
+from redtail.lines.advice.timing import Times, needed
+from redtail.lines.advice.varied import Amount, Varied
+from redtail.lines.course import trace_text
+from redtail.lines.line import Direction, Line, Recorded, Shaped
 
 BUFFER = 0.2
 """Time that a full buffer of the modem or the provider takes to empty, in s.
@@ -53,27 +65,26 @@ class Effort:
         least_s: the same on a line that is so fast that `seconds` would take too long.
         bits: what the line may carry in both directions in a run; a line that would carry more in
             `least_s` is simulated with its rates and its people divided.
+        varied: what takes the place of `replications` and `seconds` where the rate varies.
     """
 
     replications: int
     seconds: float
     least_s: float
     bits: float
+    varied: Amount
 
 
 EFFORTS: dict[str, Effort] = {
-    "quick": Effort(3, 8.0, 4.0, 0.8e9),
-    "normal": Effort(10, 25.0, 10.0, 3.0e9),
-    "thorough": Effort(20, 60.0, 30.0, 9.0e9),
+    "quick": Effort(3, 8.0, 4.0, 0.8e9, Amount(3, 3, 15.0)),
+    "normal": Effort(10, 25.0, 10.0, 3.0e9, Amount(5, 4, 30.0)),
+    "thorough": Effort(20, 60.0, 30.0, 9.0e9, Amount(8, 6, 60.0)),
 }
 """Efforts by name.
 
 Source: ours, so that "normal" takes less than a minute on two processors; its replications are
-those that an experiment has by default.
+those that an experiment has by default. Where the rate varies there are about as many runs.
 """
-
-WARMUP_S = 5.0
-"""Time before the measurement, in s: all have begun by then, and slow start is over."""
 
 
 @dataclass(frozen=True)
@@ -84,19 +95,38 @@ class Simulated:
         line: the line, with its rates and its people divided by `divisor`.
         divisor: what they were divided by; 1 for nothing.
         effort: how much is simulated.
+        warmup_s: time of a run before what is measured, in s.
         measured_s: time of a run that is measured, in s.
         loads: the loads.
         buffers: time that the buffers of the provider and the modem take to empty, in s.
         candidates: the queues, with parameters for `line`.
+        varied: how the line's rate varies; None if it does not.
     """
 
     line: Line
     divisor: float
     effort: Effort
+    warmup_s: float
     measured_s: float
     loads: tuple[Load, ...]
     buffers: tuple[float, float]
     candidates: tuple[Candidate, ...]
+    varied: Varied | None = None
+
+    @property
+    def replications(self) -> int:
+        """Runs of each case."""
+        return self.effort.replications if self.varied is None else self.varied.amount.replications
+
+    @property
+    def runs(self) -> int:
+        """Runs of each queue under each load."""
+        return self.replications * (1 if self.varied is None else self.varied.amount.cuts)
+
+    @property
+    def in_modem(self) -> Candidate | None:
+        """What the modem could have itself, where the line's rate varies; it is not ranked."""
+        return None if self.varied is None else courses.in_modem(self.line, self.loads)
 
     @property
     def down_bps(self) -> float:
@@ -107,6 +137,30 @@ class Simulated:
     def up_bps(self) -> float:
         """The same from them."""
         return carried(ACCESS[self.line.access].overhead, self.line.up_bps)
+
+    @property
+    def policed(self) -> bool:
+        """Whether the provider drops at once what exceeds the rates."""
+        return self.line.burst_bytes is not None
+
+    def link_bps(self, direction: Direction, share: float = 1.0) -> float:
+        """Return the rate of the first link of a direction, in bit/s; a policed one is the port's.
+
+        Args:
+            direction: the direction.
+            share: rate of the line as a share of what it usually is.
+        """
+        if self.policed:
+            return carried(ACCESS[self.line.access].overhead, port_of(self.line))
+        return share * (self.down_bps if direction == "down" else self.up_bps)
+
+    def link_queue(self, direction: Direction, share: float = 1.0) -> dict[str, Any]:
+        """Return the provider's or the modem's queue in front of this link; arguments as there."""
+        down = direction == "down"
+        rate = self.down_bps if down else self.up_bps
+        if self.line.burst_bytes is not None:
+            return policer(share * rate, self.line.burst_bytes[0 if down else 1])
+        return _buffer(rate, self.buffers[0 if down else 1])
 
     @property
     def router_bps(self) -> float:
@@ -125,6 +179,8 @@ def simulated(
     effort: Effort,
     buffers: tuple[float, float] = (BUFFER, BUFFER),
     recorded: Recorded | None = None,
+    *,
+    follows: bool = True,
 ) -> Simulated:
     """Return what is simulated for a line.
 
@@ -134,44 +190,116 @@ def simulated(
         effort: how much to simulate.
         buffers: time that the buffers of the provider and the modem take to empty, in s.
         recorded: what a recording told of the line.
+        follows: whether the router can have a shaper that follows the line's rate.
     """
-    total = line.down_bps + line.up_bps
-    measured = min(effort.seconds, max(effort.least_s, effort.bits / total - WARMUP_S))
-    divisor = max(1.0, total * (measured + WARMUP_S) / effort.bits)
-    if divisor <= 1.1:  # not worth a line that is not the user's
-        divisor = 1.0
-    smaller = replace(
-        line,
-        down_bps=line.down_bps / divisor,
-        up_bps=line.up_bps / divisor,
-        people=max(1, round(line.people / divisor)),
-    )
-    happening = loads(smaller.uses, smaller.people, recorded)
+    found = {} if recorded is None else courses.courses(recorded)
+    divisor, times = _divisor(line, effort, recorded)
+    smaller = _divided(line, divisor)
+    happening = with_windows(loads(smaller.uses, smaller.people, recorded, times.warmup_s), divisor)
+    varied = Varied(found, effort.varied, divisor, times.total_s) if found else None
     return Simulated(
         line=smaller,
         divisor=divisor,
         effort=effort,
-        measured_s=float(f"{measured:.2g}"),
+        warmup_s=times.warmup_s,
+        measured_s=times.measured_s,
         loads=happening,
         buffers=buffers,
-        candidates=candidates(smaller, kinds, happening, own_port(line)),
+        candidates=candidates(smaller, kinds, happening, varied, follows=follows),
+        varied=varied,
+    )
+
+
+_DIVISIONS = 20
+"""How often times and divisor are computed, each from the other; three or four times are usual."""
+
+
+def _divisor(line: Line, effort: Effort, recorded: Recorded | None) -> tuple[float, Times]:
+    """Return what a line's rates are divided by, and the times of a run on the divided line.
+
+    The slower the line, the shorter are the times that it needs.
+    """
+    total = line.down_bps + line.up_bps
+    divisor = 1.0
+    for _ in range(_DIVISIONS):
+        times = _times(_divided(line, divisor), effort, recorded)
+        wanted = max(1.0, total * times.total_s / effort.bits)
+        if wanted <= 1.1:  # not worth a line that is not the user's
+            wanted = 1.0
+        if math.isclose(wanted, divisor, rel_tol=0.02):
+            break
+        divisor = wanted
+    return divisor, times
+
+
+def _times(line: Line, effort: Effort, recorded: Recorded | None) -> Times:
+    """Return the times of a run: as many as the effort has, and no less than the line needs."""
+    over = loads(line.uses, line.people, recorded)
+    least = needed(line, flows_of(over), "web" in line.uses)
+    total = line.down_bps + line.up_bps
+    varies = recorded is not None and recorded.varies
+    seconds = effort.varied.seconds if varies else effort.seconds
+    usual = min(seconds, max(effort.least_s, effort.bits / total - least.warmup_s))
+    return Times(least.warmup_s, float(f"{max(usual, least.measured_s):.2g}"))
+
+
+def _divided(line: Line, divisor: float) -> Line:
+    """Return a line with its rates and its people divided by a number."""
+    bursts = line.burst_bytes
+    return replace(
+        line,
+        down_bps=line.down_bps / divisor,
+        up_bps=line.up_bps / divisor,
+        people=max(1, round(line.people / divisor)),
+        port_bps=None if line.port_bps is None else line.port_bps / divisor,
+        burst_bytes=None if bursts is None else (bursts[0] / divisor, bursts[1] / divisor),
     )
 
 
 def candidates(
-    line: Line, kinds: Sequence[str], over: Sequence[Load], port: bool
+    line: Line,
+    kinds: Sequence[str],
+    over: Sequence[Load],
+    varied: Varied | None = None,
+    *,
+    follows: bool = True,
 ) -> tuple[Candidate, ...]:
-    """Return kinds of queues with parameters for a line and its loads (`port`: of `own_port`)."""
-    flows = {"down": most_flows(over, "down"), "up": most_flows(over, "up")}
-    return tuple(candidate(kind, line, flows, port) for kind in kinds)  # type: ignore[arg-type]
+    """Return the queues to choose from, with parameters for a line.
+
+    Args:
+        line: the line.
+        kinds: the kinds of queue.
+        over: its loads.
+        varied: how its rate varies; None if it does not.
+        follows: as for `simulated`.
+    """
+    flows = flows_of(over)
+    if varied is not None:
+        return courses.candidates(line, varied, kinds, flows, follows=follows)
+    found = (candidate(kind, line, flows, own_port(line)) for kind in kinds)
+    return tuple(variant for each in found for variant in variants(each, line))
 
 
 def buffers_of(recorded: Recorded | None, default: float) -> tuple[float, float]:
-    """Return the buffers of the provider and the modem, in s: recorded ones, else the default."""
+    """Return the buffers of the provider and the modem, in s: recorded ones, else the default.
+
+    Of a bound the default stands where it keeps to it, and the bound itself elsewhere.
+    """
+
+    def of(name: str, seconds: float | None) -> float:
+        if recorded is None or seconds is None:
+            return default
+        match recorded.bound(name):
+            case "at least":
+                return max(default, seconds)
+            case "at most":
+                return min(default, seconds)
+            case _:
+                return seconds
+
     if recorded is None:
         return default, default
-    down, up = recorded.down_buffer_s, recorded.up_buffer_s
-    return default if down is None else down, default if up is None else up
+    return of("down_buffer", recorded.down_buffer_s), of("up_buffer", recorded.up_buffer_s)
 
 
 def experiment_text(wanted: Simulated, name: str, about: Sequence[str]) -> str:
@@ -191,17 +319,18 @@ def experiment_text(wanted: Simulated, name: str, about: Sequence[str]) -> str:
         lstrip_blocks=True,
         trim_blocks=True,
     )
-    files.filters |= {"toml": toml_value, "rate": _rate, "time": _time, "buffer": _buffer}
+    files.filters |= {"toml": toml_value, "rate": _rate, "time": _time}
     return files.get_template("line.toml.jinja").render(
         header=HEADER,
         about=about,
         format=FORMAT,
         name=name,
-        warmup_s=WARMUP_S,
         wanted=wanted,
         half=HALF,
         through=_THROUGH,
-        queues=_factors(wanted),
+        queues=_factors(wanted) if wanted.varied is None else _varied_factors(wanted),
+        down=_line(wanted, "down"),
+        up=_line(wanted, "up"),
         metrics=_report(wanted),
     )
 
@@ -214,7 +343,7 @@ def _factors(wanted: Simulated) -> dict[str, list[dict[str, Any]]]:
     """Return the queues of the router in both directions, in step."""
     upward, own = "chain.hop2.return.queue", _THROUGH
     if all(each.up.shaped.shaper_bps is None for each in wanted.candidates):
-        upward, own = "chain.hop1.return.queue", _buffer(wanted.up_bps, wanted.buffers[1])
+        upward, own = "chain.hop1.return.queue", wanted.link_queue("up")
     columns = {
         "chain.hop2.queue": [
             *(shaped_table(each.down.shaped) for each in wanted.candidates),
@@ -227,6 +356,103 @@ def _factors(wanted: Simulated) -> dict[str, list[dict[str, Any]]]:
         key: [{**table, "label": label} for table, label in zip(tables, labels, strict=True)]
         for key, tables in columns.items()
     }
+
+
+_HOPS: dict[Direction, str] = {"down": "chain.hop{}", "up": "chain.hop{}.return"}
+"""A link of the chain, by direction: 1 is the line, 2 the router."""
+
+
+def trace_name(cut: int, direction: Direction, stem: str = "line") -> str:
+    """Return the name of the file with a cut of a trace.
+
+    >>> trace_name(0, "down")
+    'line.cut1.down.trace'
+    """
+    return f"{stem}.cut{cut + 1}.{direction}.trace"
+
+
+def trace_files(wanted: Simulated, stem: str = "line") -> dict[str, str]:
+    """Return the traces that the experiment names, by their names."""
+    if wanted.varied is None:
+        return {}
+    found = {}
+    for number in range(wanted.varied.amount.cuts):
+        for name in wanted.varied.courses:
+            course = wanted.varied.cut(name, number)
+            if course is not None and course.trace_ms:
+                found[trace_name(number, name, stem)] = trace_text(course.trace_ms)
+    return found
+
+
+def _line(wanted: Simulated, direction: Direction, cut: int = 0) -> dict[str, Any]:
+    """Return the keys of the line in one direction that say its rate."""
+    course = None if wanted.varied is None else wanted.varied.cut(direction, cut)
+    if course is None:
+        return {"rate": _rate(wanted.link_bps(direction))}
+    return courses.link(course, trace_name(cut, direction))
+
+
+def _varied_factors(wanted: Simulated) -> dict[str, list[Any]]:
+    """Return, in step, the cuts of the line's course and the queues, each queue over each cut."""
+    assert wanted.varied is not None and wanted.in_modem is not None
+    cuts = range(wanted.varied.amount.cuts)
+    rows = [_row(wanted, each, cut) for each in wanted.candidates for cut in cuts]
+    rows += [_row(wanted, which, cut) for which in (wanted.in_modem, None) for cut in cuts]
+    return {key: [row[key] for row in rows] for key in rows[0]}
+
+
+def _row(wanted: Simulated, chosen: Candidate | None, cut: int) -> dict[str, Any]:
+    """Return what a candidate sets over a cut; None is the line as it is."""
+    assert wanted.varied is not None
+    row: dict[str, Any] = {"chain.hop1.return.queue": wanted.link_queue("up")}
+    for name in wanted.varied.courses:
+        hop = _HOPS[name].format(1)
+        row |= {f"{hop}.{key}": value for key, value in _line(wanted, name, cut).items()}
+        row |= _router(name, [(0.0, wanted.router_bps)])
+    tables: dict[Direction, dict[str, Any]] = dict.fromkeys(DIRECTIONS, _THROUGH)
+    if chosen is not None and chosen != wanted.in_modem:
+        tables = {name: _in_router(getattr(chosen, name).shaped) for name in DIRECTIONS}
+        for name, rates in _followed(wanted, chosen, cut).items():
+            row |= _router(name, rates)
+    if chosen is not None and chosen.up.shaped.shaper_bps is None:  # it stands at the line
+        row["chain.hop1.return.queue"] = dict(chosen.up.shaped.queue)
+        tables["up"] = _THROUGH
+    label = AS_IT_IS if chosen is None else chosen.label
+    queues = {f"{_HOPS[name].format(2)}.queue": table for name, table in tables.items()}
+    return row | {key: {**table, "label": label} for key, table in queues.items()}
+
+
+def _router(direction: Direction, rates: Sequence[tuple[float, float]]) -> dict[str, Any]:
+    """Return the keys of the router's link with these rates."""
+    hop = _HOPS[direction].format(2)
+    return {f"{hop}.{key}": value for key, value in courses.changing(rates).items()}
+
+
+def _in_router(shaped: Shaped) -> dict[str, Any]:
+    """Return a queue of the router's; where its shaper follows, it is the link's rate."""
+    if shaped.follows is None:
+        return shaped_table(shaped)
+    # Without a rate CAKE does not shape, and only a shaper counts what it drops.
+    return {key: value for key, value in shaped.queue.items() if key != "ingress"}
+
+
+def _followed(
+    wanted: Simulated, chosen: Candidate, cut: int
+) -> dict[Direction, list[tuple[float, float]]]:
+    assert wanted.varied is not None
+    if chosen.down.shaped.follows is None and chosen.up.shaped.follows is None:
+        return {}
+    rates = {"down": wanted.down_bps, "up": wanted.up_bps}
+    buffers = dict(zip(DIRECTIONS, wanted.buffers, strict=True))
+    return courses.followed(
+        chosen,
+        wanted.varied,
+        cut,
+        wanted.line,
+        {name: rates[name] for name in DIRECTIONS},
+        {name: rates[name] * buffers[name] / 8 for name in DIRECTIONS},
+        wanted.loads,
+    )
 
 
 def shaped_table(shaped: Shaped) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from redtail.analysis.results import Results
 from redtail.analysis.stats import Estimate, estimate, paired_difference
 from redtail.errors import SpecError
 from redtail.lines.advice.advise import LONGEST_RTT_S, MOST_UNEQUAL, SHORTEST_RTT_S
-from redtail.lines.advice.answer import require_writable
 from redtail.lines.advice.objectives import DELAY, LOST_AT_MOST, worst_of
+from redtail.lines.advice.saved import require_writable
 from redtail.lines.provider import libreqos
 from redtail.lines.provider.plans import LEAST_BPS, MOST_BPS, Plan, read_plans, sold
 from redtail.lines.provider.simulated import (

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from redtail import escape
 from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate
-from redtail.lines.advice.report import NO_INTERVAL, plain_table, rate
+from redtail.lines.advice.report import NO_INTERVAL, plain_table
+from redtail.lines.advice.words import rate
 from redtail.lines.provider.answer import MARGIN_S, ProviderAdvice
 from redtail.lines.provider.plans import sold
 from redtail.lines.provider.simulated import LIMITED, NOTHING, guaranteed

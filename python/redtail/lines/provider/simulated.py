@@ -21,7 +21,8 @@ from typing import Any
 
 from redtail.experiment import FORMAT, toml_value
 from redtail.lines.advice.loads import DOWNLOAD_FLOWS
-from redtail.lines.advice.simulated import HEADER, WARMUP_S
+from redtail.lines.advice.simulated import HEADER
+from redtail.lines.advice.timing import WARMUP_S
 from redtail.lines.line import Direction
 from redtail.lines.provider.plans import Plan, sold
 

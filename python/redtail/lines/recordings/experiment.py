@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 from redtail import escape
@@ -12,6 +11,7 @@ from redtail.engine import plans
 from redtail.errors import SpecError
 from redtail.experiment import FORMAT, toml_value
 from redtail.files import path_of
+from redtail.lines.course import trace_text
 from redtail.lines.recordings.found import Direction, Flows, Found
 from redtail.lines.recordings.rates import PACKET_B
 from redtail.lines.recordings.values import Estimated, quantity
@@ -47,7 +47,7 @@ def experiment_text(
     made = _text(found, trace, back)
     main, other = _directions(found)
     try:
-        plans.plan(made, given={trace: trace_text(main) or "", back: trace_text(other) or ""})
+        plans.plan(made, given={trace: trace_text(main.trace_ms), back: trace_text(other.trace_ms)})
     except SpecError as error:
         raise SpecError(
             f"{found.file}: what it tells makes no experiment; --down, --up and --rtt give other "
@@ -85,14 +85,6 @@ def _text(found: Found, trace: str, back: str) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def trace_text(way: Direction) -> str | None:
-    """Return the trace of a direction, as mahimahi writes it; None if it has none."""
-    times = iter(way.trace_ms)
-    # In parts: the lines of a long trace take more than its text.
-    parts = iter(lambda: "".join(f"{ms}\n" for ms in islice(times, 10_000)), "")
-    return "".join(parts) or None
-
-
 def write_experiment(
     found: Found, out: str | os.PathLike[str], *, force: bool = False
 ) -> list[Path]:
@@ -124,10 +116,10 @@ def write_experiment(
     back = file.with_suffix(".return.trace")
     contents = {file: experiment_text(found, beside.name, back.name)}
     main, other = _directions(found)
-    traces = {beside: trace_text(main)}
+    traces = {beside: trace_text(main.trace_ms)}
     if _is_link(other):
-        traces[back] = trace_text(other)
-    contents |= {path: trace for path, trace in traces.items() if trace is not None}
+        traces[back] = trace_text(other.trace_ms)
+    contents |= {path: trace for path, trace in traces.items() if trace}
     for path in contents:
         if path.exists() and not force:
             raise SpecError(

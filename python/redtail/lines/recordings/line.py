@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from redtail.errors import SpecError
+from redtail.lines.course import Course
 from redtail.lines.line import Line, Recorded
-from redtail.lines.recordings.found import Found
+from redtail.lines.recordings.found import Direction, Found
 from redtail.selection import split
 
 CALL_B = 400
@@ -23,6 +24,9 @@ def recorded_line(
     found: Found, access: str, uses: str | Sequence[str] = (), people: int = 1
 ) -> tuple[Line, Recorded]:
     """Return the line to advise on.
+
+    A rate that varies stays one: the line has its mean, and what was recorded its course. A bound
+    stays a bound: the line has it as its value, and `Recorded.bounds` names it.
 
     Args:
         found: what a recording tells.
@@ -47,11 +51,21 @@ def recorded_line(
             f"{found.file} does not tell what the line is used for; give it with --use, such as "
             "--use calls,web"
         )
+    found_bounds = {
+        "down": found.down.rate.bound,
+        "up": found.up.rate.bound,
+        "rtt": found.rtt.bound,
+        "down_buffer": found.down.wait.bound,
+        "up_buffer": found.up.wait.bound,
+    }
     recorded = Recorded(
         down_buffer_s=_whole(found, "down"),
         up_buffer_s=_whole(found, "up"),
         down_flows=_flows(found, "down"),
         up_flows=_flows(found, "up"),
+        down_course=_course(found.down),
+        up_course=_course(found.up),
+        bounds=tuple((name, str(bound)) for name, bound in found_bounds.items() if bound),
     )
     return Line(rates["down"], rates["up"], rtt, access, told, people), recorded
 
@@ -71,25 +85,48 @@ def uses_of(found: Found) -> tuple[str, ...]:
 
 def _needed(found: Found, name: str) -> float:
     rate = found.direction(name).rate
-    if rate.value is None or rate.bound:
+    if rate.value is None or rate.bound == "at most":
         raise SpecError(
             f"{found.file}: {name} rate {rate.text}: {rate.basis}; to advise takes both rates: "
             f"give this one with --{name} RATE, such as --{name} 10mbit"
         )
-    return rate.value
+    course = _course(found.direction(name))
+    return rate.value if course is None else course.mean_bps
+
+
+def _course(way: Direction) -> Course | None:
+    """Return how a rate went; None if it is one, or if a bound is all that is known of it."""
+    if way.rate.given or way.rate.bound:
+        return None
+    if way.trace_ms:
+        course = Course(trace_ms=way.trace_ms)
+    elif len(way.steps) > 1:
+        # What lies between two stretches belongs to the first one.
+        begins = [begin for begin, _, _ in way.steps]
+        ends = [*begins[1:], way.steps[-1][1]]
+        lengths = [end - begin for begin, end in zip(begins, ends, strict=True)]
+        rates = [bps for _, _, bps in way.steps]
+        course = Course(steps=tuple(zip(lengths, rates, strict=True)))
+    else:
+        return None
+    return course if course.varies else None
 
 
 def _whole(found: Found, direction: str) -> float | None:
-    """Return what a full buffer makes wait, unless only a part of it was seen."""
-    wait = found.direction(direction).wait
-    if wait.bound == "at least" or wait.value is None:
+    """Return what a full buffer makes wait, or the bound of it; at the mean rate if it varies."""
+    way = found.direction(direction)
+    seconds = way.wait.value
+    course, held = _course(way), way.buffer.value
+    if seconds is not None and course is not None and held is not None:
+        seconds = 8 * held / course.mean_bps
+    if seconds is None:
         return None
-    if wait.value > LONGEST_WAIT_S:
+    if seconds > LONGEST_WAIT_S:
         raise SpecError(
-            f"{found.file}: a full buffer waits {wait.text} {direction}; to advise takes one of up "
-            f"to {LONGEST_WAIT_S:g} s"
+            f"{found.file}: a full buffer waits {way.wait.text} {direction}; to advise takes one "
+            f"of up to {LONGEST_WAIT_S:g} s"
         )
-    return wait.value
+    return seconds
 
 
 def _flows(found: Found, direction: str) -> int | None:

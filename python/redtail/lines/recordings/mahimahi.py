@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from redtail.lines.course import OPPORTUNITY_B
 from redtail.lines.recordings import rates
 from redtail.lines.recordings.found import Direction, Found
 from redtail.lines.recordings.values import Estimated, quantity, within
@@ -65,12 +66,12 @@ def estimate(times_ms: Sequence[int], file: Path, direction: str | None = None) 
     """
     name = direction or ("up" if file.suffix == ".up" else "down")
     duration = times_ms[-1] / 1e3
-    total = len(times_ms) * rates.OPPORTUNITY_B
+    total = len(times_ms) * OPPORTUNITY_B
     mean = 8 * total / duration
     width = max(WINDOW_S, duration / MOST_WINDOWS)
     edges = 1e3 * width * np.arange(max(2, int(np.ceil(duration / width))))
     counts, _ = np.histogram(np.asarray(times_ms), edges)
-    low, high = np.quantile(8 * rates.OPPORTUNITY_B * counts / width, [0.1, 0.9])
+    low, high = np.quantile(8 * OPPORTUNITY_B * counts / width, [0.1, 0.9])
     rate = within(
         mean,
         "bit/s",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from redtail.lines.course import OPPORTUNITY_B
 from redtail.lines.recordings.values import Estimated, quantity, within
 
 if TYPE_CHECKING:
@@ -75,8 +76,6 @@ card hands packets over. It is so many times that over which deliveries are even
 
 LASTING = 0.9
 """Share of the bytes of a direction that are sent at the largest lasting rate at most."""
-
-OPPORTUNITY_B = 1500
 
 MOST_OPPORTUNITIES = 64
 """Opportunities of a trace for each packet: a host hands 64 kB to its network card at once, which

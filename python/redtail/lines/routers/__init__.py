@@ -21,6 +21,7 @@ It must not know how a queue was chosen: it is given what is advised for each di
     linux, systemd, networkd, openwrt, dummynet, vyos, routeros, ios, junos
                the commands of a device (dummynet: FreeBSD, OPNsense and pfSense), each with a
                function `made`
+    autorate    the settings of cake-autorate, where a shaper follows the line
     rates      shapers that cannot be told a line's overhead
     names      names that two lines of a router do not share
     model      the result
@@ -53,6 +54,7 @@ from redtail.lines.routers.table import DEVICES
 
 __all__ = [
     "DEVICES",
+    "FOLLOW",
     "Change",
     "Commands",
     "choices",
@@ -94,6 +96,10 @@ def choices(device: str) -> tuple[str, ...]:
     unusual = _UNUSUAL.get(device, ())
     return tuple(kind for kind in kinds(device) if kind not in unusual)
 
+
+FOLLOW = ("linux", "openwrt")
+"""Devices for which there is cake-autorate, a program that makes CAKE's shaper follow the line.
+Source: cake-autorate, INSTALLATION.md (OpenWrt; Debian and Ubuntu)."""
 
 _BY_TC = ("linux", "systemd")
 """Devices with all the queues that the table of `tc` has."""
@@ -159,6 +165,12 @@ def commands(
             key="directions",
         )
     known = kinds(device)
+    if device not in FOLLOW and any(shaped.follows is not None for shaped in given):
+        raise SpecError(
+            f"device = {device}: there is no cake-autorate for {DEVICES[device].title}, by which a "
+            f"shaper follows the line; accepted: {', '.join(FOLLOW)}, or a shaper of one rate",
+            key="device",
+        )
     for shaped in given:
         _require(known, device, str(shaped.queue["kind"]), alternatives)
     require_interfaces(wan, lan)

@@ -19,6 +19,7 @@ from typing import Any
 
 from redtail.engine import kernel_queues
 from redtail.lines.line import Shaped
+from redtail.lines.routers import autorate
 from redtail.lines.routers.model import Change, Made
 from redtail.lines.routers.names import short_hash
 from redtail.lines.routers.tc import ETHERNET_HEADER, Kernel, adapted
@@ -201,13 +202,15 @@ def _cake(shaped: Shaped, keys: Mapping[str, Any], changes: Sequence[Change]) ->
 
 def made(directions: Sequence[Shaped], wan: str, lan: str | None, kernel: Kernel) -> Made:
     """Return the commands of a Linux that keeps them until the next boot."""
-    return Made(
+    found = Made(
         [*set_up(directions, wan, kernel)],
         [*check(directions, wan)],
         [*undo(directions, wan)],
         [change for shaped in directions for change in tree(shaped, kernel).changes],
         [*notices(directions, wan, kernel), *until_boot(wan)],
     )
+    interfaces = {"down": ifb(wan), "up": wan}
+    return autorate.added(found, directions, autorate.debian(wan), interfaces)
 
 
 def set_up(directions: Sequence[Shaped], device: str, kernel: Kernel) -> Iterator[str]:

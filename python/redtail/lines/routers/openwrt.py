@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from redtail.engine import kernel_queues
 from redtail.errors import SpecError
 from redtail.lines.line import Shaped
-from redtail.lines.routers import linux, tc
+from redtail.lines.routers import autorate, linux, tc
 from redtail.lines.routers.model import Change, Made
 from redtail.lines.routers.names import tag
 
@@ -68,7 +68,20 @@ def made(directions: Sequence[Shaped], wan: str, lan: str | None, kernel: tc.Ker
         SpecError: SQM cannot have the queues.
     """
     set_up, changes = lines(directions, wan, kernel)
-    return Made(set_up, ["tc -s qdisc show"], undo(wan), changes, [*notices(directions)])
+    found = Made(set_up, ["tc -s qdisc show"], undo(wan), changes, [*notices(directions)])
+    interfaces = {"down": ifb(wan), "up": wan}
+    return autorate.added(found, directions, autorate.openwrt(section(wan)), interfaces)
+
+
+def ifb(device: str) -> str:
+    """Return the name that SQM gives to the device for what arrives: the end of a long name.
+
+    Source: sqm-scripts, src/functions.sh, create_new_ifb_for_if.
+
+    >>> ifb("wan"), ifb("enp0s31f6.100")
+    ('ifb4wan', 'ifb4p0s31f6.100')
+    """
+    return f"ifb4{device[-(linux.NAME_BYTES - len('ifb4')) :]}"
 
 
 def lines(

@@ -110,8 +110,8 @@ def of_blocks(whole: float, blocks: Sequence[float], least: float = 0.0) -> Valu
 def _correlation(blocks: Sequence[float]) -> float:
     """Return how alike blocks are that follow each other; 0 if they are not.
 
-    It is without the bias of a short series, which is about -(1 + 3 r) / n (F. H. C. Marriott, J. A.
-    Pope, Biometrika 41, 1954).
+    It is without the bias of a short series, about -(1 + 3 r) / n (F. H. C. Marriott, J. A. Pope,
+    Biometrika 41, 1954).
     """
     count = len(blocks)
     mean = math.fsum(blocks) / count
