@@ -28,7 +28,7 @@ hardly shorter, and longer blocks are less alike. Fewer than 6 leave too few deg
 
 SLOW = 0.85
 """Correlation of blocks that follow each other from which a stretch is too short for what happens
-in it: its values would count for a quarter of their number. Source: our choice."""
+in it: its values would count for a twelfth of their number. Source: our choice."""
 
 NARROW = 0.01
 """Share of a value up to which its blocks may drift: the farthest of them is then its error.
@@ -110,8 +110,8 @@ def of_blocks(whole: float, blocks: Sequence[float], least: float = 0.0) -> Valu
 def _correlation(blocks: Sequence[float]) -> float:
     """Return how alike blocks are that follow each other; 0 if they are not.
 
-    It is without the bias of a short series, about -(1 + 3 r) / n (F. H. C. Marriott, J. A. Pope,
-    Biometrika 41, 1954).
+    It is without the bias of a short series, which is about -(1 + 3 r) / n (F. H. C. Marriott,
+    J. A. Pope, Biometrika 41, 1954).
     """
     count = len(blocks)
     mean = math.fsum(blocks) / count
