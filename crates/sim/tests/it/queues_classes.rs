@@ -293,7 +293,7 @@ dscp = "{dscp}"
     assert_eq!(metric(&result, "call.utilization"), 0.0);
 }
 
-/// Three flows of 4 Mbit/s, each on a host of its own, and what each of three classes sends of them.
+/// Three flows of 4 Mbit/s, each on a host of its own, and what each of three classes sends of them, in Mbit/s.
 fn by_host(more: &str, match_of: impl Fn(u32) -> String) -> [f64; 3] {
     let class = |host: u32| {
         let rate = host + 1;
@@ -306,7 +306,7 @@ fn by_host(more: &str, match_of: impl Fn(u32) -> String) -> [f64; 3] {
     let queue = format!("{{ kind = \"htb\", class = [\n{classes}] }}");
     let text = sources(&queue, &[("a", "4 Mbit/s")]);
     let result = run(&format!("{text}flows = 3\nhosts = 3\n{more}"));
-    [0, 1, 2].map(|host| 10.0 * metric(&result, &format!("queue.c{host}.utilization")))
+    [0, 1, 2].map(|host| metric(&result, &format!("queue.c{host}.packets")) / packets(1000.0))
 }
 
 #[test]
