@@ -293,7 +293,7 @@ dscp = "{dscp}"
     assert_eq!(metric(&result, "call.utilization"), 0.0);
 }
 
-/// Three flows of 4 Mbit/s, each on a host of its own, and what each of three classes sends of them.
+/// Three flows of 4 Mbit/s, each on a host of its own, and what each of three classes sends of them, in Mbit/s.
 fn by_host(more: &str, match_of: impl Fn(u32) -> String) -> [f64; 3] {
     let class = |host: u32| {
         let rate = host + 1;
@@ -303,10 +303,10 @@ fn by_host(more: &str, match_of: impl Fn(u32) -> String) -> [f64; 3] {
         )
     };
     let classes: String = (0..3).map(class).collect();
-    let queue = format!("{{ kind = \"htb\", class = [\n{classes}] }}");
+    let queue = format!("{{ kind = \"htb\", default = \"c2\", class = [\n{classes}] }}");
     let text = sources(&queue, &[("a", "4 Mbit/s")]);
     let result = run(&format!("{text}flows = 3\nhosts = 3\n{more}"));
-    [0, 1, 2].map(|host| 10.0 * metric(&result, &format!("queue.c{host}.utilization")))
+    [0, 1, 2].map(|host| metric(&result, &format!("queue.c{host}.packets")) / packets(1000.0))
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn a_class_takes_what_is_on_a_host_of_a_group() {
     };
     let of_host = |host: u32| format!("match = {{ group = \"a\", host = {host} }}, ");
     near(by_host("", of_host), [1.0, 2.0, 3.0]);
-    // The last class is the default.
+    // The last class is the default, with a match or without.
     let but_last = |host: u32| {
         if host < 2 {
             of_host(host)

@@ -916,7 +916,7 @@ fn rules_are_refused_where_they_stand() {
     assert_eq!(
         tree_with("{ port = 20 }", "{ prot = 20 }"),
         "e.toml:14: bottleneck.queue.class.all.class.data.queue.class.ftp.match (entry 2).prot: unknown key; accepted: \
-         dscp, protocol, port, group; did you mean \"port\"?"
+         dscp, protocol, port, group, host; did you mean \"port\"?"
     );
     assert_eq!(
         tree_with("{ dscp = [\"EF\", \"CS5\"] }", "{ protocol = \"sctp\" }"),
