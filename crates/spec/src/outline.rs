@@ -140,8 +140,8 @@ pub(crate) fn outline(runs: &[&Scenario], replications: (u32, u32)) -> Vec<Strin
     for index in 0..topology.hops().len() {
         lines.push(hop_line(runs, index));
     }
-    for index in 0..runs[0].traffic.len() {
-        lines.push(group_line(runs, index));
+    for (place, name) in group_names(runs) {
+        lines.push(group_line(runs, place, name));
     }
     let seconds = |span: fn(&Scenario) -> Span| {
         range(
@@ -222,29 +222,51 @@ fn hop_line(runs: &[&Scenario], index: usize) -> String {
     line
 }
 
-fn group_line(runs: &[&Scenario], index: usize) -> String {
-    let groups = runs.iter().map(|run| (&run.traffic[index], &run.topology));
+/// The names of the groups of all cases, in the order in which they come first, each with its place there.
+fn group_names<'a>(runs: &[&'a Scenario]) -> Vec<(usize, &'a str)> {
+    let mut known = BTreeSet::new();
+    let groups = runs.iter().flat_map(|run| run.traffic.iter().enumerate());
+    let names = groups.map(|(place, group)| (place, group.access().name));
+    names.filter(|&(_, name)| known.insert(name)).collect()
+}
+
+/// The group of this name in the cases that have it; most have it at this place.
+fn members<'a>(
+    runs: &[&'a Scenario],
+    place: usize,
+    name: &str,
+) -> Vec<(&'a Scenario, &'a TrafficParams)> {
+    let is_it = |group: &&TrafficParams| group.access().name == name;
+    let member = |run: &'a Scenario| {
+        let at_place = run.traffic.get(place).filter(is_it);
+        let group = at_place.or_else(|| run.traffic.iter().find(is_it));
+        group.map(|group| (run, group))
+    };
+    runs.iter().filter_map(|&run| member(run)).collect()
+}
+
+fn group_line(runs: &[&Scenario], place: usize, name: &str) -> String {
+    let groups = members(runs, place, name);
     let flows = groups
-        .clone()
-        .map(|(group, _)| f64::from(group.noun_and_count().1));
+        .iter()
+        .map(|(_, group)| f64::from(group.noun_and_count().1));
     let alone = flows.clone().all(|flows| flows == 1.0);
-    let round_trips = groups.flat_map(|(group, topology)| {
-        let spans = base_round_trips(group, topology);
+    let round_trips = groups.iter().flat_map(|(run, group)| {
+        let spans = base_round_trips(group, &run.topology);
         spans.into_iter().map(|span| span.as_secs_f64())
     });
-    let loads = runs.iter().map(|run| {
-        let load = run.traffic[index].load();
-        load.and_then(|_| {
-            run.loads()
-                .into_iter()
-                .find(|load| load.group == run.traffic[index].access().name)
-        })
+    let loads = groups.iter().map(|(run, group)| {
+        let load = group.load();
+        load.and_then(|_| run.loads().into_iter().find(|load| load.group == name))
     });
     let loads: Option<Vec<_>> = loads.collect();
+    let rest = match groups.len() == runs.len() {
+        true => String::new(),
+        false => format!(", in {} of {} cases", groups.len(), runs.len()),
+    };
     if let Some(loads) = loads {
         return format!(
-            "{}: users for {} of {} ({}) to be calibrated, about {}; base round-trip time {}",
-            runs[0].traffic[index].access().name,
+            "{name}: users for {} of {} ({}) to be calibrated, about {}; base round-trip time {}{rest}",
             range(loads.iter().map(|load| load.share), |share| format!(
                 "{} %",
                 three_digits(share * 100.0)
@@ -257,20 +279,19 @@ fn group_line(runs: &[&Scenario], index: usize) -> String {
             range(round_trips, time_in_words),
         );
     }
-    let (kind, _) = runs[0].traffic[index].noun_and_count();
+    let (kind, _) = groups[0].1.noun_and_count();
     format!(
-        "{}: {} {kind}{}{}, base round-trip time {}",
-        runs[0].traffic[index].access().name,
+        "{name}: {} {kind}{}{}, base round-trip time {}{rest}",
         range(flows, |flows| flows.to_string()),
         if alone { "" } else { "s" },
-        on_hosts(runs, index),
+        on_hosts(&groups),
         range(round_trips, time_in_words),
     )
 }
 
 /// On whose hosts a group's flows sit, if on those of another group.
-fn on_hosts(runs: &[&Scenario], index: usize) -> String {
-    let owners = runs.iter().map(|run| run.traffic[index].access().hosts_of);
+fn on_hosts(groups: &[(&Scenario, &TrafficParams)]) -> String {
+    let owners = groups.iter().map(|(_, group)| group.access().hosts_of);
     let named: BTreeSet<&str> = owners.clone().flatten().collect();
     let names = named.into_iter().collect::<Vec<_>>().join(" or ");
     match (names.is_empty(), owners.into_iter().all(|it| it.is_some())) {

@@ -575,6 +575,41 @@ fn the_outline_says_what_the_file_amounts_to() {
 }
 
 #[test]
+fn the_outline_names_groups_that_some_cases_have() {
+    let text = r#"
+        name = "cases"
+        duration = "5 s"
+        [bottleneck]
+        rate = "10 Mbit/s"
+        delay = "5 ms"
+        queue = { kind = "tail-drop", limit = "50 packets" }
+        [[case]]
+        name = "two"
+        traffic = [
+            { name = "x", kind = "bulk", tcp = "linux" },
+            { name = "y", kind = "bulk", tcp = "linux", return_delay = "30 ms" },
+        ]
+        [[case]]
+        name = "one"
+        traffic = [{ name = "z", kind = "bulk", tcp = "linux" }]
+        [[case]]
+        name = "turned"
+        traffic = [
+            { name = "y", kind = "bulk", tcp = "linux", flows = 3 },
+            { name = "x", kind = "bulk", tcp = "linux" },
+        ]
+    "#;
+    assert_eq!(
+        plan(text, &[]).unwrap().outline()[1..4],
+        [
+            "x: 1 bulk flow, base round-trip time 5 ms, in 2 of 3 cases",
+            "y: 1 to 3 bulk flows, base round-trip time 5 ms to 35 ms, in 2 of 3 cases",
+            "z: 1 bulk flow, base round-trip time 5 ms, in 1 of 3 cases",
+        ]
+    );
+}
+
+#[test]
 fn the_outline_tells_how_the_rate_changes() {
     let first = |keys: &str| {
         let text = changed(&single(), &[("rate = \"10 Mbit/s\"", keys)]);
