@@ -242,29 +242,29 @@ def _others(advice: Advice) -> list[str]:
 
 def _against(each: Ranked, *, mirrored: bool = False) -> str:
     """Return how a queue compares with the first, or the first with it."""
-    equal, parts = [], []
+    equal, parts, undecided = [], [], []
     for name, found in each.against_first.items():
         unit, aim = found.aim.unit, found.aim
-        size = _shown(replace(found.difference, mean=abs(found.difference.mean)), _SCALES[unit])
         match found.verdict:
             case "equal":
                 margin = f"{found.margin * _SCALES[unit]:.2g} {unit}"
                 equal.append(f"within {margin} for {name}")
             case "better" | "worse":
+                positive = replace(found.difference, mean=abs(found.difference.mean))
                 worse = (found.verdict == "worse") != mirrored
-                parts.append(f"{name} {size} {unit} {aim.words[worse]}")
+                parts.append(f"{name} {_shown(positive, _SCALES[unit])} {unit} {aim.words[worse]}")
             case "undecided":
-                more = (
-                    f"about {found.needed} replications would decide"
-                    if found.needed is not None
-                    else f"no number of up to {MOST_NEEDED:,} would decide"
+                number = (
+                    f"over {MOST_NEEDED:,}" if found.needed is None else f"about {found.needed}"
                 )
-                worse = (found.difference.mean > 0) != mirrored
-                parts.append(f"{name} undecided ({size} {unit} {aim.words[worse]}; {more})")
+                undecided.append(f"{name} ({number} replications)")
             case "no value":
                 parts.append(f"{name} not known")
-    same = [f"equal {'to ' + each.label + ' ' if mirrored else ''}{', '.join(equal)}"] * bool(equal)
-    return "; ".join([*same, *parts])
+    if equal:
+        parts.insert(0, f"equal {f'to {each.label} ' if mirrored else ''}{', '.join(equal)}")
+    if undecided:
+        parts.append(f"undecided: more replications for {', '.join(undecided)}")
+    return "; ".join(parts)
 
 
 def _margins(advice: Advice) -> list[str]:
