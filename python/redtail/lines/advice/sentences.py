@@ -247,30 +247,34 @@ def _against(advice: Advice, each: Ranked, *, mirrored: bool = False) -> str:
     equal, parts = [], []
     for name, found in each.against_first.items():
         unit, aim = found.aim.unit, found.aim
-        size = shown_of(replace(found.difference, mean=abs(found.difference.mean)), SCALES[unit])
         match found.verdict:
             case "equal":
                 margin = f"{found.margin * SCALES[unit]:.2g} {unit}"
                 equal.append(f"within {margin} for {name}")
             case "better" | "worse":
                 worse = (found.verdict == "worse") != mirrored
-                parts.append(f"{name} {size} {unit} {aim.words[worse]}")
-            case "undecided":
-                worse = (found.difference.mean > 0) != mirrored
-                more = _would_decide(advice, found)
-                parts.append(f"{name} undecided ({size} {unit} {aim.words[worse]}; {more})")
+                positive = replace(found.difference, mean=abs(found.difference.mean))
+                parts.append(f"{name} {value_of(aim, positive)} {aim.words[worse]}")
             case "no value":
                 parts.append(f"{name} not known")
-    same = [f"equal {'to ' + each.label + ' ' if mirrored else ''}{', '.join(equal)}"] * bool(equal)
-    return "; ".join([*same, *parts])
+    if equal:
+        parts.insert(0, f"equal {f'to {each.label} ' if mirrored else ''}{', '.join(equal)}")
+    if each.undecided:
+        parts.append(f"undecided: {_would_decide(advice, each.undecided)}")
+    return "; ".join(parts)
 
 
-def _would_decide(advice: Advice, found: Compared) -> str:
+def _would_decide(advice: Advice, found: Sequence[Compared]) -> str:
     if advice.wanted.varied is not None:
-        return "more parts of a recording may decide"
-    if found.needed is not None:
-        return f"about {found.needed} replications would decide"
-    return f"no number of up to {MOST_NEEDED:,} would decide"
+        return f"more parts of a recording for {', '.join(each.aim.name for each in found)}"
+    numbers = [
+        f"over {MOST_NEEDED:,}" if each.needed is None else f"about {each.needed}" for each in found
+    ]
+    needs = [
+        f"{each.aim.name} ({number} replications)"
+        for each, number in zip(found, numbers, strict=True)
+    ]
+    return f"more replications for {', '.join(needs)}"
 
 
 def margins(advice: Advice) -> list[str]:
