@@ -101,7 +101,7 @@ def _decides(advice: Advice) -> Objective:
 def _of_the_first(advice: Advice) -> str:
     """Return whether the first queue helps."""
     first, number, aim = advice.ranking[0], len(advice.ranking), _decides(advice)
-    here, before = (value_of(aim, each.values[aim.name]) for each in (first, advice.as_it_is))
+    here, before = (ranked_value(each, aim) for each in (first, advice.as_it_is))
     what = f"{aim.title} under the worst load"
     place = "the only queue to choose from" if number == 1 else f"first of {number} queues"
     below = f"Below is what {first.label} needs and does."
@@ -145,8 +145,7 @@ def _lost(advice: Advice) -> str:
 def _costly(advice: Advice, aim: Objective) -> str:
     """Return what other queues help at a cost."""
     found = [
-        f"{each.label} ({value_of(aim, each.values[aim.name])}, loses "
-        f"{_percent(each.values[THROUGHPUT.name])})"
+        f"{each.label} ({ranked_value(each, aim)}, loses {_percent(each.values[THROUGHPUT.name])})"
         for each in advice.ranking[1:]
         if each.verdict == "costs"
     ]
@@ -161,7 +160,7 @@ def _in_the_modem(advice: Advice) -> str:
     return (
         " In the modem, if it has one, a queue management is where the packets of an upload wait: "
         f"with {modem.label}, and no queue in the router, {aim.title} is "
-        f"{value_of(aim, modem.values[aim.name])}."
+        f"{ranked_value(modem, aim)}."
     )
 
 
@@ -214,8 +213,8 @@ def _among_the_rest(advice: Advice) -> Iterator[str]:
     others = [each for each in advice.ranking if each.label in choice.remaining[1:]]
     if not others:
         return
-    open_ = [each for each in others if each.undecided]
-    equal = [each.label for each in others if not each.undecided]
+    open_ = [each for each in others if not each.is_equal]
+    equal = [each.label for each in others if each.is_equal]
     if equal:
         yield f"{listed(equal)} {'is' if len(equal) == 1 else 'are'} equal within the margins."
     if open_:
@@ -372,6 +371,14 @@ def shown_of(found: Estimate, scale: float) -> str:
 def value_of(aim: Objective, found: Estimate) -> str:
     """Return an estimate in an objective's unit."""
     return f"{shown_of(found, SCALES[aim.unit])} {aim.unit}"
+
+
+def ranked_value(each: Ranked, aim: Objective, *, unit: bool = True) -> str:
+    """Return a queue's value in an objective, a lower bound as such."""
+    found, ending = each.values[aim.name], f" {aim.unit}" * unit
+    if aim.name in each.at_least:
+        return f"≥ {shown(Estimate(found.mean, None, 1), SCALES[aim.unit])}{ending}"
+    return f"{shown_of(found, SCALES[aim.unit])}{ending}"
 
 
 def _percent(found: Estimate | None) -> str:
