@@ -917,7 +917,7 @@ def test_advise_goes_on_from_a_recording(tmp_path: Path) -> None:
     assert ran.exit_code == 0, ran.stderr + ran.stdout
     text = " ".join(ran.stdout.split())
     assert "at least 698" in text and "For a line of just 698" in text
-    assert "The upload rate is a bound: at least 0.698" in text
+    assert "The upload rate is a bound: at least 698" in text
     assert "shaper at least" in text
     # A shaper far below the line would be set.
     ran = CliRunner().invoke(app, [*options, *more, "--device", "linux", "--wan", "eth0"])
