@@ -390,6 +390,9 @@ def test_pages_that_do_not_finish_are_a_bound(out: Path) -> None:
         values = found.values[each.load, each.label]["page"]
         assert max(values) >= found.wanted.measured_s
         assert each.as_dict()["at_least"] == ["page"]
+    # Two bounds do not tell how the queue compares with the line as it is.
+    assert "pages" in found.ranking[0].at_least and "pages" in found.as_it_is.at_least
+    assert found.as_it_is.against_first["pages"].verdict in ("no value", "undecided")
     text = found.to_text(150)
     assert "≥ " in text
     assert "≥: at least; in some simulations most pages took longer" in " ".join(text.split())

@@ -78,6 +78,7 @@ class Ranked:
         values: its value in each objective by name, of which the worst load and direction count.
         against_first: how it compares with the first queue in each objective by name; empty for the
             first itself.
+        at_least: names of objectives of which the mean is a lower bound.
     """
 
     key: str | None
@@ -85,6 +86,12 @@ class Ranked:
     verdict: Verdict | None
     values: Mapping[str, Estimate]
     against_first: Mapping[str, Compared]
+    at_least: tuple[str, ...] = ()
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether each objective finds it equal to the first queue."""
+        return all(each.verdict == "equal" for each in self.against_first.values())
 
     @property
     def undecided(self) -> tuple[Compared, ...]:
@@ -99,6 +106,7 @@ class Ranked:
             "verdict": self.verdict,
             "objectives": {name: each.as_json() for name, each in self.values.items()},
             "against_first": {name: each.as_dict() for name, each in self.against_first.items()},
+            "at_least": list(self.at_least),
         }
 
 
@@ -212,7 +220,15 @@ class Advice:
 
     def _compared(self, aim: Objective, label: str, other: str) -> Compared:
         values, others = (self._over_loads(aim, each) for each in (label, other))
-        return compared(aim, values, others, len(self.candidates), self.runs)
+        found = compared(aim, values, others, len(self.candidates), self.runs)
+        bound = self._is_bound(aim, label) or self._is_bound(aim, other)
+        # Two bounds that are equal say nothing of what they are bounds of.
+        return found.unknown() if bound and found.verdict == "equal" else found
+
+    def _is_bound(self, aim: Objective, label: str) -> bool:
+        """Whether values of a queue in an objective are at least so large."""
+        loads = (self.values[load.name, label] for load in self.wanted.loads)
+        return any(set(aim.measures).intersection(unfinished(of, self.wanted)) for of in loads)
 
     @cached_property
     def _verdicts(self) -> Mapping[str, Verdict]:
@@ -268,7 +284,8 @@ class Advice:
         against = {
             aim.name: self._compared(aim, label, first) for aim in self.shown_aims if label != first
         }
-        return Ranked(key, label, self._verdicts.get(label), means, against)
+        bounds = tuple(aim.name for aim in self.shown_aims if self._is_bound(aim, label))
+        return Ranked(key, label, self._verdicts.get(label), means, against, bounds)
 
     @cached_property
     def as_it_is(self) -> Ranked:

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from redtail.analysis.paired import LEVEL, replications_needed
@@ -63,7 +63,12 @@ class Compared:
         """Whether the runs do not rule out that the queue is worse by more than the margin."""
         found = self.difference
         most = found.most if found.ci95 is None else found.high
-        return self.verdict != "no value" and not most <= self.margin
+        return not most <= self.margin  # also where nothing is known
+
+    def unknown(self) -> Compared:
+        """Return the same where the values do not tell the difference."""
+        nothing = Estimate(math.nan, None, 0, "the values are bounds")
+        return replace(self, difference=nothing, verdict="no value", needed=None)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values."""

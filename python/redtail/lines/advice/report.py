@@ -22,6 +22,7 @@ from redtail.lines.advice.sentences import (
     margins,
     milliseconds,
     others,
+    ranked_value,
     shown_of,
     simulations,
     verdict_of,
@@ -292,7 +293,7 @@ def _ranked(advice: Advice) -> Table:
         cells = []
         for aim in advice.shown_aims:
             sign = _SIGNS[each.against_first[aim.name].verdict] if each.against_first else " "
-            cells.append(f"{shown_of(each.values[aim.name], SCALES[aim.unit])} {sign}")
+            cells.append(f"{ranked_value(each, aim, unit=False)} {sign}")
         table.add_row("" if each.key is None else str(place), each.label, *cells)
     return table
 

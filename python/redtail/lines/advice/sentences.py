@@ -101,7 +101,7 @@ def _decides(advice: Advice) -> Objective:
 def _of_the_first(advice: Advice) -> str:
     """Return whether the first queue helps."""
     first, number, aim = advice.ranking[0], len(advice.ranking), _decides(advice)
-    here, before = (value_of(aim, each.values[aim.name]) for each in (first, advice.as_it_is))
+    here, before = (ranked_value(each, aim) for each in (first, advice.as_it_is))
     what = f"{aim.title} under the worst load"
     place = "the only queue to choose from" if number == 1 else f"first of {number} queues"
     below = f"Below is what {first.label} needs and does."
@@ -145,8 +145,7 @@ def _lost(advice: Advice) -> str:
 def _costly(advice: Advice, aim: Objective) -> str:
     """Return what other queues help at a cost."""
     found = [
-        f"{each.label} ({value_of(aim, each.values[aim.name])}, loses "
-        f"{_percent(each.values[THROUGHPUT.name])})"
+        f"{each.label} ({ranked_value(each, aim)}, loses {_percent(each.values[THROUGHPUT.name])})"
         for each in advice.ranking[1:]
         if each.verdict == "costs"
     ]
@@ -161,7 +160,7 @@ def _in_the_modem(advice: Advice) -> str:
     return (
         " In the modem, if it has one, a queue management is where the packets of an upload wait: "
         f"with {modem.label}, and no queue in the router, {aim.title} is "
-        f"{value_of(aim, modem.values[aim.name])}."
+        f"{ranked_value(modem, aim)}."
     )
 
 
@@ -214,8 +213,8 @@ def _among_the_rest(advice: Advice) -> Iterator[str]:
     others = [each for each in advice.ranking if each.label in choice.remaining[1:]]
     if not others:
         return
-    open_ = [each for each in others if each.undecided]
-    equal = [each.label for each in others if not each.undecided]
+    open_ = [each for each in others if not each.is_equal]
+    equal = [each.label for each in others if each.is_equal]
     if equal:
         yield f"{listed(equal)} {'is' if len(equal) == 1 else 'are'} equal within the margins."
     if open_:
@@ -247,30 +246,34 @@ def _against(advice: Advice, each: Ranked, *, mirrored: bool = False) -> str:
     equal, parts = [], []
     for name, found in each.against_first.items():
         unit, aim = found.aim.unit, found.aim
-        size = shown_of(replace(found.difference, mean=abs(found.difference.mean)), SCALES[unit])
         match found.verdict:
             case "equal":
                 margin = f"{found.margin * SCALES[unit]:.2g} {unit}"
                 equal.append(f"within {margin} for {name}")
             case "better" | "worse":
                 worse = (found.verdict == "worse") != mirrored
-                parts.append(f"{name} {size} {unit} {aim.words[worse]}")
-            case "undecided":
-                worse = (found.difference.mean > 0) != mirrored
-                more = _would_decide(advice, found)
-                parts.append(f"{name} undecided ({size} {unit} {aim.words[worse]}; {more})")
+                positive = replace(found.difference, mean=abs(found.difference.mean))
+                parts.append(f"{name} {value_of(aim, positive)} {aim.words[worse]}")
             case "no value":
                 parts.append(f"{name} not known")
-    same = [f"equal {'to ' + each.label + ' ' if mirrored else ''}{', '.join(equal)}"] * bool(equal)
-    return "; ".join([*same, *parts])
+    if equal:
+        parts.insert(0, f"equal {f'to {each.label} ' if mirrored else ''}{', '.join(equal)}")
+    if each.undecided:
+        parts.append(f"undecided: {_would_decide(advice, each.undecided)}")
+    return "; ".join(parts)
 
 
-def _would_decide(advice: Advice, found: Compared) -> str:
+def _would_decide(advice: Advice, found: Sequence[Compared]) -> str:
     if advice.wanted.varied is not None:
-        return "more parts of a recording may decide"
-    if found.needed is not None:
-        return f"about {found.needed} replications would decide"
-    return f"no number of up to {MOST_NEEDED:,} would decide"
+        return f"more parts of a recording for {', '.join(each.aim.name for each in found)}"
+    numbers = [
+        f"over {MOST_NEEDED:,}" if each.needed is None else f"about {each.needed}" for each in found
+    ]
+    needs = [
+        f"{each.aim.name} ({number} replications)"
+        for each, number in zip(found, numbers, strict=True)
+    ]
+    return f"more replications for {', '.join(needs)}"
 
 
 def margins(advice: Advice) -> list[str]:
@@ -368,6 +371,14 @@ def shown_of(found: Estimate, scale: float) -> str:
 def value_of(aim: Objective, found: Estimate) -> str:
     """Return an estimate in an objective's unit."""
     return f"{shown_of(found, SCALES[aim.unit])} {aim.unit}"
+
+
+def ranked_value(each: Ranked, aim: Objective, *, unit: bool = True) -> str:
+    """Return a queue's value in an objective, a lower bound as such."""
+    found, ending = each.values[aim.name], f" {aim.unit}" * unit
+    if aim.name in each.at_least:
+        return f"≥ {shown(Estimate(found.mean, None, 1), SCALES[aim.unit])}{ending}"
+    return f"{shown_of(found, SCALES[aim.unit])}{ending}"
 
 
 def _percent(found: Estimate | None) -> str:
