@@ -254,7 +254,7 @@ def advice(**changes: Any) -> dict[str, Any]:
         "queue": "cake",
         "down": {"shaper_bps": 0.95 * DOWN},
         "up": {"shaper_bps": 0.95 * UP},
-        "ranking": [{"kind": "cake", "queue": "CAKE"}, {"kind": None, "queue": "as it is"}],
+        "ranking": [{"key": "cake", "queue": "CAKE"}, {"key": None, "queue": "as it is"}],
         "loads": {"evening": "1 call", "one download": "1 call, a download over 4 connections"},
         "expected": [
             {"load": "evening", "queue": "CAKE", "call_down": delay, "call_up": delay},
@@ -287,6 +287,16 @@ def test_a_promise_is_kept_or_not(wait_s: float, bps: float, delay: str, rate: s
     assert by_unit["bit/s"].promised == pytest.approx(0.93 * DOWN)
 
 
+def test_a_promise_on_a_condition_is_not_broken_by_what_nobody_knows() -> None:
+    told = promise.of_document(advice(holds_if="the rates stay at 20 Mbit/s"), "advice.json")
+    found = compared(
+        recording(1, (0.150, 0.400)), recording(2, (0.060, 0.060), (0.95 * DOWN, 0.95 * UP)), told
+    )
+    delay, rate = (next(e for e in found.promised if e.unit == unit) for unit in ("s", "bit/s"))
+    assert delay.kept == "cannot be told" and "only if the rates stay at" in delay.why
+    assert rate.kept == "kept"
+
+
 def test_a_promise_of_another_line_or_of_an_empty_one_cannot_be_told() -> None:
     before, after = recording(1, (0.150, 0.400)), recording(2, (0.001, 0.001), (0.5 * DOWN, UP))
     told = promise.of_document(advice(), "advice.json")
@@ -306,7 +316,7 @@ def test_a_promise_of_another_line_or_of_an_empty_one_cannot_be_told() -> None:
         ({"format": 2, "line": {}, "expected": []}, '"format" is 2; accepted: 1'),
         (advice(line={"down_bps": -1}), '"line": "down_bps" is -1'),
         (advice(queue=3), '"queue" is 3; accepted: a text'),
-        (advice(queue="pie"), 'has no queue of the kind "pie"'),
+        (advice(queue="pie"), 'has no queue with the key "pie"'),
         (advice(expected=[{"queue": "CAKE", "load": "evening", "call_down": 4}]), "call_down"),
         (advice(expected=[[]]), '"expected": value 1'),
     ],

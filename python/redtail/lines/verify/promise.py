@@ -57,6 +57,7 @@ class Promise:
         shaper_bps: by direction, the rate of the shaper; None for none.
         rtt_s: the base round trip of the line.
         expected: what the advised queue does under each load.
+        condition: what all of it holds only if; empty for nothing.
     """
 
     file: str
@@ -65,6 +66,7 @@ class Promise:
     shaper_bps: Mapping[str, float | None]
     rtt_s: float
     expected: tuple[Expected, ...]
+    condition: str = ""
 
     def under(self, load: str) -> Expected | None:
         """Return what is expected where the line is filled as under "down", "up" or "both".
@@ -112,8 +114,8 @@ def of_document(data: object, file: str) -> Promise:
     if data["format"] != FORMAT:
         raise ValueError(f'"format" is {short(json.dumps(data["format"]))}; accepted: {FORMAT}')
     line = part(data, "line", "the advice")
-    kind = of_kind(data.get("queue"), str, '"queue"')
-    label = _label(data, kind)
+    label = _label(data, of_kind(data.get("queue"), str, '"queue"'))
+    condition = data.get("holds_if")
     about = part(data, "loads", "the advice")
     rows = of_kind(data["expected"], list, '"expected"')
     if len(rows) > MOST_LOADS:
@@ -134,17 +136,18 @@ def of_document(data: object, file: str) -> Promise:
         },
         _needed(line, "rtt_s", '"line"', MOST_S),
         expected,
+        "" if condition is None else short(of_kind(condition, str, '"holds_if"')),
     )
 
 
-def _label(data: Mapping[str, Any], kind: str) -> str:
+def _label(data: Mapping[str, Any], key: str) -> str:
     """Return how tables call the advised queue."""
     for place, row in enumerate(of_kind(data.get("ranking"), list, '"ranking"'), start=1):
         of_kind(row, dict, f'"ranking": value {place}')
-        if row.get("kind") == kind:
+        if row.get("key") == key:
             found: str = of_kind(row.get("queue"), str, f'"ranking": value {place}: "queue"')
             return found
-    raise ValueError(f'"ranking" has no queue of the kind "{short(kind)}", which "queue" names')
+    raise ValueError(f'"ranking" has no queue with the key "{short(key)}", which "queue" names')
 
 
 def _expected(row: Mapping[str, Any], where: str, about: Mapping[str, Any]) -> Expected:

@@ -408,19 +408,28 @@ def _promised(
             course = after.found.course
             if held.kept == "not kept" and course is not None and course.own:
                 held = replace(held, kept="cannot be told", why=_OWN)
-            yield held
+            yield _on_condition(held, promise.condition)
         for direction, (lost, half) in expected.lost.items():
             if direction not in now.rates:
                 continue
             least = promise.line_bps[direction] * (1 - min(lost + _half(half), 1.0))
             name = f"rate {direction}: under '{expected.load}'"
-            yield _held(name, "bit/s", least, now.rates[direction], blocked, at_most=False)
+            held = _held(name, "bit/s", least, now.rates[direction], blocked, at_most=False)
+            yield _on_condition(held, promise.condition)
 
 
 _OWN = (
     "the round trips are those of the transfers themselves, which may wait longer than a call; "
     "record pings beside them"
 )
+
+
+def _on_condition(held: Promised, condition: str) -> Promised:
+    """Return a promise that holds on a condition only: it is not broken by what is not known."""
+    if not condition or held.kept != "not kept":
+        return held
+    why = f"it holds only if {condition}, which the recordings do not tell"
+    return replace(held, kept="cannot be told", why=why)
 
 
 def _half(value: float) -> float:

@@ -323,4 +323,4 @@ def on_wire(counts_b: float, packets: float, wire: tuple[float, float, str]) -> 
         size = 53 * math.ceil(size / 48)
     elif framing == "ptm":
         size += math.ceil(size / 64)
-    return packets * size
+    return float(packets * size)
