@@ -700,3 +700,6 @@ def test_the_command_goes_from_a_trace_to_settings(out: Path, tmp_path: Path) ->
     assert "6.131 Mbit/s down on average" in text
     assert "CAKE that follows" in text
     assert (tmp_path / "line.cut3.down.trace").exists()
+    # Whoever pastes the commands reads first that the advice does not ask for them.
+    assert "helps only at the cost" in ran.stdout
+    assert ran.stdout.index("# The advice: ") < ran.stdout.index("# Commands: ")

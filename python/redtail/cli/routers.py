@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -103,10 +103,10 @@ class Router:
         return self.device in FOLLOW
 
     def commands(self, advice: Advice) -> Commands:
-        """Return the commands for what is advised."""
+        """Return the commands for what is advised, and why it may better not be set."""
         from redtail.lines import commands
 
-        return commands(
+        made = commands(
             [advice.down, advice.up],
             device=self.device,
             wan=self.wan,
@@ -119,6 +119,17 @@ class Router:
                 if kind != advice.chosen.kind
             ],
         )
+        return replace(made, doubt=_DOUBTS[advice.verdict].format(queue=advice.chosen.label))
+
+
+_DOUBTS: dict[str, str] = {
+    "helps": "",
+    "costs": "The advice: {queue} helps only at the cost of much throughput. Decide before you "
+    "set it.",
+    "undecided": "The advice: the simulations do not tell whether {queue} helps. Decide before you "
+    "set it.",
+    "nothing": "The advice: leave the line as it is. These commands set {queue} all the same.",
+}
 
 
 def router(device: str | None, wan: str | None, lan: str | None) -> Router | None:

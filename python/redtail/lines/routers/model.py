@@ -69,6 +69,7 @@ class Commands:
         changes: values that the device does not have as they were advised.
         notices: what to know before the lines are used.
         sources: the documents from which the mapping comes.
+        doubt: why the queues may better not be set; empty for no reason.
     """
 
     device: str
@@ -79,6 +80,7 @@ class Commands:
     changes: tuple[Change, ...]
     notices: tuple[str, ...]
     sources: tuple[str, ...]
+    doubt: str = ""
 
     @property
     def otherwise(self) -> tuple[str, ...]:
@@ -90,7 +92,8 @@ class Commands:
 
     def text(self) -> str:
         """Return the lines to paste, then what changed, and what to know."""
-        lines = [f"# Commands: {self.where}", *self.set_up]
+        lines = [f"# {self.doubt}"] if self.doubt else []
+        lines += [f"# Commands: {self.where}", *self.set_up]
         lines += ["", "# Check", *self.check, "", "# Undo", *self.undo]
         if self.changes:
             lines += ["", f"# {_OTHERWISE}", *(f"# {text}" for text in self.otherwise)]
@@ -100,8 +103,9 @@ class Commands:
 
     def parts(self) -> tuple[Part, ...]:
         """Return it as the page of an advice shows it."""
+        texts = (self.doubt, self.where[:1].upper() + self.where[1:])
         found = [
-            Part("Commands", texts=(self.where[:1].upper() + self.where[1:],), lines=self.set_up),
+            Part("Commands", texts=tuple(filter(None, texts)), lines=self.set_up),
             Part("Check", lines=self.check),
             Part("Undo", lines=self.undo),
         ]
