@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import tomllib
@@ -13,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import experiment
+from redtail import experiment, page
 from redtail.cli import app
 from redtail.errors import SpecError
 from redtail.lines.provider import libreqos
@@ -237,6 +238,14 @@ def test_there_is_a_row_for_each_plan(advice: ProviderAdvice) -> None:
     found = json.loads(advice.to_json())
     assert found["set"] == advice.chosen.label
     assert len(found["rows"]) == 2 * len(WAYS) * 2
+
+
+def test_the_report_has_the_advice(advice: ProviderAdvice) -> None:
+    text = html.unescape(page.page([redtail.load(advice.results.folder)]))
+    for shown in (*advice.uncertain, "For each subscriber", f"Set {advice.chosen.label}: "):
+        assert shown in text
+    for plan in advice.plans:
+        assert f">{plan.name}<" in text
 
 
 def test_a_sample_is_said_to_be_one() -> None:

@@ -85,13 +85,11 @@ def parts_of(advice: Advice) -> tuple[Part, ...]:
     return (
         Part("What to set", texts=(line_of(advice), verdict_of(advice))),
         *(
-            _tabled(
-                f"{_WAYS[each.shaped.direction]}, {advice.chosen.label}", _setting(advice, each)
-            )
+            tabled(f"{_WAYS[each.shaped.direction]}, {advice.chosen.label}", _setting(advice, each))
             for each in (advice.chosen.down, advice.chosen.up)
         ),
         replace(
-            _tabled("What to expect", _expectations(advice, _COLUMNS)),
+            tabled("What to expect", _expectations(advice, _COLUMNS)),
             texts=(_what_to_expect(advice),),
             items=(
                 *(f"{load.name}: {load.about}" for load in advice.wanted.loads),
@@ -99,7 +97,7 @@ def parts_of(advice: Advice) -> tuple[Part, ...]:
             ),
         ),
         replace(
-            _tabled("All queues", _ranked(advice)),
+            tabled("All queues", _ranked(advice)),
             texts=(f"{_ranked_by(advice)}.", _LEGEND),
             items=(*others(advice), *margins(advice)),
         ),
@@ -113,7 +111,7 @@ def parts_of(advice: Advice) -> tuple[Part, ...]:
     )
 
 
-def _tabled(head: str, table: Table) -> Part:
+def tabled(head: str, table: Table) -> Part:
     """Return a table of the terminal as a part of the page."""
     heads = tuple(str(column.header).replace("\n", " ") for column in table.columns)
     columns = [[str(cell) for cell in column.cells] for column in table.columns]

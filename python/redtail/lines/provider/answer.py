@@ -334,6 +334,17 @@ class ProviderAdvice:
 
         return text_of(self, width)
 
+    def keep(self) -> Path:
+        """Write what is advised beside its runs, for the page of `redtail report`.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        from redtail.lines.provider.report import parts_of
+        from redtail.store import advice
+
+        return advice.write(self.results.folder, self.text, parts_of(self), self.to_dict())
+
     def export(self, folder: str | os.PathLike[str]) -> libreqos.Exported:
         """Write the files of LibreQoS that set what is advised into a folder, which is made.
 
@@ -423,7 +434,7 @@ def advise_provider(
     text = experiment_text(wanted, name, about)
     runs = experiment.prepare(experiment.Toml(text, name="the experiment of this advice"))
     results = quietly(lambda: runner.execute(runs, **running))
-    return ProviderAdvice(
+    found = ProviderAdvice(
         plans=plans,
         down_bps=rates["down"],
         up_bps=rates["up"],
@@ -432,6 +443,8 @@ def advise_provider(
         results=results,
         text=text,
     )
+    found.keep()
+    return found
 
 
 __all__ = ["MARGIN_S", "NOTHING", "ProviderAdvice", "Ranked", "Row", "advise_provider"]

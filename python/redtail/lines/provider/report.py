@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from redtail import escape
 from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate
-from redtail.lines.advice.report import NO_INTERVAL, plain_table
+from redtail.lines.advice.report import NO_INTERVAL, plain_table, tabled
 from redtail.lines.advice.words import rate
 from redtail.lines.provider.answer import MARGIN_S, ProviderAdvice
 from redtail.lines.provider.plans import sold
 from redtail.lines.provider.simulated import LIMITED, NOTHING, guaranteed
+from redtail.store.advice import Part
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -40,6 +41,21 @@ def text_of(advice: ProviderAdvice, width: int) -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
+def parts_of(advice: ProviderAdvice) -> tuple[Part, ...]:
+    """Return an advice as the page of its results shows it."""
+    loads = (
+        replace(tabled(f"Load: {load.name}", _plans(advice, load.name)), texts=(load.about,))
+        for load in advice.wanted.loads
+    )
+    return (
+        Part("What to set", texts=(_line(advice), _verdict(advice))),
+        tabled("For each subscriber", _settings(advice)),
+        *loads,
+        replace(tabled("All ways to shape", _ways(advice)), items=tuple(_legend(advice))),
+        Part("Uncertain", items=advice.uncertain),
+    )
+
+
 def _parts(advice: ProviderAdvice) -> Iterator[RenderableType]:
     yield _line(advice)
     yield ""
@@ -51,6 +67,18 @@ def _parts(advice: ProviderAdvice) -> Iterator[RenderableType]:
         yield ""
         yield f"{load.name} ({load.about}):"
         yield _plans(advice, load.name)
+    yield from _legend(advice)
+    yield ""
+    yield "All ways to shape:"
+    yield _ways(advice)
+    yield ""
+    yield "Uncertain:"
+    for text in advice.uncertain:
+        yield f"- {text}"
+
+
+def _legend(advice: ProviderAdvice) -> Iterator[str]:
+    """Yield what the values in the tables are."""
     yield (
         f"Mean ± half-width of the 95 % interval over {advice.wanted.effort.replications} "
         f"simulations of {advice.wanted.effort.seconds:g} s, after 5 s. A busy subscriber "
@@ -61,13 +89,6 @@ def _parts(advice: ProviderAdvice) -> Iterator[RenderableType]:
     )
     if any(each.ci95 is None for row in advice.rows for each in row.measures.values()):
         yield NO_INTERVAL
-    yield ""
-    yield "All ways to shape:"
-    yield _ways(advice)
-    yield ""
-    yield "Uncertain:"
-    for text in advice.uncertain:
-        yield f"- {text}"
 
 
 def _line(advice: ProviderAdvice) -> str:
