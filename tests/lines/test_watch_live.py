@@ -34,7 +34,7 @@ tc qdisc add dev ifb0 root handle 1: tbf rate {down} burst 20k latency 100ms
 tc qdisc add dev hosts handle ffff: ingress
 tc filter add dev hosts parent ffff: protocol all u32 match u32 0 0 \
     action mirred egress redirect dev ifb0
-(sleep 10; exec iperf3 -c $REDTAIL_SERVER -t 30 {way} >/dev/null 2>&1) &
+(sleep 10; exec iperf3 -c $REDTAIL_SERVER -C cubic -t 30 {way} >/dev/null 2>&1) &
 {redtail} watch hosts --ping $REDTAIL_SERVER --count 30 --format json >watched
 """
 

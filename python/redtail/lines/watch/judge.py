@@ -213,7 +213,11 @@ class Judge:
                 f"{carried}, while pings waited {_wait(beyond)}: packets wait in the line, or "
                 "behind it",
             )
-        return Verdict("undecided", f"{carried}, and pings did not wait: the senders are slower")
+        return Verdict(
+            "undecided",
+            f"{carried}, and pings did not wait: the senders are slower, or keep the queue short "
+            "(as BBR does)",
+        )
 
     def _beyond(self, direction: str) -> list[float] | None:
         """Return what pings waited elsewhere than in the shaper; None if few came back."""
