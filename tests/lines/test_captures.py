@@ -82,6 +82,12 @@ start = "17 s"
 stop = "30 s"
 """
 
+CALL = """
+[[traffic]]
+name = "call"
+kind = "voip"
+"""
+
 WINDOW = """
 [[traffic]]
 name = "download"
@@ -270,6 +276,24 @@ def test_packets_that_a_router_captures_twice_count_once(translated: bool, tmp_p
     told = lines.estimate(file, local=LOCAL)
     tells_both(told)
     assert {flows.direction: flows.count for flows in told.flows} == {"down": 2, "up": 1}
+
+
+def test_a_call_that_a_router_translates_counts_once(tmp_path: Path) -> None:
+    text = LINE.format(duration=20, traffic=TEST.replace("17 s", "2 s") + CALL)
+    file = tmp_path / "call.pcapng"
+    redtail.capture(redtail.Toml(text.replace("30 s", "14 s")), dict.fromkeys(RECEIVER, file))
+    single = lines.estimate(file, local=LOCAL)
+    both = altered(file, tmp_path / "any.pcapng", twice(50e-6, True))
+    told = lines.estimate(both, local=LOCAL)
+    calls = [
+        [
+            (flows.count, round(flows.bps))
+            for flows in found.flows
+            if flows.kind in ("steady", "udp")
+        ]
+        for found in (single, told)
+    ]
+    assert calls[0] and calls[0] == calls[1]
 
 
 def test_copies_on_both_sides_of_a_queue_tell_its_waits(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from redtail.lines.recordings.packets import TCP, Capture
+from redtail.lines.recordings.packets import TCP, UDP, Capture
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
@@ -125,8 +125,13 @@ def _told_apart(capture: Capture) -> tuple[Capture, Array]:
 
 
 def joined(capture: Capture) -> Capture:
-    """Return a capture in which a router's translation of addresses makes no new conversations."""
-    rows = np.flatnonzero(capture.protocol == TCP)
+    """Return a capture in which a router's translation of addresses makes no new conversations.
+
+    Packets of UDP are told by the number that IP gives them, if it gives one: where fragments are
+    forbidden it may be 0 in all (RFC 6864, section 4.1).
+    """
+    numbered = (capture.protocol == UDP) & (capture["id"] != 0)
+    rows = np.flatnonzero((capture.protocol == TCP) | numbered)
     if len(rows) < FEWEST or len(capture.conversations) < 2:
         return capture
     table = pd.DataFrame({name: capture[name][rows] for name in ("conversation", *_NUMBERS)})
