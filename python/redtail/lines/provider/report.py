@@ -84,8 +84,8 @@ def _legend(advice: ProviderAdvice) -> Iterator[str]:
         f"simulations of {advice.wanted.effort.seconds:g} s, after 5 s. A busy subscriber "
         "downloads over four connections, a calm one does not. Call: 95th percentile of the delay "
         f"of its packets one way, {1e3 * advice.rtt_s / 2:.4g} ms of which is the way itself, in "
-        "the worse direction. Page: median time; –: too few finished. Of the plan: what a download "
-        "gets of the rate bought."
+        "the worse direction. Page: median time; –: too few finished in a simulation. Of the plan: "
+        "what a download gets of the rate bought."
     )
     if any(each.ci95 is None for row in advice.rows for each in row.measures.values()):
         yield NO_INTERVAL
@@ -148,7 +148,11 @@ def _plans(advice: ProviderAdvice, load: str) -> Table:
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
         found = [(row.measures.get(name), scale) for name, _, scale in known]
-        cells = ["–" if each is None else _shown(each, scale) for each, scale in found]
+        # Where some simulations have no median, those that have one are the better ones.
+        whole = advice.wanted.effort.replications
+        cells = [
+            "–" if each is None or each.n < whole else _shown(each, scale) for each, scale in found
+        ]
         name = row.plan if row.way == labels[0] else ""
         table.add_row(name, row.way, *cells, end_section=row.way == NOTHING)
     return table
