@@ -465,6 +465,8 @@ def _held(
         why = measured.why or "it was not measured"
     elif ends[1] <= granted if at_most else ends[0] >= granted:
         kept, why = "kept", "the whole 95 % interval is within it"
+        if ends[1] > limit if at_most else ends[0] < limit:
+            why += ", with the margin that is granted"
     elif ends[0] > granted if at_most else ends[1] < granted:
         kept, why = "not kept", "the whole 95 % interval is beyond it"
     else:
