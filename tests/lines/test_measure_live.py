@@ -33,7 +33,7 @@ pytestmark = [
     pytest.mark.skipif(bool(LACKING), reason="; ".join(LACKING)),
 ]
 
-TRIES = 4
+TRIES = 2
 """Runs before a test gives up on a machine that does not keep up."""
 
 DOWN, UP, BASE_S = 20e6, 5e6, 0.030
