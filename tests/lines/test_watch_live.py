@@ -38,7 +38,7 @@ tc filter add dev hosts parent ffff: protocol all u32 match u32 0 0 \
 {redtail} watch hosts --ping $REDTAIL_SERVER --count 30 --format json >watched
 """
 
-TRIES = 3
+TRIES = 2
 
 
 def watched(folder: Path, up: str, down: str, way: str) -> list[dict[str, Any]]:
