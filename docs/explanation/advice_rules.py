@@ -249,6 +249,40 @@ def _wire(factor: float, **keys: Any) -> Change:
     return lambda found: replace(found, down=changed(found.down), up=changed(found.up))
 
 
+def _marks(label: str, kind: str) -> Rule:
+    """The rule that a queue marks the packets of senders that use ECN."""
+    return Rule(
+        f"{label} marks instead of dropping.",
+        kind,
+        ("ecn",),
+        HOME,
+        {"drops": _both(ecn=False)},
+        ("senders use ECN", _with_ecn),
+    )
+
+
+def _gains(label: str, kind: str) -> Rule:
+    """The rule for the gains of PIE's controller."""
+    return Rule(
+        f"{label}'s gains and period are those of RFC 8033.",
+        kind,
+        ("alpha", "beta", "update"),
+        HOME,
+        {"half": _times(0.5, "alpha", "beta"), "double": _times(2.0, "alpha", "beta")},
+    )
+
+
+def _target(label: str, kind: str) -> Rule:
+    """The rule for the target of PIE's controller."""
+    return Rule(
+        f"{label}'s target is 15 ms.",
+        kind,
+        ("target",),
+        HOME,
+        {"5 ms": _both(target="5 ms"), "30 ms": _both(target="30 ms")},
+    )
+
+
 RULES: tuple[Rule, ...] = (
     Rule(
         "The shaper has 95 % of the line.",
@@ -409,14 +443,7 @@ RULES: tuple[Rule, ...] = (
             "200 packets": _both(limit="200 packets"),
         },
     ),
-    Rule(
-        "FQ-CoDel marks instead of dropping.",
-        "fq-codel",
-        ("ecn",),
-        HOME,
-        {"drops": _both(ecn=False)},
-        ("senders use ECN", _with_ecn),
-    ),
+    _marks("FQ-CoDel", "fq-codel"),
     Rule(
         "CoDel's target is a packet's time where that is more than 5 ms (upload).",
         "codel",
@@ -424,28 +451,9 @@ RULES: tuple[Rule, ...] = (
         SLOW,
         {"5 ms": _up(target="5 ms"), "30 ms": _up(target="30 ms")},
     ),
-    Rule(
-        "CoDel marks instead of dropping.",
-        "codel",
-        ("ecn",),
-        HOME,
-        {"drops": _both(ecn=False)},
-        ("senders use ECN", _with_ecn),
-    ),
-    Rule(
-        "PIE's target is 15 ms.",
-        "pie",
-        ("target",),
-        HOME,
-        {"5 ms": _both(target="5 ms"), "30 ms": _both(target="30 ms")},
-    ),
-    Rule(
-        "PIE's gains and period are those of RFC 8033.",
-        "pie",
-        ("alpha", "beta", "update"),
-        HOME,
-        {"half": _times(0.5, "alpha", "beta"), "double": _times(2.0, "alpha", "beta")},
-    ),
+    _marks("CoDel", "codel"),
+    _target("PIE", "pie"),
+    _gains("PIE", "pie"),
     Rule(
         "PIE holds twice what a burst of 150 ms and its target take, at least 100 packets.",
         "pie",
@@ -453,28 +461,9 @@ RULES: tuple[Rule, ...] = (
         HOME,
         {"a third": _times(0.33, "limit"), "1000 packets": _both(limit="1000 packets")},
     ),
-    Rule(
-        "PIE marks instead of dropping.",
-        "pie",
-        ("ecn",),
-        HOME,
-        {"drops": _both(ecn=False)},
-        ("senders use ECN", _with_ecn),
-    ),
-    Rule(
-        "FQ-PIE's target is 15 ms.",
-        "fq-pie",
-        ("target",),
-        HOME,
-        {"5 ms": _both(target="5 ms"), "30 ms": _both(target="30 ms")},
-    ),
-    Rule(
-        "FQ-PIE's gains and period are those of RFC 8033.",
-        "fq-pie",
-        ("alpha", "beta", "update"),
-        HOME,
-        {"half": _times(0.5, "alpha", "beta"), "double": _times(2.0, "alpha", "beta")},
-    ),
+    _marks("PIE", "pie"),
+    _target("FQ-PIE", "fq-pie"),
+    _gains("FQ-PIE", "fq-pie"),
     Rule(
         "FQ-PIE has 1024 queues and holds 10,240 packets.",
         "fq-pie",
@@ -482,14 +471,7 @@ RULES: tuple[Rule, ...] = (
         HOME,
         {"64 queues": _both(flows=64), "1000 packets": _both(limit="1000 packets")},
     ),
-    Rule(
-        "FQ-PIE marks instead of dropping.",
-        "fq-pie",
-        ("ecn",),
-        HOME,
-        {"drops": _both(ecn=False)},
-        ("senders use ECN", _with_ecn),
-    ),
+    _marks("FQ-PIE", "fq-pie"),
     Rule(
         "DualPI2's target is 15 ms.",
         "dualpi2",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from redtail import escape
 from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate
+from redtail.lines import printing
 from redtail.lines.advice.answer import Advice, Expected
 from redtail.lines.advice.candidates import Setting
 from redtail.lines.advice.objectives import COST, IDLE
@@ -70,14 +71,12 @@ _ENDLESS = 10_000
 
 def text_of(advice: Advice, width: int) -> str:
     """Return an advice as text with lines of at most so many columns."""
-    from rich.console import Console
 
-    console = Console(width=width, highlight=False, markup=False, emoji=False, color_system=None)
-    with console.capture() as captured:
+    def parts(console: Console) -> Iterator[RenderableType]:
         for part in _parts(advice, console):
-            console.print(escape.text(part) if isinstance(part, str) else part)
-    # Tables fill their lines with spaces.
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+            yield escape.text(part) if isinstance(part, str) else part
+
+    return printing.text_of(parts, width)
 
 
 def parts_of(advice: Advice) -> tuple[Part, ...]:

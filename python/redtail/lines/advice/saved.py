@@ -32,11 +32,20 @@ def save(text: str, wanted: Simulated, file: str | os.PathLike[str]) -> Path:
         _require_free(contents)
     contents[path] = text
     for each, content in contents.items():
-        try:
-            each.write_text(content, encoding="utf-8")
-        except OSError as error:
-            raise SpecError(f"{each}: cannot be written: {error.strerror}") from None
+        write(each, content)
     return path
+
+
+def write(path: Path, content: str) -> None:
+    """Write a file whose path is known to be free or ours.
+
+    Raises:
+        SpecError: it cannot be written.
+    """
+    try:
+        path.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise SpecError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def require_writable(file: str | os.PathLike[str]) -> Path:

@@ -7,7 +7,7 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -84,21 +84,41 @@ async def measure(host: str, port: int, options: Measuring, record: Record) -> N
         prober = await _prober(session, options, record)
         probing = asyncio.create_task(prober.run())
         try:
-            idle: list[float] = []
-            for name in options.phases:
-                if name == "idle":
-                    with record.phase(name):
-                        await asyncio.sleep(options.idle_s)
-                    idle = record.series(0.0)
-                    continue
-                await _load(session, name, options, record, prober)
-                await drained(record, idle)
+            await each_phase(
+                options, record, lambda name: _load(session, name, options, record, prober)
+            )
         except Refused as error:
             raise RedtailError(f"{host}: {error}") from None
         finally:
             probing.cancel()
             await asyncio.gather(probing, return_exceptions=True)
             prober.close()
+
+
+def least_s(options: Measuring) -> float:
+    """Return how long a measurement takes at least: its phases, and a pause after each."""
+    return sum(map(options.length_s, options.phases)) + PAUSE_S * len(options.phases)
+
+
+async def each_phase(
+    options: Measuring, record: Record, load: Callable[[str], Awaitable[None]]
+) -> None:
+    """Go through the phases: the line is idle, or is loaded and then drained.
+
+    Args:
+        options: what is measured.
+        record: where it is noted.
+        load: loads the line for a phase of this name.
+    """
+    idle: list[float] = []
+    for name in options.phases:
+        if name == "idle":
+            with record.phase(name):
+                await asyncio.sleep(options.idle_s)
+            idle = record.series(0.0)
+            continue
+        await load(name)
+        await _drained(record, idle)
 
 
 @contextlib.asynccontextmanager
@@ -108,7 +128,7 @@ async def _session(
     """Ask the server for a session, which lasts as long as the context."""
     connection, session = await _asked(host, port, record)
     with contextlib.closing(connection):
-        needed = sum(map(options.length_s, options.phases)) + PAUSE_S * len(options.phases)
+        needed = least_s(options)
         if session.longest_s < needed:
             raise RedtailError(
                 f"{host}: the server gives {session.longest_s:g} s, and the measurement takes "
@@ -474,7 +494,7 @@ async def _send(
         await asyncio.gather(sending, return_exceptions=True)
 
 
-async def drained(record: Record, idle: list[float]) -> None:
+async def _drained(record: Record, idle: list[float]) -> None:
     """Wait until the queue has drained after a load."""
     begin = record.now_s()
     await asyncio.sleep(PAUSE_S)

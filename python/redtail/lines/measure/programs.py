@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from redtail.errors import RedtailError
-from redtail.lines.measure.client import addresses, drained
+from redtail.lines.measure.client import addresses, each_phase
 from redtail.lines.measure.options import Measuring
 from redtail.lines.measure.record import LATE_S, Record
 from redtail.lines.recordings import irtt, unix
@@ -48,15 +48,9 @@ async def by_iperf3(host: str, port: int, options: Measuring, record: Record) ->
         _require(program)
     _, (address, _) = (await addresses(host, port))[0]
     async with _pinged(address, options, record):
-        idle: list[float] = []
-        for name in options.phases:
-            if name == "idle":
-                with record.phase(name):
-                    await asyncio.sleep(options.idle_s)
-                idle = record.series(0.0)
-                continue
-            await _loaded(name, address, port, options, record)
-            await drained(record, idle)
+        await each_phase(
+            options, record, lambda name: _loaded(name, address, port, options, record)
+        )
 
 
 def _require(program: str) -> None:

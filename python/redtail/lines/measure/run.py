@@ -82,8 +82,7 @@ def measure_line(
     if path is not None:
         file.require_writable(path, force)
     host, port = place(server, options.port)
-    length = sum(map(options.length_s, options.phases)) + client.PAUSE_S * len(options.phases)
-    record = Record(host, _PROBES[options.kind], length)
+    record = Record(host, _PROBES[options.kind], client.least_s(options))
     with _ended(record) as ended:
         asyncio.run(_measured(host, port, options, record, show))
     measurement = record.measurement()

@@ -18,7 +18,7 @@ from redtail.analysis.stats import Estimate, estimate, paired_difference
 from redtail.errors import SpecError
 from redtail.lines.advice.advise import LONGEST_RTT_S, MOST_UNEQUAL, SHORTEST_RTT_S
 from redtail.lines.advice.objectives import DELAY, LOST_AT_MOST, worst_of
-from redtail.lines.advice.saved import require_writable
+from redtail.lines.advice.saved import require_writable, write
 from redtail.lines.provider import libreqos
 from redtail.lines.provider.plans import LEAST_BPS, MOST_BPS, Plan, read_plans, sold
 from redtail.lines.provider.simulated import (
@@ -361,10 +361,7 @@ class ProviderAdvice:
             SpecError: it cannot be written, or a file of another origin is there.
         """
         path = require_writable(file)
-        try:
-            path.write_text(self.text, encoding="utf-8")
-        except OSError as error:
-            raise SpecError(f"{path}: cannot be written: {error.strerror}") from None
+        write(path, self.text)
         return path
 
 

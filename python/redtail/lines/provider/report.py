@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from redtail import escape
 from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate
+from redtail.lines import printing
 from redtail.lines.advice.report import NO_INTERVAL, plain_table, tabled
 from redtail.lines.advice.words import rate
 from redtail.lines.provider.answer import MARGIN_S, ProviderAdvice
@@ -32,13 +33,8 @@ _COLUMNS = (
 
 def text_of(advice: ProviderAdvice, width: int) -> str:
     """Return an advice as text with lines of at most so many columns."""
-    from rich.console import Console
-
-    console = Console(width=width, highlight=False, markup=False, emoji=False, color_system=None)
-    with console.capture() as captured:
-        for part in _parts(advice):
-            console.print(escape.text(part) if isinstance(part, str) else part)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+    parts = (escape.text(part) if isinstance(part, str) else part for part in _parts(advice))
+    return printing.text_of(lambda _: parts, width)
 
 
 def parts_of(advice: ProviderAdvice) -> tuple[Part, ...]:

@@ -319,9 +319,8 @@ def _other_wait(seen: Seen, name: str, rows: Array, wait: Array, bps: float | No
     talk, at, late, tick = stamps.delays(seen.capture, far)
     if not len(talk):
         return None
-    width = min(max(SLOT_S, SLOT_PACKETS * 8 * PACKET_B / (bps or 1e12)), MOST_SLOT_S)
     apart = 1.0  # delays differ by an unknown part, and bases are above 0
-    bases = delays.bases(at, late + apart, talk, np.ones(len(at), bool), width)
+    bases = delays.bases(at, late + apart, talk, np.ones(len(at), bool), _slot_s(bps))
     waited = late + apart - np.array([bases[one] for one in talk.tolist()])
     far_wait = stamps.matched(talk, at, np.maximum(waited, 0.0), rows[:, 2], rows[:, 1])
     other = np.maximum(wait - far_wait, 0.0) if behind else np.minimum(far_wait, wait)
@@ -361,9 +360,13 @@ def bases_of(
     owners = [name for name in seen.owners if turn(seen, name) == side]
     behind = any(seen.position[name] == "behind" for name in owners)
     at = rows[:, 1] if behind else rows[:, 0]
-    width = min(max(SLOT_S, SLOT_PACKETS * 8 * PACKET_B / (bps or 1e12)), MOST_SLOT_S)
     meets = delays.prompt(rows)
     if strict:
         # Where both directions load the line, packets that meet in one queue wait in another too.
         meets &= ~seen.loads.both(rows[:, 0], rows[:, 1])
-    return delays.bases(at, trip, rows[:, 2].astype(int), meets, width)
+    return delays.bases(at, trip, rows[:, 2].astype(int), meets, _slot_s(bps))
+
+
+def _slot_s(bps: float | None) -> float:
+    """Return the time within which waiting changes little, at a rate if it is known."""
+    return min(max(SLOT_S, SLOT_PACKETS * 8 * PACKET_B / (bps or 1e12)), MOST_SLOT_S)

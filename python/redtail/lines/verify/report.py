@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from redtail import escape
+from redtail.lines import printing
 from redtail.lines.recordings.values import scaled
 from redtail.lines.verify.blocks import Value
 from redtail.lines.verify.verified import BASE, Row, Verified
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
 
 HEADS = ("quantity", "before", "after", "difference", "says")
@@ -100,20 +102,18 @@ def _promises(found: Verified) -> Table:
 
 def printed(found: Verified, width: int) -> str:
     """Return all of it as text with lines of at most so many columns."""
-    from rich.console import Console
+    return printing.text_of(lambda _: _parts(found), width)
 
-    console = Console(width=width, highlight=False, markup=False, emoji=False, color_system=None)
-    with console.capture() as captured:
-        for side in (found.before, found.after):
-            # Names of others have no lines of their own.
-            console.print(escape.name(f"{side.name}: {side.found.file}: {side.found.about}"))
-        if found.rows:
-            console.print(table_of(found))
-        if found.promised:
-            console.print(_promises(found))
-        for line in _lines(found):
-            console.print(escape.name(line))
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+def _parts(found: Verified) -> Iterator[RenderableType]:
+    for side in (found.before, found.after):
+        # Names of others have no lines of their own.
+        yield escape.name(f"{side.name}: {side.found.file}: {side.found.about}")
+    if found.rows:
+        yield table_of(found)
+    if found.promised:
+        yield _promises(found)
+    yield from map(escape.name, _lines(found))
 
 
 def _lines(found: Verified) -> Iterator[str]:
