@@ -404,11 +404,11 @@ def test_reports_that_cannot_be_are_left_out() -> None:
     record = Record("here", "udp", 10.0)
     draw = random.Random(8)
     with record.phase("up"):
-        course = record.course("up")
+        received = record.connection("up")
         for _ in range(5000):
             at, total = REPORT.unpack(draw.randbytes(REPORT.size))
-            course.add(at / 1e9, total)
-            course.add(draw.choice([-1e12, -1.0, 0.5, 1.0]), draw.choice([-5, 10**18, 2**62, 7]))
+            received.add(at / 1e9, total)
+            received.add(draw.choice([-1e12, -1.0, 0.5, 1.0]), draw.choice([-5, 10**18, 2**62, 7]))
         for number in (-1, 0, 5, 10**12):
             record.answered(number, 0.1)
         first = record.sent(0.1)

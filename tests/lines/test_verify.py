@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from redtail import lines
 from redtail.cli import app
 from redtail.errors import SpecError
-from redtail.lines.recordings.course import Course, Delivered, Phase
 from redtail.lines.recordings.found import Found
+from redtail.lines.recordings.timeline import Delivered, Phase, Timeline
 from redtail.lines.recordings.values import Estimated
 from redtail.lines.verify import blocks, promise, verified
 from redtail.lines.verify.comparable import Side
@@ -88,14 +88,16 @@ def recording(
         on = (at >= place * PHASE_S) & (at < (place + 1) * PHASE_S)
         each = on * bps / 8 / PROBES_A_S * (1 + 0.02 * rng.standard_normal(len(at)))
         delivered[name] = Delivered(at, np.cumsum(each))
-    course = Course(at, trips, probe, delivered, phases, server, {"down": streams, "up": streams})
+    timeline = Timeline(
+        at, trips, probe, delivered, phases, server, {"down": streams, "up": streams}
+    )
     rtt = Estimated(float(np.nanmin(trips)), "s", "the least")
-    return Found(Path(f"{seed}.json"), "made", "made", 3 * PHASE_S, rtt=rtt, course=course)
+    return Found(Path(f"{seed}.json"), "made", "made", 3 * PHASE_S, rtt=rtt, timeline=timeline)
 
 
 def side(name: str, found: Found, load: str | None = None) -> Side:
-    assert found.course is not None
-    return Side(name, found, loaded(found.course, load))
+    assert found.timeline is not None
+    return Side(name, found, loaded(found.timeline, load))
 
 
 def compared(before: Found, after: Found, promised: Any = None) -> verified.Verified:
@@ -175,10 +177,12 @@ def test_what_is_not_comparable_is_undecided(change: dict[str, Any], says: str) 
 
 def test_a_recording_that_is_too_short_says_how_much_it_needs() -> None:
     found = recording(1, (0.150, 0.400))
-    assert found.course is not None
+    assert found.timeline is not None
     few = slice(None, None, 100)
-    course = replace(found.course, sent_s=found.course.sent_s[few], trip_s=found.course.trip_s[few])
-    short = compared(replace(found, course=course), recording(2, (0.004, 0.008)))
+    timeline = replace(
+        found.timeline, sent_s=found.timeline.sent_s[few], trip_s=found.timeline.trip_s[few]
+    )
+    short = compared(replace(found, timeline=timeline), recording(2, (0.004, 0.008)))
     row = next(row for row in short.rows if row.name == "down delay p95")
     assert row.effect == "undecided" and "and 60 are needed" in row.why
 
@@ -221,10 +225,10 @@ def test_intervals_hold_the_truth_of_correlated_values() -> None:
         rng = np.random.default_rng(seed)
         count = int(PHASE_S * PROBES_A_S)
         at = np.arange(count) / PROBES_A_S
-        course = Course(
+        timeline = Timeline(
             at, 0.1 + 0.01 * series(0.5)(rng, count), "UDP", phases=(Phase("down", 0, PHASE_S),)
         )
-        ends = loaded(course)["down"].median.ends()
+        ends = loaded(timeline)["down"].median.ends()
         missed += ends is not None and not ends[0] <= 0.1 <= ends[1]
     assert missed <= 25
 
@@ -344,12 +348,12 @@ def test_an_advice_is_read_from_the_folder_of_its_runs(tmp_path: Path) -> None:
 
 def flent(seed: int, waits_s: tuple[float, float], *, host: str = "192.0.2.1") -> dict[str, Any]:
     """The same as a data file of Flent."""
-    course = recording(seed, waits_s).course
-    assert course is not None
+    timeline = recording(seed, waits_s).timeline
+    assert timeline is not None
     at = np.arange(0, 3 * PHASE_S, 0.2)
     rows = [
         {"seq": place, "t": float(sent), "val": 1e3 * float(trip)}
-        for place, (sent, trip) in enumerate(zip(course.sent_s, course.trip_s, strict=True))
+        for place, (sent, trip) in enumerate(zip(timeline.sent_s, timeline.trip_s, strict=True))
     ]
     results: dict[str, Any] = {"Ping (ms) ICMP": [1e3 * BASE_S] * len(at)}
     for place, (name, bps) in enumerate((("download", DOWN), ("upload", UP)), start=1):

@@ -17,7 +17,7 @@ from redtail.errors import RedtailError
 from redtail.lines.measure import protocol, stamps
 from redtail.lines.measure.options import Measuring
 from redtail.lines.measure.protocol import Hello, Refused
-from redtail.lines.measure.record import LATE_S, Course, Record
+from redtail.lines.measure.record import LATE_S, Connection, Record
 from redtail.lines.measure.server import read_line
 
 CONNECT_S = 10.0
@@ -436,21 +436,23 @@ async def _stream(
             protocol.set_congestion(connection, options.congestion)
         hello = Hello(way, session.token, options.congestion if way == "down" else "")
         _, rest = await _hello(connection, hello)
-        course = record.course(way)
+        received = record.connection(way)
         if way == "down":
-            await _receive(connection, len(rest), course, record)
+            await _receive(connection, len(rest), received, record)
         else:
-            await _send(connection, rest, course, record, prober)
+            await _send(connection, rest, received, record, prober)
     finally:
         protocol.cut_off(connection)
 
 
-async def _receive(connection: socket.socket, total: int, course: Course, record: Record) -> None:
+async def _receive(
+    connection: socket.socket, total: int, received: Connection, record: Record
+) -> None:
     loop = asyncio.get_running_loop()
 
     async def report() -> None:
         while True:
-            course.add(record.now_s(), total)
+            received.add(record.now_s(), total)
             await asyncio.sleep(protocol.REPORT_S)
 
     reports = asyncio.create_task(report())
@@ -461,11 +463,11 @@ async def _receive(connection: socket.socket, total: int, course: Course, record
             await asyncio.sleep(0)  # others have their turn even if there is always something
     finally:
         reports.cancel()
-        course.add(record.now_s(), total)
+        received.add(record.now_s(), total)
 
 
 async def _send(
-    connection: socket.socket, rest: bytes, course: Course, record: Record, prober: _Probing
+    connection: socket.socket, rest: bytes, received: Connection, record: Record, prober: _Probing
 ) -> None:
     loop = asyncio.get_running_loop()
     payload = os.urandom(protocol.CHUNK_B)
@@ -483,8 +485,8 @@ async def _send(
                 at_ns, total = protocol.REPORT.unpack_from(told)
                 told = told[protocol.REPORT.size :]
                 at = at_ns / 1e9 - prober.apart_s
-                if at <= record.now_s() + LATE_S and len(course.at_s) < MOST_REPORTS:
-                    course.add(at, total)
+                if at <= record.now_s() + LATE_S and len(received.at_s) < MOST_REPORTS:
+                    received.add(at, total)
             data = await loop.sock_recv(connection, 64 * protocol.REPORT.size)
             if not data:
                 return

@@ -201,7 +201,7 @@ def _note(told: Mapping[str, Any], begin_s: float, end_s: float, record: Record)
     # The test is somewhere in the program's time: before it and after it there is talk.
     shift = begin_s + max(end_s - begin_s - length, 0.0) / 2
     for way, course in every:
-        made = record.course(way)
+        made = record.connection(way)
         made.add(shift, 0)
         for at, total in course:
             made.add(min(shift + at, end_s), total)

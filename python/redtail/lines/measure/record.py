@@ -28,7 +28,7 @@ SHOWN_S = 1.0
 
 
 @dataclass
-class Course:
+class Connection:
     """A connection: times, and the payload that was received up to each."""
 
     direction: str
@@ -106,8 +106,8 @@ class Record:
         self._begun = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self.begin_ns = time.monotonic_ns()
         self._phases: list[tuple[str, float, float | None]] = []
-        self._courses: list[Course] = []
-        self._open: list[Course] = []
+        self._connections: list[Connection] = []
+        self._open: list[Connection] = []
         self._sent_s: list[float] = []
         self._rtt_s: list[float] = []
         self._one_way: list[tuple[float, float, float]] = []
@@ -128,10 +128,10 @@ class Record:
             self._phases[-1] = (name, begin, self.now_s())
             self._open.clear()
 
-    def course(self, direction: str) -> Course:
-        """Return the course of a new connection, to which reports are added."""
-        made = Course(direction)
-        self._courses.append(made)
+    def connection(self, direction: str) -> Connection:
+        """Return a new connection, to which reports are added."""
+        made = Connection(direction)
+        self._connections.append(made)
         if self._phases and self._phases[-1][2] is None:
             self._open.append(made)
         return made
@@ -199,13 +199,13 @@ class Record:
             sent[known],
             rtt[known],
             (rows[:, 0], rows[:, 1], rows[:, 2]),
-            tuple(_transfers(self._courses)),
+            tuple(_transfers(self._connections)),
             tuple(dict.fromkeys(self.notes)),
         )
 
 
-def _transfers(courses: Sequence[Course]) -> Iterator[Transfer]:
-    for each in courses:
+def _transfers(connections: Sequence[Connection]) -> Iterator[Transfer]:
+    for each in connections:
         if len(each.at_s) > 1:
             yield Transfer(
                 each.direction, np.array(each.at_s, float), np.array(each.total_b, np.int64)

@@ -11,7 +11,6 @@ import numpy as np
 
 from redtail.lines.recordings import buffers, delays, links, mix, points, rates
 from redtail.lines.recordings.bases import round_trip
-from redtail.lines.recordings.course import Course, Delivered, of_slots
 from redtail.lines.recordings.found import Direction, Found
 from redtail.lines.recordings.loads import MOST_SLOTS
 from redtail.lines.recordings.packets import ICMP, REQUEST, TCP, UDP, Capture
@@ -32,6 +31,7 @@ from redtail.lines.recordings.seen import (
     turn,
 )
 from redtail.lines.recordings.sides import Sides, sides
+from redtail.lines.recordings.timeline import Delivered, Timeline, of_slots
 from redtail.lines.recordings.values import Estimated, quantity
 
 if TYPE_CHECKING:
@@ -82,13 +82,13 @@ def estimate(capture: Capture, *, local: Sequence[str] = (), direction: str | No
         rtt=rtt,
         flows=mix.mix(seen.capture, seen.is_up, by_talk),
         cautions=tuple(_cautions(seen, told, capture)),
-        course=_course(seen, ways, rtt),
+        timeline=_timeline(seen, ways, rtt),
     )
 
 
-def _course(
+def _timeline(
     seen: Seen, ways: Mapping[str, tuple[Direction, Rate]], rtt: Estimated
-) -> Course | None:
+) -> Timeline | None:
     """Return what a capture shows over time: pings if it has them, else round trips of TCP."""
     at, trips, probe = _probes(seen, rtt)
     if not len(at):
@@ -103,7 +103,7 @@ def _course(
             sums, _ = np.histogram(came.at_s, edges, weights=came.size_b)
             delivered[name] = Delivered(edges, np.concatenate([[0.0], np.cumsum(sums)]))
     phases = of_slots(seen.loads.loaded, 0.0, seen.loads.width_s)
-    return Course(at, trips, probe, delivered, phases, own=probe != PINGS)
+    return Timeline(at, trips, probe, delivered, phases, own=probe != PINGS)
 
 
 def _probes(seen: Seen, rtt: Estimated) -> tuple[Array, Array, str]:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings import course, loaded, pings
-from redtail.lines.recordings.course import Course
+from redtail.lines.recordings import loaded, pings, timeline
 from redtail.lines.recordings.documents import number, of_kind
 from redtail.lines.recordings.found import Direction, Found
 from redtail.lines.recordings.loaded import Load
+from redtail.lines.recordings.timeline import Timeline
 from redtail.lines.recordings.transfers import WIRE
 from redtail.lines.recordings.values import Estimated, quantity
 
@@ -69,13 +69,13 @@ def estimate(data: Mapping[str, Any], file: Path, direction: str | None = None) 
     about = f"crusader, {quantity(length, 's', 3)}: {int(answered.sum())} pings"
     flows = loaded.flows(loads)
     cautions = (loaded.CAUTION,)
-    over_time = _course(data, sent, trip)
+    over_time = _timeline(data, sent, trip)
     return Found(
         file, "crusader", about, length, made["down"], made["up"], base, flows, cautions, over_time
     )
 
 
-def _course(data: Mapping[str, Any], sent: Array, trip: Array) -> Course | None:
+def _timeline(data: Mapping[str, Any], sent: Array, trip: Array) -> Timeline | None:
     """Return what the result shows over time: of all its transfers, not one a direction."""
     found: dict[str, list[Load]] = {}
     for name, load in _groups(data):
@@ -83,14 +83,14 @@ def _course(data: Mapping[str, Any], sent: Array, trip: Array) -> Course | None:
     if not found or not len(sent):
         return None
     delivered = {
-        name: course.summed([(load.at_s, load.total_b) for load in some], WIRE)
+        name: timeline.summed([(load.at_s, load.total_b) for load in some], WIRE)
         for name, some in found.items()
     }
     order = np.argsort(sent, kind="stable")
     ends = [way.at_s[-1] for way in delivered.values()]
-    phases = course.phases_of(delivered, float(sent.min()), float(max(sent.max(), *ends)))
+    phases = timeline.phases_of(delivered, float(sent.min()), float(max(sent.max(), *ends)))
     streams = {name: max(load.streams for load in some) for name, some in found.items()}
-    return Course(sent[order], trip[order], "UDP", delivered, phases, "", streams)
+    return Timeline(sent[order], trip[order], "UDP", delivered, phases, "", streams)
 
 
 def _loads(data: Mapping[str, Any]) -> dict[str, Load]:

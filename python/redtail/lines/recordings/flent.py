@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings import buffers, course, one_way, pings, rates
-from redtail.lines.recordings.course import Course, Delivered
+from redtail.lines.recordings import buffers, one_way, pings, rates, timeline
 from redtail.lines.recordings.documents import numbers, of_kind, short, shown
 from redtail.lines.recordings.found import Direction, Flows, Found
 from redtail.lines.recordings.pings import Pings
 from redtail.lines.recordings.rates import PACKET_B, Deliveries
+from redtail.lines.recordings.timeline import Delivered, Timeline
 from redtail.lines.recordings.transfers import HEADERS_B, LEAST_HEADERS_B, SEGMENT_B, WIRE
 from redtail.lines.recordings.values import Estimated, quantity
 
@@ -153,7 +153,7 @@ def estimate(data: Mapping[str, Any], file: Path) -> Found:
         else:
             ways, told = _with_waits(ways, counts, split)
         cautions.append(told)
-    over_time = None if echoes is None else _course(data, at, goodputs, counts, echoes)
+    over_time = None if echoes is None else _timeline(data, at, goodputs, counts, echoes)
     about = short(data["metadata"].get("NAME", "?"))
     total = sum(counts.values())
     return Found(
@@ -171,13 +171,13 @@ def estimate(data: Mapping[str, Any], file: Path) -> Found:
     )
 
 
-def _course(
+def _timeline(
     data: Mapping[str, Any],
     at: Array,
     goodputs: Mapping[str, Array],
     counts: Mapping[str, int],
     echoes: _Echoes,
-) -> Course:
+) -> Timeline:
     """Return what the file shows over time: transfers, and the longest series of pings."""
     delivered = {
         # The value at a time is of what came since the one before it.
@@ -186,10 +186,10 @@ def _course(
         if count
     }
     sent, trips = pings.over_time(echoes.pings, echoes.begin_s)
-    phases = course.phases_of(delivered, float(at[0]), float(at[-1])) if delivered else ()
+    phases = timeline.phases_of(delivered, float(at[0]), float(at[-1])) if delivered else ()
     host = data["metadata"].get("HOST")
     server = short(host) if isinstance(host, str) else ""
-    return Course(sent, trips, echoes.probe, delivered, phases, server, counts)
+    return Timeline(sent, trips, echoes.probe, delivered, phases, server, counts)
 
 
 def _filled(goodput: Array) -> Array:

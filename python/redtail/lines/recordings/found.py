@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from redtail.lines.recordings.values import Estimated, quantity, require
 
 if TYPE_CHECKING:
-    from redtail.lines.recordings.course import Course
+    from redtail.lines.recordings.timeline import Timeline
 
 UNKNOWN_RATE = Estimated(None, "bit/s", "the recording has nothing of this direction")
 UNKNOWN_BUFFER = Estimated(None, "B", "the recording has nothing of this direction")
@@ -139,7 +139,7 @@ class Found:
         rtt: the base round trip: without waiting and transmission.
         flows: who sent.
         cautions: what to know before it is relied on, a sentence each.
-        course: what it shows over time, to compare it with another one; None if it has no times.
+        timeline: what it shows over time, to compare it with another one; None if it has no times.
     """
 
     file: Path
@@ -153,7 +153,7 @@ class Found:
     )
     flows: tuple[Flows, ...] = ()
     cautions: tuple[str, ...] = ()
-    course: Course | None = field(default=None, repr=False, compare=False)
+    timeline: Timeline | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         require(0 <= self.duration_s < math.inf, f"a recording of {self.duration_s} s")
@@ -197,8 +197,8 @@ class Found:
         """Return it as plain values."""
         # Without the traces, of which only the length is told: they may be long.
         down, up = replace(self.down, trace_ms=()), replace(self.up, trace_ms=())
-        found = {"format": 1, **asdict(replace(self, down=down, up=up, course=None))}
-        del found["course"]
+        found = {"format": 1, **asdict(replace(self, down=down, up=up, timeline=None))}
+        del found["timeline"]
         found["file"] = str(self.file)
         for name in ("down", "up"):
             found[name]["trace_ms"] = len(self.direction(name).trace_ms)

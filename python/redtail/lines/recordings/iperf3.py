@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from redtail.lines.recordings import course, pings, rates, transfers
-from redtail.lines.recordings.course import Course, Delivered, Phase
+from redtail.lines.recordings import pings, rates, timeline, transfers
 from redtail.lines.recordings.documents import number, of_kind, part, short
 from redtail.lines.recordings.found import Direction, Flows, Found
 from redtail.lines.recordings.packets import LEAST_MSS_B
+from redtail.lines.recordings.timeline import Delivered, Phase, Timeline
 from redtail.lines.recordings.transfers import HEADERS_B, LEAST_HEADERS_B, SEGMENT_B, Intervals
 from redtail.lines.recordings.values import Estimated, given, quantity
 
@@ -127,11 +127,11 @@ def estimate(
         base,
         tuple(_flows(test, ways)),
         (_told(test, direction), "what others sent at the same time is not in the file"),
-        _course(data, test, ways),
+        _timeline(data, test, ways),
     )
 
 
-def _course(data: Mapping[str, Any], test: _Test, ways: Mapping[str, _Way]) -> Course | None:
+def _timeline(data: Mapping[str, Any], test: _Test, ways: Mapping[str, _Way]) -> Timeline | None:
     """Return what the test shows over time: one smoothed round trip an interval, if it has any."""
     told = max(ways.values(), key=lambda way: int(np.isfinite(way.rtts_s).sum()))
     if not np.isfinite(told.rtts_s).any():
@@ -150,9 +150,9 @@ def _course(data: Mapping[str, Any], test: _Test, ways: Mapping[str, _Way]) -> C
             delivered[name] = Delivered(ends, share * scale * total)
     ends = np.cumsum(told.seconds)
     loads = [name for name, way in ways.items() if way.seconds]
-    phase = Phase(course.BOTH if len(loads) == 2 else loads[0], 0.0, float(ends[-1]))
+    phase = Phase(timeline.BOTH if len(loads) == 2 else loads[0], 0.0, float(ends[-1]))
     known = np.isfinite(told.rtts_s)
-    return Course(
+    return Timeline(
         (ends - np.array(told.seconds) / 2)[known],
         np.array(told.rtts_s)[known],
         "TCP's own, smoothed",

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from redtail.lines.recordings import one_way, pings
-from redtail.lines.recordings.course import Course
 from redtail.lines.recordings.documents import number, of_kind, part
 from redtail.lines.recordings.found import Direction, Found
 from redtail.lines.recordings.pings import Pings
+from redtail.lines.recordings.timeline import Timeline
 from redtail.lines.recordings.values import Estimated, quantity
 
 if TYPE_CHECKING:
@@ -74,13 +74,13 @@ def estimate(data: Mapping[str, Any], file: Path, direction: str | None = None) 
     }
     why = one_way.why_not(ways, trip)
     base = pings.base(trip)
-    over_time = _course(read, sent)
+    over_time = _timeline(read, sent)
     about = f"irtt, {len(read)} round trips in {quantity(whole.duration_s, 's', 3)}"
     if why:
         found = pings.estimate(whole, file, direction)
         note = f"the delays of each direction do not tell where packets waited: {why}"
         cautions = (*found.cautions, note)
-        return replace(found, form="irtt", about=about, cautions=cautions, course=over_time)
+        return replace(found, form="irtt", about=about, cautions=cautions, timeline=over_time)
     lost = [row[4] for row in read]
     gone = {
         name: sent[[place for place, told in enumerate(lost) if _LOST.get(told) == name]]
@@ -98,9 +98,9 @@ def estimate(data: Mapping[str, Any], file: Path, direction: str | None = None) 
     )  # fmt: skip
 
 
-def _course(read: Sequence[Any], sent: Array) -> Course:
+def _timeline(read: Sequence[Any], sent: Array) -> Timeline:
     trips = np.array([np.nan if row[1] is None else row[1] for row in read], float)
-    return Course(sent, trips, "UDP")
+    return Timeline(sent, trips, "UDP")
 
 
 def round_trips(data: Mapping[str, Any]) -> tuple[Array, Array, Array, Array]:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 
-from redtail.lines.recordings import course, loaded, pings
-from redtail.lines.recordings.course import Course
+from redtail.lines.recordings import loaded, pings, timeline
 from redtail.lines.recordings.documents import numbers, of_kind, short, shown
 from redtail.lines.recordings.found import Direction, Found
+from redtail.lines.recordings.timeline import Timeline
 from redtail.lines.recordings.transfers import WIRE
 from redtail.lines.recordings.values import Estimated, quantity
 
@@ -409,11 +409,11 @@ def told(measured: Measurement, file: Path) -> Found:
         base,
         loaded.flows(loads),
         cautions,
-        _course(measured),
+        _timeline(measured),
     )
 
 
-def _course(measured: Measurement) -> Course | None:
+def _timeline(measured: Measurement) -> Timeline | None:
     """Return what a measurement shows over time."""
     if not len(measured.sent_s):
         return None
@@ -421,12 +421,12 @@ def _course(measured: Measurement) -> Course | None:
         name: [(each.t_s, each.total_b) for each in measured.transfers if each.direction == name]
         for name in ("down", "up")
     }
-    phases = tuple(course.Phase(each.name, each.from_s, each.to_s) for each in measured.phases)
-    return Course(
+    phases = tuple(timeline.Phase(each.name, each.from_s, each.to_s) for each in measured.phases)
+    return Timeline(
         measured.sent_s,
         measured.rtt_s,
         measured.probe.upper(),
-        {name: course.summed(some, WIRE) for name, some in by_way.items() if some},
+        {name: timeline.summed(some, WIRE) for name, some in by_way.items() if some},
         phases,
         short(measured.server),
         {name: _most_at_once(measured, name) for name, some in by_way.items() if some},

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from redtail.lines.recordings import buffers, fping, hrping, unix, windows
-from redtail.lines.recordings.course import Course
 from redtail.lines.recordings.echoes import Echo, Form
 from redtail.lines.recordings.found import Direction, Found
+from redtail.lines.recordings.timeline import Timeline
 from redtail.lines.recordings.values import Estimated, quantity
 
 if TYPE_CHECKING:
@@ -309,6 +309,6 @@ def estimate(pings: Pings, file: Path, direction: str | None = None) -> Found:
     about = f"{pings.program} log of {total} pings in {quantity(pings.duration_s, 's', 3)}"
     found = Found(
         file, "ping", about, pings.duration_s, rtt=rtt, cautions=tuple(cautions),
-        course=Course(*over_time(pings), "ICMP", server=pings.host, finest_s=pings.finest_s),
+        timeline=Timeline(*over_time(pings), "ICMP", server=pings.host, finest_s=pings.finest_s),
     )  # fmt: skip
     return replace(found, down=way) if name == "down" else replace(found, up=way)

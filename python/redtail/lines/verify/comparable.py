@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from redtail.lines.recordings.course import IDLE
 from redtail.lines.recordings.found import Found
+from redtail.lines.recordings.timeline import IDLE
 from redtail.lines.recordings.values import quantity
 from redtail.lines.verify.phases import Loaded, stands
 from redtail.lines.verify.promise import Promise
@@ -92,9 +92,9 @@ def obstacles(before: Side, after: Side, promise: Promise | None) -> Iterator[Ob
 
 
 def _general(before: Side, after: Side) -> Iterator[Obstacle]:
-    was, now = before.found.course, after.found.course
-    for side, course in ((before, was), (after, now)):
-        if course is None or not len(course.sent_s):
+    was, now = before.found.timeline, after.found.timeline
+    for side, timeline in ((before, was), (after, now)):
+        if timeline is None or not len(timeline.sent_s):
             yield Obstacle(
                 None, f"{side.name}: the recording has no round trips over time ({side.found.form})"
             )
@@ -124,12 +124,12 @@ def _general(before: Side, after: Side) -> Iterator[Obstacle]:
 
 
 def _of_load(before: Side, after: Side, load: str, promise: Promise | None) -> Iterator[Obstacle]:
-    was, now = before.found.course, after.found.course
+    was, now = before.found.timeline, after.found.timeline
     names = ("down", "up") if load == "both" else (load,)
     for name in names:
         streams = [
-            None if course is None or course.streams is None else course.streams.get(name)
-            for course in (was, now)
+            None if timeline is None or timeline.streams is None else timeline.streams.get(name)
+            for timeline in (was, now)
         ]
         if None not in streams and streams[0] != streams[1]:
             yield Obstacle(
@@ -153,7 +153,7 @@ def why_not_full(side: Side, other: Side, load: str, promise: Promise | None) ->
         return ""
     found = side.loads[load]
     if not found.rates:
-        if side.found.course is not None and not side.found.course.phases:
+        if side.found.timeline is not None and not side.found.timeline.phases:
             return ""  # what was on the line is what the user says
         return f"{side.name}: nothing tells what was delivered under the load"
     missing = []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from redtail.lines.recordings import rates, transfers
-from redtail.lines.recordings.course import IDLE, SHORT_S, Course, Delivered, Phase
+from redtail.lines.recordings.timeline import IDLE, SHORT_S, Delivered, Phase, Timeline
 from redtail.lines.verify.blocks import FEWEST_BLOCKS, MOST_BLOCKS, Value, of_blocks
 
 if TYPE_CHECKING:
@@ -53,38 +53,38 @@ class Loaded:
     tenth_s: float
 
 
-def loaded(course: Course, load: str | None = None) -> dict[str, Loaded]:
+def loaded(timeline: Timeline, load: str | None = None) -> dict[str, Loaded]:
     """Return what a recording has of each load, in the order of time.
 
     Args:
-        course: what it shows over time.
+        timeline: what it shows over time.
         load: what was on the line all the time, where the recording does not tell.
     """
-    phases = course.phases
-    if not phases and load is not None and len(course.sent_s):
-        phases = (Phase(load, float(course.sent_s[0]), float(course.sent_s[-1])),)
+    phases = timeline.phases
+    if not phases and load is not None and len(timeline.sent_s):
+        phases = (Phase(load, float(timeline.sent_s[0]), float(timeline.sent_s[-1])),)
     by_load: dict[str, list[Phase]] = {}
     for phase in phases:
         settled = phase.settled()
         if phase.to_s - phase.from_s >= SHORT_S:
             by_load.setdefault(phase.load, []).append(settled)
-    return {name: _of_stretches(course, name, some) for name, some in by_load.items()}
+    return {name: _of_stretches(timeline, name, some) for name, some in by_load.items()}
 
 
-def _of_stretches(course: Course, load: str, stretches: Sequence[Phase]) -> Loaded:
+def _of_stretches(timeline: Timeline, load: str, stretches: Sequence[Phase]) -> Loaded:
     clock = _Clock(stretches)
-    at = clock.own(course.sent_s)
+    at = clock.own(timeline.sent_s)
     inside = np.isfinite(at)
-    at, trip = at[inside], course.trip_s[inside]
+    at, trip = at[inside], timeline.trip_s[inside]
     answered = np.isfinite(trip)
     known_at, known = at[answered], trip[answered]
     # A number that is rounded has an error of a twelfth of the square of the step.
-    rounding = course.finest_s / math.sqrt(12)
+    rounding = timeline.finest_s / math.sqrt(12)
 
     def over(name: str, of: Callable[[Array], float]) -> Value:
         return _in_blocks(clock, known_at, known, of, IN_A_BLOCK[name], rounding)
 
-    lost = np.where(answered, 0.0, 1.0) if not course.own else np.zeros(0)
+    lost = np.where(answered, 0.0, 1.0) if not timeline.own else np.zeros(0)
     return Loaded(
         load,
         clock.length_s,
@@ -102,7 +102,7 @@ def _of_stretches(course: Course, load: str, stretches: Sequence[Phase]) -> Load
         ),
         {
             name: _rate(clock, way)
-            for name, way in course.delivered.items()
+            for name, way in timeline.delivered.items()
             if load in (name, "both")
         },
         float(np.quantile(known, rates.STANDING)) if len(known) else math.nan,

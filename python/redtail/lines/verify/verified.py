@@ -14,8 +14,8 @@ from redtail.analysis.paired import LEVEL, adjusted
 from redtail.errors import SpecError
 from redtail.files import path_of
 from redtail.lines.advice.objectives import LOST_AT_MOST
-from redtail.lines.recordings.course import DOWN, IDLE, LOADS, UP
 from redtail.lines.recordings.reading import estimate
+from redtail.lines.recordings.timeline import DOWN, IDLE, LOADS, UP
 from redtail.lines.verify import promise as promises
 from redtail.lines.verify.blocks import Difference, Value, difference
 from redtail.lines.verify.comparable import Obstacle, Side, obstacles
@@ -290,13 +290,13 @@ def _side(
     name: str, file: Path, load: str | None, rtt_s: float | None, local: Sequence[str]
 ) -> Side:
     found = estimate(file, rtt_s=rtt_s, local=local)
-    course = found.course
-    if load is not None and course is not None and course.phases:
+    timeline = found.timeline
+    if load is not None and timeline is not None and timeline.phases:
         raise SpecError(
             f"load {load}: {file} tells what loaded the line; accepted: with logs of pings alone",
             key="load",
         )
-    return Side(name, found, {} if course is None else loaded(course, load))
+    return Side(name, found, {} if timeline is None else loaded(timeline, load))
 
 
 def compared(before: Side, after: Side, promise: promises.Promise | None = None) -> Verified:
@@ -405,8 +405,8 @@ def _promised(
         if len(expected.delays_s) == 2:
             name = f"{load} delay p95: a call's round trip under '{expected.load}'"
             held = _held(name, "s", limit, now.p95, blocked or why, at_most=True)
-            course = after.found.course
-            if held.kept == "not kept" and course is not None and course.own:
+            timeline = after.found.timeline
+            if held.kept == "not kept" and timeline is not None and timeline.own:
                 held = replace(held, kept="cannot be told", why=_OWN)
             yield _on_condition(held, promise.condition)
         for direction, (lost, half) in expected.lost.items():

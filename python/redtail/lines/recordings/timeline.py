@@ -76,7 +76,7 @@ class Delivered:
 
 
 @dataclass(frozen=True)
-class Course:
+class Timeline:
     """What a recording shows over time, in s on a clock of its own.
 
     Attributes:
