@@ -15,7 +15,14 @@ import redtail
 from redtail.cli import app
 from redtail.lines import PROVIDERS, RATES, Line, as_sold
 from redtail.lines.advice import doubts
-from redtail.lines.advice.access import ACCESS, PORT_RATES, own_port, wire_bytes
+from redtail.lines.advice.access import (
+    ACCESS,
+    PORT_RATES,
+    carried,
+    own_port,
+    wire_bytes,
+    with_overhead,
+)
 from redtail.lines.advice.advise import given_line
 from redtail.lines.advice.answer import Advice
 from redtail.lines.advice.filled import filled
@@ -28,6 +35,9 @@ from redtail.lines.advice.simulated import (
 )
 from redtail.lines.advice.sold import BURST_S, LEAST_BURST, policer, port_of
 from redtail.lines.advice.timing import PAGE_B, PAGES, ROUND_TRIPS, WARMUP_S, needed
+from redtail.lines.advice.varied import bounds
+from redtail.lines.course import Course
+from redtail.lines.line import Recorded
 from redtail.studies.runner import quietly
 
 runner = CliRunner()
@@ -120,6 +130,43 @@ def test_a_speed_test_shows_payload_and_the_line_carries_more(access: str, line:
     assert found.down_bps == pytest.approx(10e6 * line)
     assert found.up_bps == pytest.approx(2e6 * line)
     assert given_line(*given).down_bps == 10e6
+
+
+@pytest.mark.parametrize("access", ["docsis", "adsl", "unknown", "lte"])
+def test_a_shaper_carries_its_share_of_the_packets_that_were_recorded(access: str) -> None:
+    line = Line(20e6, 5e6, 0.03, access, ("calls",), 1)
+    recorded = Recorded(of_packets=("down",), bounds=(("down", "at least"),))
+    found = with_overhead(line, recorded)
+    # What the line carries of full packets is what was recorded; what was given is the line's.
+    assert carried(ACCESS[access].overhead, found.down_bps) == pytest.approx(20e6)
+    assert found.up_bps == 5e6
+    shaped = simulated(found, ["cake"], EFFORTS["quick"], recorded=recorded).candidates[0].down
+    assert shaped.shaped.shaper_bps is not None
+    of_packets = carried(shaped.shaped.overhead, shaped.shaped.shaper_bps)
+    assert of_packets == pytest.approx(20e6 * ACCESS[access].share, rel=1e-3)
+    # The bound is told as it was recorded, and what the line has then beside it.
+    (bound,) = doubts.about_bounds(found, recorded)
+    assert "at least 20 Mbit/s" in bound
+    told = [*doubts.about_what_is_added(found, recorded)]
+    assert len(told) == (access != "lte")
+    assert not any("5 Mbit/s" in text for text in told)
+
+
+def test_a_recorded_rate_is_not_above_the_port() -> None:
+    line = Line(98e6, 98e6, 0.03, "ethernet", ("calls",), 1, port_bps=100e6)
+    found = with_overhead(line, Recorded(of_packets=("down", "up")))
+    assert (found.down_bps, found.up_bps) == (100e6, 100e6)
+    assert own_port(found)
+
+
+def test_bounds_of_a_shaper_that_follows_carry_what_was_recorded() -> None:
+    course = Course(steps=((8.0, 20e6), (2.0, 8e6)))
+    for access in ("lte", "adsl"):
+        line = Line(20e6, 5e6, 0.03, access, ("calls",), 1)
+        overhead, share = ACCESS[access].overhead, ACCESS[access].share
+        found = bounds(line, course, 1.0)
+        assert carried(overhead, found.most_bps) == pytest.approx(20e6, rel=1e-3)
+        assert carried(overhead, found.base_bps) == pytest.approx(share * 8e6, rel=1e-3)
 
 
 # A policer.

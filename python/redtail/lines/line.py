@@ -112,6 +112,8 @@ class Recorded:
         up_course: the same from them.
         bounds: of what else stands here or in the line, what is a bound only: "down", "up" (rates),
             "rtt", "down_buffer", "up_buffer", each with "at least" or "at most".
+        of_packets: directions whose rate in the line is one of IP packets, without what the line
+            adds to them; courses always are.
     """
 
     down_buffer_s: float | None = None
@@ -121,6 +123,7 @@ class Recorded:
     down_course: Course | None = None
     up_course: Course | None = None
     bounds: tuple[tuple[str, str], ...] = ()
+    of_packets: tuple[Direction, ...] = ()
 
     @property
     def varies(self) -> bool:

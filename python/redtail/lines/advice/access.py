@@ -9,9 +9,9 @@ tc-cake(8), unless a source says otherwise.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from redtail.lines.line import Direction, Line, Overhead
+from redtail.lines.line import Direction, Line, Overhead, Recorded
 
 FULL = 1500
 """A full packet without the line's overhead, in bytes. Source: Ethernet's MTU."""
@@ -217,6 +217,26 @@ def wire_bytes(overhead: Overhead, packet: int) -> int:
 def carried(overhead: Overhead, rate: float) -> float:
     """Return what a line of a rate carries of full IP packets, in bit/s."""
     return rate * FULL / wire_bytes(overhead, FULL)
+
+
+def on_line(overhead: Overhead, rate: float) -> float:
+    """Return the rate of a line that carries a rate of full IP packets, in bit/s.
+
+    >>> round(on_line(ACCESS["docsis"].overhead, 20e6))
+    20240000
+    """
+    return rate * wire_bytes(overhead, FULL) / FULL
+
+
+def with_overhead(line: Line, recorded: Recorded | None) -> Line:
+    """Return a line whose rates count what it adds to packets, also those that were recorded."""
+    if recorded is None:
+        return line
+    overhead = ACCESS[line.access].overhead
+    most = math.inf if line.port_bps is None else line.port_bps
+    rates = {"down": line.down_bps, "up": line.up_bps}
+    rates |= {name: min(most, on_line(overhead, rates[name])) for name in recorded.of_packets}
+    return replace(line, down_bps=rates["down"], up_bps=rates["up"])
 
 
 def own_port(line: Line) -> bool:

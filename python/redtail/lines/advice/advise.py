@@ -8,7 +8,7 @@ from typing import Unpack
 
 from redtail import experiment, facts
 from redtail.errors import SpecError
-from redtail.lines.advice.access import ACCESS
+from redtail.lines.advice.access import ACCESS, with_overhead
 from redtail.lines.advice.answer import Advice
 from redtail.lines.advice.candidates import QUEUES
 from redtail.lines.advice.loads import USES, loads
@@ -166,6 +166,7 @@ def advise_on(
         Cancelled: it was interrupted; what was finished is kept, and the same call goes on.
     """
     _refuse(line, {})
+    line = with_overhead(line, recorded)
     varies = recorded is not None and recorded.varies
     _refuse_policer(line, varies=varies)
     kinds = _kinds(queues, varies=varies)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from redtail.lines.advice.access import ACCESS, could_be_own_port, own_port
+from redtail.lines.advice.access import ACCESS, carried, could_be_own_port, own_port
 from redtail.lines.advice.autorate import VERSION
 from redtail.lines.advice.candidates import Candidate
 from redtail.lines.advice.loads import DIRECTIONS, LEAST_WINDOW_B, WINDOW_B, most_flows
@@ -36,6 +36,7 @@ def uncertain(
     """
     return (
         *about_bounds(line, recorded),
+        *about_what_is_added(line, recorded),
         *about_the_rate(line, recorded),
         *about_the_recording(wanted, chosen),
         *about_the_load(not_filled),
@@ -58,8 +59,7 @@ def about_bounds(line: Line, recorded: Recorded | None) -> Iterator[str]:
     """Yield what was assumed where the recording gives a bound only."""
     if recorded is None:
         return
-    rates: dict[Direction, float] = {"down": line.down_bps, "up": line.up_bps}
-    for name, bps in rates.items():
+    for name, bps in _as_known(line, recorded).items():
         if recorded.bound(name):
             yield (
                 f"The {WAYS[name]} rate is a bound: at least {rate(bps)}, for the line was not "
@@ -72,6 +72,31 @@ def about_bounds(line: Line, recorded: Recorded | None) -> Iterator[str]:
             f"The round trip is a bound: {recorded.bound('rtt')} {1e3 * line.rtt_s:.4g} ms. The "
             "advice assumes that it is this; --rtt TIME gives another one."
         )
+
+
+def _as_known(line: Line, recorded: Recorded) -> dict[Direction, float]:
+    """Return the rates as they were recorded or given, in bit/s."""
+    rates: dict[Direction, float] = {"down": line.down_bps, "up": line.up_bps}
+    overhead = ACCESS[line.access].overhead
+    return rates | {name: carried(overhead, rates[name]) for name in recorded.of_packets}
+
+
+def about_what_is_added(line: Line, recorded: Recorded | None) -> Iterator[str]:
+    """Yield what rates the line has, where the recorded ones do not count what it adds."""
+    if recorded is None or not recorded.of_packets:
+        return
+    access = ACCESS[line.access]
+    if carried(access.overhead, 1.0) == 1.0:
+        return
+    known, line_rates = _as_known(line, recorded), {"down": line.down_bps, "up": line.up_bps}
+    each = [
+        f"{rate(known[name])} {name} are {rate(line_rates[name])} on the line"
+        for name in recorded.of_packets
+    ]
+    yield (
+        "Recorded rates are of IP packets. With what "
+        f"{access.title} adds to full ones, {' and '.join(each)}; shapers count that."
+    )
 
 
 def unknown_courses(line: Line, recorded: Recorded | None) -> tuple[Direction, ...]:

@@ -22,11 +22,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from redtail.lines.advice import autorate
-from redtail.lines.advice.access import ACCESS, carried, own_port
+from redtail.lines.advice.access import ACCESS, Access, carried, on_line, own_port
 from redtail.lines.advice.candidates import Candidate, Setting, candidate
 from redtail.lines.advice.loads import DIRECTIONS, Load, flows_of
 from redtail.lines.course import Course
-from redtail.lines.line import Direction, Follows, Line, Recorded
+from redtail.lines.line import Direction, Follows, Line, Recorded, Shaped
 
 IN_MODEM = "fq-codel"
 """The queue management that a modem is asked for. Source: RFC 8290, the one of Linux, which modems
@@ -123,7 +123,11 @@ def candidates(
         follows: whether the router can have cake-autorate.
     """
     found, divisor = varied.courses, varied.divisor
-    low = {name: _low(line, course, divisor) for name, course in found.items()}
+    access = ACCESS[line.access]
+    low = {
+        name: on_line(access.overhead, _low(access, course, divisor))
+        for name, course in found.items()
+    }
     slow = replace(
         line,
         down_bps=low.get("down", line.down_bps),
@@ -152,21 +156,28 @@ def _floor(course: Course, divisor: float) -> float:
     return LEAST * course.mean_bps / divisor
 
 
-def _low(line: Line, course: Course, divisor: float) -> float:
-    """Return what the line carries in most of the time, in bit/s."""
+def _low(access: Access, course: Course, divisor: float) -> float:
+    """Return what the line carries in most of the time, in bit/s of IP packets."""
     # Behind the share of the access technology, it is still above the floor.
-    floor = _floor(course, divisor) / ACCESS[line.access].share
+    floor = _floor(course, divisor) / access.share
     return max(floor, course.quantile(LOW) / divisor)
 
 
 def bounds(line: Line, course: Course, divisor: float) -> Follows:
-    """Return the bounds of a shaper that follows."""
+    """Return the bounds of a shaper that follows, which counts what the line adds to packets."""
+    access = ACCESS[line.access]
     floor = _floor(course, divisor)
-    base = ACCESS[line.access].share * _low(line, course, divisor)
+    base = access.share * _low(access, course, divisor)
     least = max(floor, course.quantile(LEAST) / divisor)
     most = course.quantile(HIGH) / divisor
-    whole = [max(1e3, math.floor(rate / 1e3) * 1e3) for rate in (min(least, base), base, most)]
+    rates = [on_line(access.overhead, rate) for rate in (min(least, base), base, most)]
+    whole = [max(1e3, math.floor(rate / 1e3) * 1e3) for rate in rates]
     return Follows(*whole)
+
+
+def _mean(line: Line, course: Course, divisor: float) -> float:
+    """Return the mean rate of a line, in bit/s, with what it adds to packets."""
+    return on_line(ACCESS[line.access].overhead, course.mean_bps / divisor)
 
 
 def _fixed(
@@ -182,7 +193,7 @@ def _fixed(
                 "that were recorded: below it the queue stands here, and what is above is lost. "
                 f"{ACCESS[line.access].share_source}"
             )
-            shaped = replace(setting.shaped, line_bps=found[name].mean_bps / divisor)
+            shaped = replace(setting.shaped, line_bps=_mean(line, found[name], divisor))
             setting = replace(setting, shaped=shaped, shaper_source=why)
         settings[name] = setting
     return replace(made, label=f"{made.label}, fixed", **settings)
@@ -204,7 +215,7 @@ def _following(
             )
             shaped = replace(
                 setting.shaped,
-                line_bps=found[name].mean_bps / divisor,
+                line_bps=_mean(line, found[name], divisor),
                 shaper_bps=limits.base_bps,
                 follows=limits,
             )
@@ -238,19 +249,25 @@ def followed(
     for name in DIRECTIONS:
         shaped = getattr(chosen, name).shaped
         course = varied.cut(name, cut)
-        fixed = carried(shaped.overhead, shaped.shaper_bps or shaped.line_bps)
         ways[name] = autorate.way(
             rates_bps[name] if course is None else course,
-            shaped.follows or fixed,
+            _shaper(shaped),
             buffers_b[name],
             flows[name],
             varied.length_s,
         )
-    overhead = chosen.down.shaped.overhead
     return {
-        name: [(at, carried(overhead, bps)) for at, bps in autorate.fewer(rates, CHANGE)]
+        name: autorate.fewer(rates, CHANGE)
         for name, rates in autorate.rates(ways, line.rtt_s).items()
     }
+
+
+def _shaper(shaped: Shaped) -> Follows | float:
+    """Return the rate of a shaper, or its bounds, in bit/s of full IP packets."""
+    if shaped.follows is None:
+        return carried(shaped.overhead, shaped.shaper_bps or shaped.line_bps)
+    rates = (shaped.follows.least_bps, shaped.follows.base_bps, shaped.follows.most_bps)
+    return Follows(*(carried(shaped.overhead, bps) for bps in rates))
 
 
 CHANGE = 0.02

@@ -8,6 +8,7 @@ from redtail.errors import SpecError
 from redtail.lines.course import Course
 from redtail.lines.line import Line, Recorded
 from redtail.lines.recordings.found import Direction, Found
+from redtail.lines.recordings.sides import DIRECTIONS
 from redtail.selection import split
 
 CALL_B = 400
@@ -26,7 +27,8 @@ def recorded_line(
     """Return the line to advise on.
 
     A rate that varies stays one: the line has its mean, and what was recorded its course. A bound
-    stays a bound: the line has it as its value, and `Recorded.bounds` names it.
+    stays a bound: the line has it as its value, and `Recorded.bounds` names it. Recorded rates are
+    of IP packets, and `Recorded.of_packets` names them.
 
     Args:
         found: what a recording tells.
@@ -66,6 +68,7 @@ def recorded_line(
         down_course=_course(found.down),
         up_course=_course(found.up),
         bounds=tuple((name, str(bound)) for name, bound in found_bounds.items() if bound),
+        of_packets=tuple(name for name in DIRECTIONS if not found.direction(name).rate.given),
     )
     return Line(rates["down"], rates["up"], rtt, access, told, people), recorded
 
