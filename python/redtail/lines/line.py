@@ -15,6 +15,8 @@ from redtail.lines.course import Course
 Direction: TypeAlias = Literal["down", "up"]
 """To the people at the line, or from them."""
 
+DIRECTIONS: tuple[Direction, Direction] = ("down", "up")
+
 Framing: TypeAlias = Literal["none", "ptm", "atm"]
 """How a line frames packets: not at all, in blocks of 64 of 65 bytes, or in cells of 53 bytes."""
 

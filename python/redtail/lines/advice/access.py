@@ -239,6 +239,14 @@ def with_overhead(line: Line, recorded: Recorded | None) -> Line:
     return replace(line, down_bps=rates["down"], up_bps=rates["up"])
 
 
+def as_known(line: Line, recorded: Recorded | None) -> dict[Direction, float]:
+    """Return the rates of a line with its overhead as they were recorded or given, in bit/s."""
+    rates: dict[Direction, float] = {"down": line.down_bps, "up": line.up_bps}
+    of_packets = () if recorded is None else recorded.of_packets
+    overhead = ACCESS[line.access].overhead
+    return rates | {name: carried(overhead, rates[name]) for name in of_packets}
+
+
 def own_port(line: Line) -> bool:
     """Return whether the upload's bottleneck is the router's port, where its queue can stand.
 

@@ -8,7 +8,7 @@ from typing import Unpack
 
 from redtail import experiment, facts
 from redtail.errors import SpecError
-from redtail.lines.advice.access import ACCESS, with_overhead
+from redtail.lines.advice.access import ACCESS, as_known, with_overhead
 from redtail.lines.advice.answer import Advice
 from redtail.lines.advice.candidates import QUEUES
 from redtail.lines.advice.loads import USES, loads
@@ -177,7 +177,7 @@ def advise_on(
         )
     buffers = buffers_of(recorded, _buffer(buffer))
     wanted = simulated(line, kinds, EFFORTS[effort], buffers, recorded, follows=follows)
-    text = experiment_text(wanted, _name(line), _about(line))
+    text = experiment_text(wanted, _name(line, recorded), _about(line))
     # What the checks warn of are properties of the candidates that the answer shows.
     name = "the experiment of this advice"
     plan = experiment.prepare(experiment.Toml(text, name=name, files=trace_files(wanted)))
@@ -286,10 +286,10 @@ def _refuse_policer(line: Line, *, varies: bool) -> None:
         )
 
 
-def _name(line: Line) -> str:
+def _name(line: Line, recorded: Recorded | None) -> str:
     """Return what the experiment is called; its results are in a folder of that name."""
     policed = "" if line.burst_bytes is None else ", policed"
-    rates = f"{line.down_bps / 1e6:g} and {line.up_bps / 1e6:g}"
+    rates = " and ".join(f"{bps / 1e6:g}" for bps in as_known(line, recorded).values())
     return f"Line of {rates} Mbit/s, {line.access}{policed}"
 
 

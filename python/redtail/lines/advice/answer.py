@@ -15,6 +15,7 @@ from redtail.analysis.results import Results
 from redtail.analysis.stats import Estimate
 from redtail.lines.advice import doubts, saved
 from redtail.lines.advice import verdict as verdicts
+from redtail.lines.advice.access import as_known
 from redtail.lines.advice.candidates import MERITS, Candidate
 from redtail.lines.advice.crossed import REPLICATIONS, Runs
 from redtail.lines.advice.filled import not_filled
@@ -381,7 +382,8 @@ class Advice:
     @property
     def holds_if(self) -> str | None:
         """The condition of all that is promised; None for none but those of `uncertain`."""
-        rates = {"down": rate(self.line.down_bps), "up": rate(self.line.up_bps)}
+        known = as_known(self.line, self.recorded)
+        rates = {name: rate(bps) for name, bps in known.items()}
         match doubts.unknown_courses(self.line, self.recorded):
             case []:
                 return None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from redtail.lines.advice.access import ACCESS, carried, could_be_own_port, own_port
+from redtail.lines.advice.access import ACCESS, as_known, carried, could_be_own_port, own_port
 from redtail.lines.advice.autorate import VERSION
 from redtail.lines.advice.candidates import Candidate
-from redtail.lines.advice.loads import DIRECTIONS, LEAST_WINDOW_B, WINDOW_B, most_flows
+from redtail.lines.advice.loads import LEAST_WINDOW_B, WINDOW_B, most_flows
 from redtail.lines.advice.simulated import Simulated
 from redtail.lines.advice.sold import BURST_S, port_of
 from redtail.lines.advice.words import rate, size
-from redtail.lines.line import Direction, Line, Recorded
+from redtail.lines.line import DIRECTIONS, Direction, Line, Recorded
 
 WAYS: dict[Direction, str] = {"down": "download", "up": "upload"}
 
@@ -59,7 +59,7 @@ def about_bounds(line: Line, recorded: Recorded | None) -> Iterator[str]:
     """Yield what was assumed where the recording gives a bound only."""
     if recorded is None:
         return
-    for name, bps in _as_known(line, recorded).items():
+    for name, bps in as_known(line, recorded).items():
         if recorded.bound(name):
             yield (
                 f"The {WAYS[name]} rate is a bound: at least {rate(bps)}, for the line was not "
@@ -74,13 +74,6 @@ def about_bounds(line: Line, recorded: Recorded | None) -> Iterator[str]:
         )
 
 
-def _as_known(line: Line, recorded: Recorded) -> dict[Direction, float]:
-    """Return the rates as they were recorded or given, in bit/s."""
-    rates: dict[Direction, float] = {"down": line.down_bps, "up": line.up_bps}
-    overhead = ACCESS[line.access].overhead
-    return rates | {name: carried(overhead, rates[name]) for name in recorded.of_packets}
-
-
 def about_what_is_added(line: Line, recorded: Recorded | None) -> Iterator[str]:
     """Yield what rates the line has, where the recorded ones do not count what it adds."""
     if recorded is None or not recorded.of_packets:
@@ -88,7 +81,7 @@ def about_what_is_added(line: Line, recorded: Recorded | None) -> Iterator[str]:
     access = ACCESS[line.access]
     if carried(access.overhead, 1.0) == 1.0:
         return
-    known, line_rates = _as_known(line, recorded), {"down": line.down_bps, "up": line.up_bps}
+    known, line_rates = as_known(line, recorded), {"down": line.down_bps, "up": line.up_bps}
     each = [
         f"{rate(known[name])} {name} are {rate(line_rates[name])} on the line"
         for name in recorded.of_packets

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from redtail.lines.advice.timing import START_S, WARMUP_S
-from redtail.lines.line import Direction, Recorded
+from redtail.lines.line import DIRECTIONS, Direction, Recorded
 
 USES: dict[str, str] = {
     "calls": "calls, with or without video",
@@ -140,9 +140,6 @@ def most_flows(found: Sequence[Load], direction: Direction) -> int:
         return int(group.get("flows", group.get("users", 1))) if long else 0
 
     return max(1, *(sum(map(of, load.groups)) for load in found))
-
-
-DIRECTIONS: tuple[Direction, Direction] = ("down", "up")
 
 
 def flows_of(found: Sequence[Load]) -> dict[Direction, int]:

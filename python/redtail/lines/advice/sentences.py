@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from redtail.analysis.digits import shown
 from redtail.analysis.paired import MOST_NEEDED
 from redtail.analysis.stats import Estimate
-from redtail.lines.advice.access import ACCESS
+from redtail.lines.advice.access import ACCESS, as_known
 from redtail.lines.advice.objectives import THROUGHPUT, Objective
 from redtail.lines.advice.ranking import Compared
 from redtail.lines.advice.simulated import AS_IT_IS, EFFORTS
@@ -66,9 +66,8 @@ def _assumed(advice: Advice) -> str:
     """Return what the verdict is for, where of a rate only a bound is known; else nothing."""
     if advice.recorded is None:
         return ""
-    line = advice.line
-    rates = {"down": rate(line.down_bps), "up": rate(line.up_bps)}
-    bounds = [f"{text} {name}" for name, text in rates.items() if advice.recorded.bound(name)]
+    rates = as_known(advice.line, advice.recorded)
+    bounds = [f"{rate(bps)} {name}" for name, bps in rates.items() if advice.recorded.bound(name)]
     if not bounds:
         return ""
     return f"For a line of just {listed(bounds)}, of which the recording says no more than that: "

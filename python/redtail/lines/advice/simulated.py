@@ -29,12 +29,12 @@ from redtail.experiment import FORMAT, toml_value
 from redtail.lines.advice import varied as courses
 from redtail.lines.advice.access import ACCESS, carried, own_port
 from redtail.lines.advice.candidates import Candidate, candidate, variants
-from redtail.lines.advice.loads import DIRECTIONS, Load, flows_of, loads, with_windows
+from redtail.lines.advice.loads import Load, flows_of, loads, with_windows
 from redtail.lines.advice.sold import policer, port_of
 from redtail.lines.advice.timing import Times, needed
 from redtail.lines.advice.varied import Amount, Varied
 from redtail.lines.course import trace_text
-from redtail.lines.line import Direction, Line, Recorded, Shaped
+from redtail.lines.line import DIRECTIONS, Direction, Line, Recorded, Shaped
 
 BUFFER = 0.2
 """Time that a full buffer of the modem or the provider takes to empty, in s.

@@ -24,9 +24,9 @@ from typing import Any
 from redtail.lines.advice import autorate
 from redtail.lines.advice.access import ACCESS, Access, carried, on_line, own_port
 from redtail.lines.advice.candidates import Candidate, Setting, candidate
-from redtail.lines.advice.loads import DIRECTIONS, Load, flows_of
+from redtail.lines.advice.loads import Load, flows_of
 from redtail.lines.course import Course
-from redtail.lines.line import Direction, Follows, Line, Recorded, Shaped
+from redtail.lines.line import DIRECTIONS, Direction, Follows, Line, Recorded, Shaped
 
 IN_MODEM = "fq-codel"
 """The queue management that a modem is asked for. Source: RFC 8290, the one of Linux, which modems

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from redtail.errors import SpecError
 from redtail.lines.course import Course
-from redtail.lines.line import Line, Recorded
+from redtail.lines.line import DIRECTIONS, Line, Recorded
 from redtail.lines.recordings.found import Direction, Found
-from redtail.lines.recordings.sides import DIRECTIONS
 from redtail.selection import split
 
 CALL_B = 400

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
     Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-DIRECTIONS = ("down", "up")
-
 
 @dataclass(frozen=True)
 class Sides:

@@ -11,6 +11,7 @@ from typing import Any
 
 from redtail.errors import SpecError, StoreError
 from redtail.files import plain_bytes
+from redtail.lines.line import DIRECTIONS
 from redtail.lines.recordings.documents import number, of_kind, parsed, part, short
 
 LARGEST_B = 4_000_000
@@ -19,8 +20,6 @@ LARGEST_B = 4_000_000
 MOST_BPS, MOST_S, MOST_LOADS = 1e13, 1e4, 1000
 
 FORMAT = 1
-
-DIRECTIONS = ("down", "up")
 
 
 @dataclass(frozen=True)
@@ -163,7 +162,7 @@ def _expected(row: Mapping[str, Any], where: str, about: Mapping[str, Any]) -> E
 def _measures(
     row: Mapping[str, Any], where: str, name: str, most: float
 ) -> dict[str, tuple[float, float]]:
-    found = {}
+    found: dict[str, tuple[float, float]] = {}
     for direction in DIRECTIONS:
         key = f"{name}_{direction}"
         told = part(row, key, where) if key in row else {}
