@@ -41,7 +41,7 @@ def line_of(advice: Advice) -> str:
 
 def _way(advice: Advice, direction: Direction) -> str:
     """Return the rate of a direction, as much of it as is known."""
-    bps = advice.line.down_bps if direction == "down" else advice.line.up_bps
+    bps = as_known(advice.line, advice.recorded)[direction]
     text = f"{bounded(advice, direction, rate(bps))} {direction}"
     varied = advice.wanted.varied
     course = None if varied is None else varied.courses.get(direction)
