@@ -94,7 +94,7 @@ pub fn congestion_control(params: &TcpParams) -> Option<&'static str> {
     if !recovers || !params.handshake {
         return None;
     }
-    Some(match params.growth {
+    Some(match params.growth.kind() {
         Growth::Reno | Growth::LinuxReno => "reno",
         Growth::Cubic | Growth::LinuxCubic => "cubic",
         Growth::Vegas => "vegas",

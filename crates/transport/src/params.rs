@@ -8,12 +8,13 @@ use redtail_core::serde::de::{self, MapAccess, Visitor};
 use redtail_core::serde::{Deserialize, Deserializer, Serialize};
 use redtail_core::{Bytes, ParamError, Rate, Span, schemars, serde};
 
-use crate::cc::slow_start::SlowStartKind;
-use crate::cc::{Growth, Halving, IdleDecay};
+use crate::cc::slow_start::{SlowStartKind, SlowStartParams};
+use crate::cc::{Growth, GrowthParams, Halving, IdleDecay};
 use crate::choices::{
     AlphaStart, EcnCodepoint, EcnFeedback, EcnReduction, RtoFloor, RttDeviation, RttSampling,
     SynLoss, TimerRestart,
 };
+use crate::constants::{GivenLaw, LawTable};
 use crate::presets::Preset;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, Segment};
 use crate::tcp::receive_buffer::ReceiveBuffer;
@@ -22,10 +23,10 @@ use crate::tcp::recovery::RecoveryKind;
 /// Defines every parameter once: as a field of [`TcpParams`], and as an
 /// optional key beside `preset` in the experiment file.
 macro_rules! tcp_params {
-    ($($(#[$doc:meta])* $name:ident: $type:ty,)+) => {
+    ($($(#[$doc:meta])* $name:ident: $type:ty $(as $given:ty)?,)+) => {
         /// Every parameter of a connection. Both endpoints share them.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-        #[serde(crate = "serde", deny_unknown_fields)]
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[serde(crate = "serde")]
         pub struct TcpParams {
             $($(#[$doc])* pub $name: $type,)+
         }
@@ -38,14 +39,14 @@ macro_rules! tcp_params {
             /// The set of parameters to start from.
             #[serde(default)]
             pub preset: Preset,
-            $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $name: Option<$type>,)+
+            $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $name: Option<tcp_params!(@given $type $(as $given)?)>,)+
         }
 
         impl GivenTcpParams {
             /// The preset's parameters with this table's departures.
             pub fn params(&self) -> TcpParams {
                 let mut params = self.preset.params();
-                $(if let Some(value) = &self.$name { params.$name = value.clone(); })+
+                $(if let Some(value) = &self.$name { value.depart(&mut params.$name); })+
                 // Who gives a window alone means this one.
                 params.receive_autotuning &=
                     self.receive_window.is_none() || self.receive_autotuning.is_some();
@@ -53,6 +54,28 @@ macro_rules! tcp_params {
             }
         }
     };
+    (@given $type:ty) => { $type };
+    (@given $type:ty as $given:ty) => { $given };
+}
+
+/// What a file gives in place of a preset's parameter.
+trait Departure<T> {
+    fn depart(&self, value: &mut T);
+}
+
+impl<T: Clone> Departure<T> for T {
+    fn depart(&self, value: &mut T) {
+        value.clone_from(self);
+    }
+}
+
+impl<T: LawTable + Clone> Departure<T> for GivenLaw<T> {
+    /// Constants that the law does not have are refused by [`ResolvedTcpParams::check`].
+    fn depart(&self, value: &mut T) {
+        if let Ok(law) = self.law(value) {
+            *value = law;
+        }
+    }
 }
 
 tcp_params! {
@@ -61,9 +84,9 @@ tcp_params! {
     /// Bytes that network and transport headers add to each segment.
     header: Bytes,
     /// How the window grows until the first congestion event.
-    slow_start: SlowStartKind,
+    slow_start: SlowStartParams as GivenLaw<SlowStartParams>,
     /// How the window grows in congestion avoidance, and by how much it is reduced.
-    growth: Growth,
+    growth: GrowthParams as GivenLaw<GrowthParams>,
     /// Grow the window with the number of acknowledged bytes instead of the number of acknowledgements (RFC 3465; Linux, there without a limit in slow start).
     byte_counting: bool,
     /// Space segments in time: at the rate of a model, or at twice the window each round trip in slow start and `pacing_ca_ratio` times after it (Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio).
@@ -152,6 +175,12 @@ tcp_params! {
     ecn_feedback: EcnFeedback,
     /// By how much marks reduce the window.
     ecn_reduction: EcnReduction,
+    /// With `ecn_reduction = "abe"`, factor by which a mark multiplies the window. Without it 0.8, and 0.85 with growth `cubic` and `linux-cubic`.
+    /// Source: RFC 8511, section 3.1.
+    abe_beta: Option<f64>,
+    /// g: gain of the estimated share of marked data, for a reduction in proportion to it.
+    /// Source: RFC 8257, section 4.2.
+    dctcp_g: f64,
     /// Initial value of the estimated share of marked data, for a reduction in proportion to it.
     /// Source: RFC 8257, section 3.3, for DCTCP; tcp_prague.c of version 0.6 for Prague.
     alpha_start: AlphaStart,
@@ -174,8 +203,8 @@ impl Default for TcpParams {
         Self {
             mss: Bytes::new(1460),
             header: Bytes::new(40),
-            slow_start: SlowStartKind::Standard,
-            growth: Growth::Reno,
+            slow_start: SlowStartKind::Standard.into(),
+            growth: Growth::Reno.into(),
             recovery: RecoveryKind::Sack,
             byte_counting: false,
             pacing: false,
@@ -217,6 +246,8 @@ impl Default for TcpParams {
             ecn: false,
             ecn_feedback: EcnFeedback::Echo,
             ecn_reduction: EcnReduction::Loss,
+            abe_beta: None,
+            dctcp_g: 1.0 / 16.0,
             alpha_start: AlphaStart::Decaying,
             rtt_transition: 500,
             ecn_codepoint: EcnCodepoint::Ect0,
@@ -304,6 +335,11 @@ impl TcpParams {
             true if accecn && self.timestamps => 2,
             true => MAX_SACK_BLOCKS as u8,
         }
+    }
+
+    /// The factor of a mark under ABE.
+    pub(crate) fn abe_factor(&self) -> f64 {
+        (self.abe_beta).unwrap_or_else(|| self.growth.kind().abe_factor())
     }
 
     /// Whether the receive window grows with what arrives.
@@ -462,7 +498,10 @@ impl TcpParams {
             ));
         }
         self.check_ecn()?;
-        self.check_model()
+        self.check_model()?;
+        let within = |table| move |error: ParamError| error.within(table);
+        self.slow_start.check().map_err(within("slow_start"))?;
+        self.growth.check().map_err(within("growth"))
     }
 
     fn check_ecn(&self) -> Result<(), ParamError> {
@@ -481,6 +520,20 @@ impl TcpParams {
                 "\"ect0\", or ecn_reduction = \"dctcp\" or \"prague\"",
             ));
         }
+        if self.abe_beta.is_some_and(|beta| !(0.05..=1.0).contains(&beta)) {
+            return Err(ParamError::new(
+                "abe_beta",
+                "is no factor of a reduction",
+                "from 0.05 to 1; without it 0.8, with CUBIC 0.85 (RFC 8511)",
+            ));
+        }
+        if !(1e-4..=1.0).contains(&self.dctcp_g) {
+            return Err(ParamError::new(
+                "dctcp_g",
+                "is no gain of an estimate",
+                "from 0.0001 to 1, for example 0.0625 (RFC 8257)",
+            ));
+        }
         if self.ecn_syn_ack && !self.handshake {
             return Err(ParamError::new(
                 "ecn_syn_ack",
@@ -494,9 +547,9 @@ impl TcpParams {
     /// Refuses parameters that conflict with a model of the path, which has its own slow start,
     /// pacing rate and response to losses.
     fn check_model(&self) -> Result<(), ParamError> {
-        let startup = self.slow_start == SlowStartKind::Startup;
+        let startup = self.slow_start.kind() == SlowStartKind::Startup;
         let by_model = self.ecn_reduction == EcnReduction::Bbr;
-        if by_model && self.growth != Growth::Bbr3Google {
+        if by_model && self.growth.kind() != Growth::Bbr3Google {
             return Err(ParamError::new(
                 "ecn_reduction",
                 "leaves the answer to marks to a model, and this growth has none that answers",
@@ -561,6 +614,29 @@ pub struct ResolvedTcpParams {
     pub given: GivenTcpParams,
     /// All parameters.
     pub params: TcpParams,
+}
+
+impl ResolvedTcpParams {
+    /// Refuses values that cannot be run.
+    ///
+    /// # Errors
+    /// [`ParamError`] names the key, the problem and what is accepted.
+    pub fn check(&self) -> Result<(), ParamError> {
+        let usual = self.given.preset.params();
+        check_constants("slow_start", self.given.slow_start.as_ref(), &usual.slow_start)?;
+        check_constants("growth", self.given.growth.as_ref(), &usual.growth)?;
+        self.params.check()
+    }
+}
+
+/// Refuses constants that the law, which is `usual` without a kind of its own, does not have.
+fn check_constants<T: LawTable + Clone>(
+    table: &str,
+    given: Option<&GivenLaw<T>>,
+    usual: &T,
+) -> Result<(), ParamError> {
+    let law = given.map(|given| given.law(usual));
+    law.transpose().map(drop).map_err(|error| error.within(table))
 }
 
 impl PartialEq for ResolvedTcpParams {

@@ -94,6 +94,8 @@ impl Kind {
             timer_restart: _,
             timer_tick: _,
             frto: _,
+            abe_beta: _,
+            dctcp_g: _,
         } = params;
         match *ecn || *timestamps || *dsack || *adaptive_acks {
             true => Self::Options,

@@ -136,8 +136,8 @@ fn controller(params: &TcpParams) -> Controller {
         initial_window: params.initial_window,
         halving: params.halving,
         byte_counting: params.byte_counting,
-        slow_start: params.slow_start,
-        growth: params.growth,
+        slow_start: params.slow_start.clone(),
+        growth: params.growth.clone(),
         lt_bw: params.lt_bw,
         ecn_max_rtt: params.ecn.then_some(params.bbr_ecn_max_rtt),
     })

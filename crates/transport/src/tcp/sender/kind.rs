@@ -124,6 +124,8 @@ impl Kind {
             receive_window: _,
             receive_autotuning: _,
             read_rate: _,
+            abe_beta: _,
+            dctcp_g: _,
         } = params;
         let traits = recovery.traits();
         if traits.by_time == Some(Rules::Linux) {
