@@ -17,7 +17,7 @@ use redtail_core::serde::de::value::StrDeserializer;
 use redtail_core::serde::de::{self, DeserializeOwned, MapAccess, Visitor};
 use redtail_core::serde::ser::SerializeMap;
 use redtail_core::serde::{Deserialize, Deserializer, Serialize, Serializer};
-use redtail_core::{ParamError, Span, schemars, serde};
+use redtail_core::{Bytes, ParamError, Rate, Span, schemars, serde};
 
 /// The key that chooses the law.
 const KIND: &str = "kind";
@@ -122,19 +122,30 @@ impl Constant for bool {
     }
 }
 
-impl Constant for Span {
-    const WORDS: &'static str = "a time";
+/// Quantities with a unit.
+macro_rules! quantities {
+    ($($type:ty, $words:literal;)+) => {$(
+        impl Constant for $type {
+            const WORDS: &'static str = $words;
 
-    fn read(given: &Loose) -> Option<Self> {
-        match given {
-            Loose::Text(text) => text.parse().ok(),
-            _ => None,
+            fn read(given: &Loose) -> Option<Self> {
+                match given {
+                    Loose::Text(text) => text.parse().ok(),
+                    _ => None,
+                }
+            }
+
+            fn written(self) -> Loose {
+                Loose::Text(self.to_string())
+            }
         }
-    }
+    )+};
+}
 
-    fn written(self) -> Loose {
-        Loose::Text(self.to_string())
-    }
+quantities! {
+    Span, "a time";
+    Rate, "a rate";
+    Bytes, "a number of bytes";
 }
 
 /// The values that a constant may have.
@@ -144,16 +155,14 @@ pub struct Accepted {
     words: &'static str,
     /// The least and the greatest, unless it may have every value.
     ends: Option<(Loose, Loose)>,
-    default: Loose,
 }
 
 impl Accepted {
     /// For a constant of type `T`.
-    pub fn new<T: Constant>(ends: Option<(T, T)>, default: T) -> Self {
+    pub fn new<T: Constant>(ends: Option<(T, T)>) -> Self {
         Self {
             words: T::WORDS,
             ends: ends.map(|(least, most)| (least.written(), most.written())),
-            default: default.written(),
         }
     }
 
@@ -163,12 +172,12 @@ impl Accepted {
         Some((f64::read(least)?, f64::read(most)?))
     }
 
-    /// In words.
-    pub fn text(&self) -> String {
+    /// In words, with the default.
+    fn text(&self, default: &Loose) -> String {
         let ends = (self.ends.as_ref())
             .map(|(least, most)| format!(" from {} to {}", least.shown(), most.shown()))
             .unwrap_or_default();
-        format!("{}{ends}; the default is {}", self.words, self.default.shown())
+        format!("{}{ends}; the default is {}", self.words, default.shown())
     }
 }
 
@@ -179,6 +188,9 @@ pub trait Constants: Clone + Default {
 
     /// Gives a key the value of the file. Returns whether it is of the key's type.
     fn set(&mut self, key: &str, given: &Loose) -> bool;
+
+    /// The value of a key; `None` if there is no such key.
+    fn get(&self, key: &str) -> Option<Loose>;
 
     /// Whether the value of a key is in its range.
     fn is_in_range(&self, key: &str) -> bool;
@@ -194,22 +206,23 @@ pub trait Constants: Clone + Default {
         Ok(())
     }
 
-    /// Refuses values that cannot be run.
+    /// Refuses values that cannot be run; `usual` has the defaults.
     ///
     /// # Errors
     /// Names the key, the problem and what is accepted.
-    fn check(&self) -> Result<(), ParamError> {
+    fn check(&self, usual: &Self) -> Result<(), ParamError> {
         for &key in Self::KEYS {
             if !self.is_in_range(key) {
-                return Err(refused::<Self>(key, "is outside its range"));
+                return Err(refused(key, "is outside its range", usual));
             }
         }
         self.check_together()
     }
 }
 
-fn refused<C: Constants>(key: &str, problem: &str) -> ParamError {
-    let accepted = C::accepted(key).map(|accepted| accepted.text());
+fn refused<C: Constants>(key: &str, problem: &str, usual: &C) -> ParamError {
+    let accepted = C::accepted(key).zip(usual.get(key));
+    let accepted = accepted.map(|(accepted, default)| accepted.text(&default));
     ParamError::new(key.to_owned(), problem, accepted.unwrap_or_default())
 }
 
@@ -239,6 +252,7 @@ pub(crate) fn depart<C: Constants>(
     law: &str,
     constants: &mut Arc<C>,
     given: &[(String, Loose)],
+    usual: &C,
 ) -> Result<(), ParamError> {
     for (key, value) in given {
         if !C::KEYS.contains(&key.as_str()) {
@@ -250,7 +264,7 @@ pub(crate) fn depart<C: Constants>(
             return Err(ParamError::new(key.clone(), problem, accepted));
         }
         if !Arc::make_mut(constants).set(key, value) {
-            return Err(refused::<C>(key, "is of another type"));
+            return Err(refused(key, "is of another type", usual));
         }
     }
     Ok(())
@@ -283,6 +297,13 @@ macro_rules! constants {
                 }
             }
 
+            fn get(&self, key: &str) -> Option<$crate::constants::Loose> {
+                match key {
+                    $(stringify!($key) => Some($crate::constants::Constant::written(self.$key)),)*
+                    _ => None,
+                }
+            }
+
             fn is_in_range(&self, key: &str) -> bool {
                 match key {
                     $($(stringify!($key) => ($least..=$most).contains(&self.$key),)?)*
@@ -294,7 +315,7 @@ macro_rules! constants {
                 match key {
                     $(stringify!($key) => {
                         let ends: Option<($type, $type)> = None $(.or(Some(($least, $most))))?;
-                        Some($crate::constants::Accepted::new(ends, $default))
+                        Some($crate::constants::Accepted::new(ends))
                     })*
                     _ => None,
                 }
@@ -428,6 +449,7 @@ impl<T: LawTable> JsonSchema for GivenLaw<T> {
 pub(crate) fn table_schema<C: Constants + JsonSchema>(
     kind: &str,
     text: &str,
+    usual: &C,
     generator: &mut SchemaGenerator,
 ) -> Schema {
     let mut keys = C::json_schema(generator);
@@ -440,6 +462,10 @@ pub(crate) fn table_schema<C: Constants + JsonSchema>(
             property["minimum"] = least.into();
             property["maximum"] = most.into();
         }
+        if let Some(default) = usual.get(&key) {
+            let mut shown = json_schema!({ "default": default });
+            property["default"] = shown.remove("default").unwrap_or_default();
+        }
         properties.insert(key, property);
     }
     json_schema!({
@@ -450,11 +476,12 @@ pub(crate) fn table_schema<C: Constants + JsonSchema>(
     })
 }
 
-/// Defines the tables of a choice of laws, each with the type of its constants. The choice itself is an enum with the
+/// Defines the tables of a choice of laws, each with the type of its constants and, if they are not that type's defaults,
+/// its constants. The choice itself is an enum with the
 /// same variants, whose names in the file are the `kind`.
 macro_rules! law_tables {
     ($(#[$meta:meta])* $vis:vis enum $tables:ident of $kinds:ident {
-        $($(#[doc = $doc:literal])* $variant:ident($params:ty),)+
+        $($(#[doc = $doc:literal])* $variant:ident($params:ty $(, $usual:expr)?),)+
     }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq)]
@@ -471,7 +498,11 @@ macro_rules! law_tables {
 
         impl From<$kinds> for $tables {
             fn from(kind: $kinds) -> Self {
-                match kind { $($kinds::$variant => Self::$variant(Default::default()),)+ }
+                match kind {
+                    $($kinds::$variant => Self::$variant(std::sync::Arc::new(
+                        $crate::constants::law_tables!(@usual $params $(, $usual)?)
+                    )),)+
+                }
             }
         }
 
@@ -488,13 +519,17 @@ macro_rules! law_tables {
             ) -> Result<(), redtail_core::ParamError> {
                 let law = self.kind().into();
                 match self {
-                    $(Self::$variant(constants) => $crate::constants::depart(law, constants, given),)+
+                    $(Self::$variant(constants) => $crate::constants::depart(
+                        law, constants, given, &$crate::constants::law_tables!(@usual $params $(, $usual)?),
+                    ),)+
                 }
             }
 
             fn check(&self) -> Result<(), redtail_core::ParamError> {
                 match self {
-                    $(Self::$variant(constants) => $crate::constants::Constants::check(&**constants),)+
+                    $(Self::$variant(constants) => $crate::constants::Constants::check(
+                        &**constants, &$crate::constants::law_tables!(@usual $params $(, $usual)?),
+                    ),)+
                 }
             }
         }
@@ -521,12 +556,18 @@ macro_rules! law_tables {
                 generator: &mut redtail_core::schemars::SchemaGenerator,
             ) -> redtail_core::schemars::Schema {
                 let tables = [$($crate::constants::table_schema::<$params>(
-                    $kinds::$variant.into(), concat!($($doc),*), generator,
+                    $kinds::$variant.into(),
+                    concat!($($doc),*),
+                    &$crate::constants::law_tables!(@usual $params $(, $usual)?),
+                    generator,
                 )),+];
                 redtail_core::schemars::json_schema!({ "anyOf": tables })
             }
         }
     };
+    // The constants that a law has without others.
+    (@usual $params:ty) => { <$params>::default() };
+    (@usual $params:ty, $usual:expr) => { $usual };
 }
 
 pub(crate) use law_tables;

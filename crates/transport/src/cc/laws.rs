@@ -5,11 +5,11 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Span, Stream, schemars, serde};
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::constants::{NoParams, law_tables};
+use crate::constants::law_tables;
 
-use super::bbr::Bbr;
-use super::bbr3::Bbr3;
-use super::copa::{Copa, Program};
+use super::bbr::{Bbr, BbrParams};
+use super::bbr3::{Bbr3, Bbr3Params};
+use super::copa::{Copa, CopaParams, Program};
 use super::model::ModelConfig;
 use super::models::AnyModel;
 use super::{ControllerConfig, GrowthLaw};
@@ -25,7 +25,7 @@ macro_rules! growth_laws {
     (
         $dollar:tt
         laws { $($(#[doc = $law_doc:literal])* $law:ident => $storage:ident<$type:ty>,)+ }
-        models { $($(#[doc = $model_doc:literal])* $model:ident($params:ty) => $kind:ident($new:expr),)+ }
+        models { $($(#[doc = $model_doc:literal])* $model:ident($params:ty $(, $usual:expr)?) => $kind:ident($new:expr),)+ }
     ) => {
         /// How the window grows in congestion avoidance, and by how much it is reduced.
         #[derive(
@@ -43,7 +43,7 @@ macro_rules! growth_laws {
             /// How the window grows in congestion avoidance, with the constants of the law.
             pub enum GrowthParams of Growth {
                 $($(#[doc = $law_doc])* $law(<$type as GrowthLaw>::Params),)+
-                $($(#[doc = $model_doc])* $model($params),)+
+                $($(#[doc = $model_doc])* $model($params $(, $usual)?),)+
             }
         }
 
@@ -141,15 +141,15 @@ growth_laws! {
     }
     models {
         /// BBR version 1: a model of the path instead of a growth law, with the path's greatest delivery rate and least round-trip time (Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux).
-        Bbr(NoParams) => Bbr(|config, _| Bbr::new(config)),
+        Bbr(BbrParams) => Bbr(Bbr::new),
         /// BBR version 3: the same model with bounds learnt from losses (draft-ietf-ccwg-bbr-06).
-        Bbr3(NoParams) => Bbr3(|config, _| Bbr3::new(config)),
+        Bbr3(Bbr3Params) => Bbr3(Bbr3::new),
         /// A target rate in inverse proportion to the queueing delay, so that about two and a half of its own segments wait; beside traffic that fills queues, in proportion to 1/delta, which changes with losses (Copa, Arun and Balakrishnan 2018; the velocity as in the authors' code, genericCC).
-        Copa(NoParams) => Copa(|config, _| Copa::new(config, Program::Authors)),
+        Copa(CopaParams) => Copa(|config, params| Copa::new(config, params, Program::Authors)),
         /// Copa without its competitive mode (the velocity as in the paper and in mvfst).
-        CopaDefault(NoParams) => Copa(|config, _| Copa::new(config, Program::Mvfst)),
+        CopaDefault(CopaParams) => Copa(|config, params| Copa::new(config, params, Program::Mvfst)),
         /// BBR version 3 as in Google's code, on which published measurements are based, with a response to marks (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c).
-        Bbr3Google(NoParams) => Bbr3(|config, _| Bbr3::google(config)),
+        Bbr3Google(Bbr3Params, Bbr3Params::google()) => Bbr3(Bbr3::google),
     }
 }
 
