@@ -123,6 +123,13 @@ impl Choices<'_> {
             ecn_retransmissions: b(0),
             abe_beta: None,
             dctcp_g: 1.0 / 16.0,
+            rto_alpha: 0.125,
+            rto_beta: 0.25,
+            rto_k: 4.0,
+            rack_window_divisor: 4,
+            rack_persist: 16,
+            tlp_round_trips: 2,
+            tlp_max_ack_delay: Span::from_ms(200),
             byte_counting: b(1),
             halving: if b(2) {
                 Halving::Window

@@ -161,6 +161,27 @@ tcp_params! {
     rtt_sampling: RttSampling,
     /// Which deviation of round-trip times the retransmission timeout uses.
     rtt_deviation: RttDeviation,
+    /// alpha: weight of a round-trip sample in the smoothed round-trip time.
+    /// Source: RFC 6298, rule 2.3; Linux, tcp_rtt_estimator.
+    rto_alpha: f64,
+    /// beta: weight of a round-trip sample in the mean deviation, with `rtt_deviation = "mean"`.
+    /// Source: RFC 6298, rule 2.3.
+    rto_beta: f64,
+    /// K: number of mean deviations in the timeout.
+    /// Source: RFC 6298, rule 2.3.
+    rto_k: f64,
+    /// With recovery `rack-tlp` and `linux`, step of RACK's reordering window, as one part in so many of the least round-trip time.
+    /// Source: RFC 8985, section 6.2, step 4; Linux 6.1, tcp_recovery.c, tcp_rack_reo_wnd.
+    rack_window_divisor: u32,
+    /// With recovery `rack-tlp` and `linux`, number of recoveries for which RACK's widened reordering window is kept.
+    /// Source: RFC 8985, section 6.2, step 4 (RACK.reo_wnd_persist); Linux 6.1, TCP_RACK_RECOVERY_THRESH.
+    rack_persist: u32,
+    /// With recovery `rack-tlp` and `linux`, number of smoothed round-trip times after which a tail loss probe is sent.
+    /// Source: RFC 8985, section 7.2; Linux 6.1, tcp_output.c, tcp_schedule_loss_probe.
+    tlp_round_trips: u32,
+    /// With recovery `rack-tlp` and `linux`, time by which a tail loss probe is sent later if one segment is outstanding.
+    /// Source: RFC 8985, section 7.2 (TLP.max_ack_delay); Linux 6.1, tcp_rto_min.
+    tlp_max_ack_delay: Span,
     /// What restarts the retransmission timer.
     timer_restart: TimerRestart,
     /// Tick of the clock that drives timers: a timeout ends at the first tick after it, and, if it is 63 ticks long or longer, at a multiple of 8 ticks (64 from 504 ticks on, and so on), as in Linux's timer wheel; zero is an exact clock. Linux counts 250 ticks a second (Debian) and widens tail loss probe and reordering timers by 2 ms for them.
@@ -239,6 +260,13 @@ impl Default for TcpParams {
             clock_granularity: Span::ZERO,
             rtt_sampling: RttSampling::EveryAck,
             rtt_deviation: RttDeviation::Mean,
+            rto_alpha: 0.125,
+            rto_beta: 0.25,
+            rto_k: 4.0,
+            rack_window_divisor: 4,
+            rack_persist: 16,
+            tlp_round_trips: 2,
+            tlp_max_ack_delay: Span::from_ms(200),
             timer_restart: TimerRestart::Acks,
             timer_tick: Span::ZERO,
             frto: false,
@@ -497,11 +525,46 @@ impl TcpParams {
                 "from 0.1 to 100, for example 1.2 (Linux) or 1 (Prague)",
             ));
         }
+        self.check_constants()?;
         self.check_ecn()?;
         self.check_model()?;
         let within = |table| move |error: ParamError| error.within(table);
         self.slow_start.check().map_err(within("slow_start"))?;
         self.growth.check().map_err(within("growth"))
+    }
+
+    /// Refuses constants outside their ranges.
+    fn check_constants(&self) -> Result<(), ParamError> {
+        let abe_beta = self.abe_beta.unwrap_or(0.8);
+        for (key, value, least, most, accepted) in [
+            ("abe_beta", abe_beta, 0.05, 1.0, "without it 0.8, with CUBIC 0.85 (RFC 8511)"),
+            ("dctcp_g", self.dctcp_g, 1e-4, 1.0, "for example 0.0625 (RFC 8257)"),
+            ("rto_alpha", self.rto_alpha, 1e-3, 1.0, "for example 0.125 (RFC 6298)"),
+            ("rto_beta", self.rto_beta, 1e-3, 1.0, "for example 0.25 (RFC 6298)"),
+            ("rto_k", self.rto_k, 0.1, 1000.0, "for example 4 (RFC 6298)"),
+            (
+                "rack_window_divisor",
+                self.rack_window_divisor.into(),
+                1.0,
+                1000.0,
+                "for example 4 (RFC 8985)",
+            ),
+            ("rack_persist", self.rack_persist.into(), 1.0, 1e6, "for example 16 (RFC 8985)"),
+            ("tlp_round_trips", self.tlp_round_trips.into(), 1.0, 1000.0, "for example 2 (RFC 8985)"),
+        ] {
+            if !(least..=most).contains(&value) {
+                let accepted = format!("from {least} to {most}; {accepted}");
+                return Err(ParamError::new(key, "is outside its range", accepted));
+            }
+        }
+        if self.tlp_max_ack_delay > Span::from_s(60) {
+            return Err(ParamError::new(
+                "tlp_max_ack_delay",
+                "is longer than any receiver waits",
+                "0 to \"60 s\", for example \"200 ms\" (RFC 8985)",
+            ));
+        }
+        Ok(())
     }
 
     fn check_ecn(&self) -> Result<(), ParamError> {
@@ -518,20 +581,6 @@ impl TcpParams {
                 "ecn_codepoint",
                 "promises a response in proportion to the marks (RFC 9331)",
                 "\"ect0\", or ecn_reduction = \"dctcp\" or \"prague\"",
-            ));
-        }
-        if self.abe_beta.is_some_and(|beta| !(0.05..=1.0).contains(&beta)) {
-            return Err(ParamError::new(
-                "abe_beta",
-                "is no factor of a reduction",
-                "from 0.05 to 1; without it 0.8, with CUBIC 0.85 (RFC 8511)",
-            ));
-        }
-        if !(1e-4..=1.0).contains(&self.dctcp_g) {
-            return Err(ParamError::new(
-                "dctcp_g",
-                "is no gain of an estimate",
-                "from 0.0001 to 1, for example 0.0625 (RFC 8257)",
             ));
         }
         if self.ecn_syn_ack && !self.handshake {

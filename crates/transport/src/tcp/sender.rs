@@ -55,7 +55,7 @@ use super::ecn::EcnResponse;
 use super::maybe_offset::MaybeOffset;
 use super::pacing::Pacer;
 use super::progress::Progress;
-use super::rack::Rules;
+use super::rack::{RackParams, Rules};
 use super::recovery::{Recovery, RecoveryTraits};
 use super::scoreboard::Scoreboard;
 use super::shared::SenderParams;
@@ -147,7 +147,11 @@ fn controller(params: &TcpParams) -> Controller {
 fn scoreboard(params: &TcpParams, traits: RecoveryTraits) -> Scoreboard {
     let mut board = Scoreboard::default();
     if let Some(rules) = traits.by_time {
-        board.judge_by_time(rules);
+        let constants = RackParams {
+            divisor: params.rack_window_divisor,
+            persist: params.rack_persist,
+        };
+        board.judge_by_time(rules, constants);
     }
     if params.growth.is_model() {
         board.sample_rates();
