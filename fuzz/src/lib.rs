@@ -94,8 +94,8 @@ impl Choices<'_> {
             mss: Bytes::new(mss),
             header: Bytes::new(40),
             recovery: self.of(RecoveryKind::ALL),
-            slow_start: self.of(SlowStartKind::VARIANTS),
-            growth: self.of(Growth::VARIANTS),
+            slow_start: self.of(SlowStartKind::VARIANTS).into(),
+            growth: self.of(Growth::VARIANTS).into(),
             ecn_feedback: self.of(EcnFeedback::VARIANTS),
             ecn_reduction: self.of(&REDUCTIONS),
             initial_window: 1 + u32::from(self.byte() % 32),
@@ -126,6 +126,15 @@ impl Choices<'_> {
             fin_beyond_window: false,
             bare_handshake_ack: false,
             ecn_retransmissions: b(0),
+            abe_beta: None,
+            dctcp_g: 1.0 / 16.0,
+            rto_alpha: 0.125,
+            rto_beta: 0.25,
+            rto_k: 4.0,
+            rack_window_divisor: 4,
+            rack_persist: 16,
+            tlp_round_trips: 2,
+            tlp_max_ack_delay: Span::from_ms(200),
             byte_counting: b(1),
             halving: if b(2) {
                 Halving::Window
@@ -195,9 +204,9 @@ impl Choices<'_> {
         // Few of all combinations with a model can be run: most of the bytes that ask for
         // one get its nearest. The others are refused.
         if params.growth.is_model() && !c(3) {
-            params.slow_start = SlowStartKind::Startup;
+            params.slow_start = SlowStartKind::Startup.into();
             (params.pacing, params.prr) = (true, false);
-            if params.growth == Growth::Bbr3Google {
+            if params.growth.kind() == Growth::Bbr3Google {
                 params.ecn_reduction = EcnReduction::Bbr;
                 if params.ecn_feedback == EcnFeedback::Echo {
                     params.ecn_feedback = EcnFeedback::Dctcp;

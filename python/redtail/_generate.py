@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from redtail import facts
-from redtail.catalog import Catalog, Parameter, Section, toml
+from redtail.catalog import Catalog, Parameter, Section, law_name, toml
 from redtail.engine import kernel_queues
 from redtail.lines import routers
 from redtail.lines.routers import openwrt
@@ -108,9 +108,11 @@ class _Classes:
         if kinds:
             union = f"Any{class_name(name or 'Kind')}"  # `redtail.Queue` is the base of users' own
             if union not in self.unions:
-                self.unions[union] = [class_name(str(kind.kind)) for kind in kinds]
-                for kind in kinds:
-                    self._add(class_name(str(kind.kind)), kind)
+                # A law of this name may be a slow start as well as a growth.
+                ending = "" if "kind" in kinds[0].schema["required"] else class_name(name or "")
+                self.unions[union] = [f"{class_name(str(kind.kind))}{ending}" for kind in kinds]
+                for member, kind in zip(self.unions[union], kinds, strict=True):
+                    self._add(member, kind)
             return union
         parts = found.get("anyOf", found.get("oneOf"))
         if parts:
@@ -327,7 +329,8 @@ def _page(catalog: Catalog, title: str, section: Section, level: int = 2) -> Ite
     yield from pages.table(("key", "takes", "default", "meaning"), rows)
     yield ""
     for parameter in section.parameters:
-        choices = catalog.choices(catalog.without_null(parameter.schema))
+        schema = catalog.without_null(parameter.schema)
+        choices = catalog.choices(schema) or catalog.laws(schema)[0]
         if any(choice.description for choice in choices) and parameter.key != "preset":
             yield f"Values of `{parameter.key}`:"
             yield ""
@@ -345,7 +348,7 @@ def _presets(catalog: Catalog, presets: dict[str, dict[str, Any]]) -> Iterator[s
     for parameter in table.parameters:
         values = [presets.get(choice.value, {}).get(parameter.key) for choice in choices]
         if any(value is not None for value in values):
-            cells = " | ".join(toml(value) for value in values)
+            cells = " | ".join(toml(law_name(value)) for value in values)
             yield f"| `{parameter.key}` | {cells} |"
     yield ""
     for choice in choices:

@@ -225,9 +225,24 @@ class Catalog:
             choices.extend(inner)
         return choices
 
+    def laws(self, schema: Any) -> tuple[list[Choice], list[Section]]:
+        """Return the laws that a key chooses from, each a name or a table of its constants.
+
+        Both lists are empty for a key that chooses no law.
+        """
+        parts = _parts(self.resolve(self.without_null(schema)))
+        if len(parts) != 2:
+            return [], []
+        names, tables = self.choices(parts[0]), self.kinds(parts[1])
+        return (names, tables) if names and tables else ([], [])
+
     def type_text(self, schema: Any) -> str:
         """Return what a schema accepts, in words."""
         found = self.resolve(self.without_null(schema))
+        names, tables = self.laws(found)
+        if tables:
+            text = " or ".join(toml(name.value) for name in names)
+            return f"{text}, or a table with the constants of one of these and perhaps its kind"
         choices = self.choices(found)
         if choices:
             return " or ".join(toml(choice.value) for choice in choices)
@@ -287,6 +302,25 @@ class Catalog:
                 return self.choices(resolved["properties"]["preset"]), table
         raise SpecError("the schema has no table of TCP parameters")
 
+    @cached_property
+    def tcp_laws(self) -> list[tuple[str, Section]]:
+        """The laws of TCP with their constants, each behind the key that chooses it."""
+        _, table = self.tcp
+        return [
+            (parameter.key, law)
+            for parameter in table.parameters
+            for law in self.laws(parameter.schema)[1]
+        ]
+
+
+def law_name(value: Any) -> Any:
+    """Return the name of a law in place of the table of its constants, and else the value.
+
+    >>> law_name({"kind": "cubic", "beta": 0.7}), law_name(10)
+    ('cubic', 10)
+    """
+    return value["kind"] if isinstance(value, dict) and "kind" in value else value
+
 
 def toml(value: Any) -> str:
     """Return a JSON value as the experiment file writes it.
@@ -305,7 +339,7 @@ def listing(part: str, kind: str | None, width: int = _WIDTH) -> str:
     """Return what `redtail list` prints: a line for each, then each with its parameters.
 
     Args:
-        part: "queues", "tcp" or "traffic".
+        part: "queues", "tcp", "laws" or "traffic".
         kind: one of them alone, by its `kind` or preset.
         width: columns of the screen.
 
@@ -315,6 +349,8 @@ def listing(part: str, kind: str | None, width: int = _WIDTH) -> str:
     catalog = Catalog(facts.schema())
     if part == "tcp":
         return _tcp_listing(catalog, kind, width)
+    if part == "laws":
+        return _law_listing(catalog, kind, width)
     sections = catalog.queues if part == "queues" else catalog.traffic
     chosen = [section for section in sections if kind in (None, section.kind)]
     if not chosen:
@@ -449,7 +485,11 @@ def _tcp_listing(catalog: Catalog, kind: str | None, width: int) -> str:
             lines += [f"  {key} = {toml(value)}" for key, value in own.items()]
         elif preset is not presets[0]:
             common = values.get(presets[0].value, {})
-            departs = [f"{key} = {toml(own[key])}" for key in own if own[key] != common.get(key)]
+            departs = [
+                f"{key} = {toml(law_name(own[key]))}"
+                for key in own
+                if own[key] != common.get(key)
+            ]
             lines += _wrapped(
                 f"Beside what {presets[0].value} sets: {', '.join(departs)}", 2, width
             )
@@ -462,6 +502,28 @@ def _tcp_listing(catalog: Catalog, kind: str | None, width: int) -> str:
     for parameter in table.parameters:
         lines += _parameter_lines(catalog, parameter, "default as the preset has it", width)
     return "\n".join(lines)
+
+
+def _law_listing(catalog: Catalog, kind: str | None, width: int) -> str:
+    laws = catalog.tcp_laws
+    chosen = [(key, law) for key, law in laws if kind in (None, law.kind)]
+    if not chosen:
+        known = list(dict.fromkeys(str(law.kind) for _, law in laws))
+        hint = facts.hint(kind or "", known)
+        raise SpecError(f"there is no law {kind!r}; accepted: {', '.join(known)}{hint}")
+    blocks = []
+    if kind is None:
+        rows = [(f"{key} {law.kind}", law.description) for key, law in laws]
+        blocks.append("\n".join([*index(rows, width), *_more("laws", width)]))
+    for key, law in chosen:
+        lines = [f'tcp.{key}: kind = "{law.kind}"', *_wrapped(law.description, 2, width), ""]
+        for parameter in law.parameters:
+            lines += _parameter_lines(catalog, parameter, "optional", width)
+        if not law.parameters:
+            lines.append("  no constants")
+        blocks.append("\n".join(lines))
+    blocks.append('A constant is changed as in tcp = { preset = "cubic", growth = { beta = 0.5 } }')
+    return "\n\n".join(blocks)
 
 
 def _section_lines(catalog: Catalog, section: Section, width: int) -> Iterator[str]:
@@ -483,7 +545,8 @@ def _parameter_lines(
     state = f"default {parameter.default}" if parameter.default else optional
     yield f"  {parameter.key}: {parameter.type}; {'required' if parameter.required else state}"
     yield from _wrapped(parameter.description, 6, width)
-    for choice in catalog.choices(catalog.without_null(parameter.schema)):
+    schema = catalog.without_null(parameter.schema)
+    for choice in catalog.choices(schema) or catalog.laws(schema)[0]:
         if choice.description:
             yield from _wrapped(f"{toml(choice.value)}: {choice.description}", 8, width)
     if parameter.source:

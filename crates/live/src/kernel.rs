@@ -10,6 +10,7 @@ use redtail_traffic::TrafficParams;
 use redtail_transport::ResolvedTcpParams;
 use redtail_transport::TcpParams;
 use redtail_transport::cc::Growth;
+use redtail_transport::cc::slow_start::SlowStartKind;
 use redtail_transport::choices::EcnReduction;
 use redtail_transport::tcp::recovery::RecoveryKind;
 use serde_json::Value as Json;
@@ -60,11 +61,10 @@ const MSS: std::ops::RangeInclusive<u64> = 88..=16_000;
 
 /// The keys of a TCP table that a file may set besides `preset`; the rest of a preset is as this
 /// kernel has it. The network writes `ecn_codepoint` into packets. `slow_start = "standard"` is what kernels do with every congestion control but CUBIC,
-/// which has HyStart (net/ipv4/tcp_cubic.c).
-const SETTABLE: [&str; 17] = [
+/// which has HyStart (net/ipv4/tcp_cubic.c); `growth` may be another law, with its own constants.
+const SETTABLE: [&str; 16] = [
     "mss",
     "header",
-    "growth",
     "initial_window",
     "dup_thresh",
     "delayed_ack",
@@ -94,7 +94,7 @@ pub fn congestion_control(params: &TcpParams) -> Option<&'static str> {
     if !recovers || !params.handshake {
         return None;
     }
-    Some(match params.growth {
+    Some(match params.growth.kind() {
         Growth::Reno | Growth::LinuxReno => "reno",
         Growth::Cubic | Growth::LinuxCubic => "cubic",
         Growth::Vegas => "vegas",
@@ -260,9 +260,11 @@ fn refuse_tcp(
         return;
     };
     for (name, value) in given {
+        let standard = params.slow_start == SlowStartKind::Standard.into();
         let has_it = usual.get(&name) == Some(&value)
             || SETTABLE.contains(&name.as_str())
-            || name == "slow_start" && value == "standard" && control != Some("cubic");
+            || name == "growth" && params.growth == params.growth.kind().into()
+            || name == "slow_start" && standard && control != Some("cubic");
         if !has_it {
             refuse(
                 key(&name),

@@ -517,7 +517,7 @@ impl<'a> Findings<'a> {
         if let Err(error) = group.check() {
             self.refuse_param(&key, &error);
         }
-        if let Some(Err(error)) = group.tcp().map(ResolvedTcpParams::check) {
+        if let Some(Err(error)) = group.tcp().map(|tcp| tcp.check()) {
             self.refuse_param(&format!("{key}.tcp"), &error);
         }
         if group.latest_start() > LONGEST_RUN {

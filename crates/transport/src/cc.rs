@@ -33,20 +33,23 @@ pub mod veno;
 pub mod westwood;
 pub mod yeah;
 
+use std::sync::Arc;
+
 pub(crate) use redtail_core::as_f64;
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Span, Stream, Time, schemars, serde};
 
-pub use self::laws::Growth;
+pub use self::laws::{Growth, GrowthParams};
 
+use crate::constants::Constants;
 use crate::plugin::{Identity, Plugin, Plugins};
 use crate::tcp::copy_fields;
 
 use self::laws::{Law, law};
 use self::model::{LostSegment, Model, RateSample};
 use self::models::{AnyModel, model};
-use self::slow_start::{SlowStart, SlowStartKind};
+use self::slow_start::{SlowStart, SlowStartParams};
 
 /// Quantity that a reduction is a share of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -193,8 +196,11 @@ pub(crate) fn lesser(one: f64, other: f64) -> f64 {
 
 /// A growth law. `mss` is the size of a full segment in bytes.
 pub trait GrowthLaw {
+    /// Its constants.
+    type Params: Constants;
+
     /// The law at the start of a connection.
-    fn start(_config: &ControllerConfig) -> Self
+    fn start(_config: &ControllerConfig, _params: &Arc<Self::Params>) -> Self
     where
         Self: Sized + Default,
     {
@@ -226,11 +232,6 @@ pub trait GrowthLaw {
 
     /// The factor by which a congestion event multiplies the window or the bytes in flight.
     fn beta(&self) -> f64;
-
-    /// The factor for a mark under ABE (RFC 8511, section 3.1).
-    fn beta_ecn(&self) -> f64 {
-        0.8
-    }
 
     /// A congestion event is about to reduce a window of `window` segments.
     fn on_congestion(&mut self, _window: f64, _kind: CongestionKind) {}
@@ -282,7 +283,7 @@ impl Controller {
 }
 
 /// The configuration of a controller.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ControllerConfig {
     /// Size of a full segment, bytes.
     pub mss: u32,
@@ -293,9 +294,9 @@ pub struct ControllerConfig {
     /// Grow with what is acknowledged, not with acknowledgements (RFC 3465).
     pub byte_counting: bool,
     /// How the window grows at first.
-    pub slow_start: SlowStartKind,
+    pub slow_start: SlowStartParams,
     /// How it grows afterwards.
-    pub growth: Growth,
+    pub growth: GrowthParams,
     /// For a model of the path: [`ModelConfig::lt_bw`](model::ModelConfig::lt_bw).
     pub lt_bw: bool,
     /// For a model of the path: [`ModelConfig::ecn_max_rtt`](model::ModelConfig::ecn_max_rtt).
@@ -351,7 +352,7 @@ impl Controller {
                 cwnd: initial_cwnd,
                 ssthresh: f64::INFINITY,
             },
-            slow_start: SlowStart::new(config.slow_start, mss),
+            slow_start: SlowStart::new(&config.slow_start, mss),
             law: Law::new(&config),
         }
     }
@@ -362,8 +363,8 @@ impl Controller {
         Self {
             law: Law::Model(Box::new(AnyModel::Plugin(plugin))),
             ..Self::new(ControllerConfig {
-                slow_start: SlowStartKind::Startup,
-                growth: Growth::Reno,
+                slow_start: slow_start::SlowStartKind::Startup.into(),
+                growth: Growth::Reno.into(),
                 ..config
             })
         }
@@ -549,11 +550,6 @@ impl Controller {
         }
     }
 
-    /// The factor for a mark under ABE.
-    pub fn beta_ecn(&self) -> f64 {
-        law!(&self.law, l => l.beta_ecn())
-    }
-
     /// The latest congestion event was spurious. The window becomes at least `prior`, its value
     /// before the event.
     pub fn undo(&mut self, prior: Window) {
@@ -713,6 +709,7 @@ impl Controller {
 
 #[cfg(test)]
 mod tests {
+    use super::slow_start::SlowStartKind;
     use super::*;
 
     const MSS: u32 = 1000;
@@ -723,8 +720,8 @@ mod tests {
             initial_window,
             halving,
             byte_counting: false,
-            slow_start: SlowStartKind::Standard,
-            growth: Growth::Reno,
+            slow_start: SlowStartKind::Standard.into(),
+            growth: Growth::Reno.into(),
             lt_bw: false,
             ecn_max_rtt: None,
         }
@@ -854,7 +851,7 @@ mod tests {
         // dctcp_ssthresh: cwnd - floor(cwnd alpha / 2).
         let after = |segments: u32, alpha: f64| {
             let mut dctcp = Controller::new(ControllerConfig {
-                growth: Growth::LinuxReno,
+                growth: Growth::LinuxReno.into(),
                 ..config(segments, Halving::LinuxWindow)
             });
             dctcp.on_congestion(&CongestionEvent {

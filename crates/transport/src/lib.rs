@@ -16,12 +16,13 @@
 //!
 //! `tcp` has the endpoints (`sender`, `receiver`, and `endpoint`, which is both for one side of a connection) and
 //! their parts. `segment` is what they exchange, `params` are the parameters of a connection, `choices` its
-//! rules as keys of the `tcp` table, and `presets` named sets of parameters.
+//! rules as keys of the `tcp` table, `constants` the constants of laws as keys, and `presets` named sets of parameters.
 //!
 //! CONTRIBUTING.md says how to add a growth law, a model and a recovery.
 
 pub mod cc;
 pub mod choices;
+pub mod constants;
 pub mod params;
 pub mod plugin;
 pub mod presets;

@@ -9,12 +9,13 @@ use redtail_core::serde::de::{self, MapAccess, Visitor};
 use redtail_core::serde::{Deserialize, Deserializer, Serialize};
 use redtail_core::{Bytes, ParamError, Rate, Span, schemars, serde};
 
-use crate::cc::slow_start::SlowStartKind;
-use crate::cc::{Growth, Halving, IdleDecay};
+use crate::cc::slow_start::{SlowStartKind, SlowStartParams};
+use crate::cc::{Growth, GrowthParams, Halving, IdleDecay};
 use crate::choices::{
     AlphaStart, EcnCodepoint, EcnFeedback, EcnReduction, RtoFloor, RttDeviation, RttSampling,
     SynLoss, TimerRestart,
 };
+use crate::constants::{GivenLaw, LawTable};
 use crate::plugin::{Identity, PluginVisitor, Role, Value};
 use crate::presets::Preset;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, Segment};
@@ -24,10 +25,10 @@ use crate::tcp::recovery::RecoveryKind;
 /// Defines every parameter once: as a field of [`TcpParams`], and as an
 /// optional key beside `preset` in the experiment file.
 macro_rules! tcp_params {
-    ($($(#[$doc:meta])* $name:ident: $type:ty $([without if $empty:literal])?,)+) => {
+    ($($(#[$doc:meta])* $name:ident: $type:ty $(as $given:ty)? $([without if $empty:literal])?,)+) => {
         /// Every parameter of a connection. Both endpoints share them.
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-        #[serde(crate = "serde", deny_unknown_fields)]
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[serde(crate = "serde")]
         pub struct TcpParams {
             $($(#[$doc])* $(#[serde(default, skip_serializing_if = $empty)])? pub $name: $type,)+
         }
@@ -40,14 +41,14 @@ macro_rules! tcp_params {
             /// The set of parameters to start from.
             #[serde(default)]
             pub preset: Preset,
-            $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $name: Option<$type>,)+
+            $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $name: Option<tcp_params!(@given $type $(as $given)?)>,)+
         }
 
         impl GivenTcpParams {
             /// The preset's parameters with this table's departures.
             pub fn params(&self) -> TcpParams {
                 let mut params = self.preset.params();
-                $(if let Some(value) = &self.$name { params.$name = value.clone(); })+
+                $(if let Some(value) = &self.$name { value.depart(&mut params.$name); })+
                 // Who gives a window alone means this one.
                 params.receive_autotuning &=
                     self.receive_window.is_none() || self.receive_autotuning.is_some();
@@ -58,6 +59,28 @@ macro_rules! tcp_params {
             }
         }
     };
+    (@given $type:ty) => { $type };
+    (@given $type:ty as $given:ty) => { $given };
+}
+
+/// What a file gives in place of a preset's parameter.
+trait Departure<T> {
+    fn depart(&self, value: &mut T);
+}
+
+impl<T: Clone> Departure<T> for T {
+    fn depart(&self, value: &mut T) {
+        value.clone_from(self);
+    }
+}
+
+impl<T: LawTable + Clone> Departure<T> for GivenLaw<T> {
+    /// Constants that the law does not have are refused by [`ResolvedTcpParams::check`].
+    fn depart(&self, value: &mut T) {
+        if let Ok(law) = self.law(value) {
+            *value = law;
+        }
+    }
 }
 
 tcp_params! {
@@ -72,9 +95,9 @@ tcp_params! {
     /// Bytes that network and transport headers add to each segment.
     header: Bytes,
     /// How the window grows until the first congestion event.
-    slow_start: SlowStartKind,
+    slow_start: SlowStartParams as GivenLaw<SlowStartParams>,
     /// How the window grows in congestion avoidance, and by how much it is reduced.
-    growth: Growth,
+    growth: GrowthParams as GivenLaw<GrowthParams>,
     /// Grow the window with the number of acknowledged bytes instead of the number of acknowledgements (RFC 3465; Linux, there without a limit in slow start).
     byte_counting: bool,
     /// Space segments in time: at the rate of a model, or at twice the window each round trip in slow start and `pacing_ca_ratio` times after it (Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio).
@@ -149,6 +172,27 @@ tcp_params! {
     rtt_sampling: RttSampling,
     /// Which deviation of round-trip times the retransmission timeout uses.
     rtt_deviation: RttDeviation,
+    /// alpha: weight of a round-trip sample in the smoothed round-trip time.
+    /// Source: RFC 6298, rule 2.3; Linux, tcp_rtt_estimator.
+    rto_alpha: f64,
+    /// beta: weight of a round-trip sample in the mean deviation, with `rtt_deviation = "mean"`.
+    /// Source: RFC 6298, rule 2.3.
+    rto_beta: f64,
+    /// K: number of mean deviations in the timeout.
+    /// Source: RFC 6298, rule 2.3.
+    rto_k: f64,
+    /// With recovery `rack-tlp` and `linux`, step of RACK's reordering window, as one part in so many of the least round-trip time.
+    /// Source: RFC 8985, section 6.2, step 4; Linux 6.1, tcp_recovery.c, tcp_rack_reo_wnd.
+    rack_window_divisor: u32,
+    /// With recovery `rack-tlp` and `linux`, number of recoveries for which RACK's widened reordering window is kept.
+    /// Source: RFC 8985, section 6.2, step 4 (RACK.reo_wnd_persist); Linux 6.1, TCP_RACK_RECOVERY_THRESH.
+    rack_persist: u32,
+    /// With recovery `rack-tlp` and `linux`, number of smoothed round-trip times after which a tail loss probe is sent.
+    /// Source: RFC 8985, section 7.2; Linux 6.1, tcp_output.c, tcp_schedule_loss_probe.
+    tlp_round_trips: u32,
+    /// With recovery `rack-tlp` and `linux`, time by which a tail loss probe is sent later if one segment is outstanding.
+    /// Source: RFC 8985, section 7.2 (TLP.max_ack_delay); Linux 6.1, tcp_rto_min.
+    tlp_max_ack_delay: Span,
     /// What restarts the retransmission timer.
     timer_restart: TimerRestart,
     /// Tick of the clock that drives timers: a timeout ends at the first tick after it, and, if it is 63 ticks long or longer, at a multiple of 8 ticks (64 from 504 ticks on, and so on), as in Linux's timer wheel; zero is an exact clock. Linux counts 250 ticks a second (Debian) and widens tail loss probe and reordering timers by 2 ms for them.
@@ -163,6 +207,12 @@ tcp_params! {
     ecn_feedback: EcnFeedback,
     /// By how much marks reduce the window.
     ecn_reduction: EcnReduction,
+    /// With `ecn_reduction = "abe"`, factor by which a mark multiplies the window. Without it 0.8, and 0.85 with growth `cubic` and `linux-cubic`.
+    /// Source: RFC 8511, section 3.1.
+    abe_beta: Option<f64>,
+    /// g: gain of the estimated share of marked data, for a reduction in proportion to it.
+    /// Source: RFC 8257, section 4.2.
+    dctcp_g: f64,
     /// Initial value of the estimated share of marked data, for a reduction in proportion to it.
     /// Source: RFC 8257, section 3.3, for DCTCP; tcp_prague.c of version 0.6 for Prague.
     alpha_start: AlphaStart,
@@ -188,8 +238,8 @@ impl Default for TcpParams {
             source: None,
             mss: Bytes::new(1460),
             header: Bytes::new(40),
-            slow_start: SlowStartKind::Standard,
-            growth: Growth::Reno,
+            slow_start: SlowStartKind::Standard.into(),
+            growth: Growth::Reno.into(),
             recovery: RecoveryKind::Sack,
             byte_counting: false,
             pacing: false,
@@ -224,6 +274,13 @@ impl Default for TcpParams {
             clock_granularity: Span::ZERO,
             rtt_sampling: RttSampling::EveryAck,
             rtt_deviation: RttDeviation::Mean,
+            rto_alpha: 0.125,
+            rto_beta: 0.25,
+            rto_k: 4.0,
+            rack_window_divisor: 4,
+            rack_persist: 16,
+            tlp_round_trips: 2,
+            tlp_max_ack_delay: Span::from_ms(200),
             timer_restart: TimerRestart::Acks,
             timer_tick: Span::ZERO,
             frto: false,
@@ -231,6 +288,8 @@ impl Default for TcpParams {
             ecn: false,
             ecn_feedback: EcnFeedback::Echo,
             ecn_reduction: EcnReduction::Loss,
+            abe_beta: None,
+            dctcp_g: 1.0 / 16.0,
             alpha_start: AlphaStart::Decaying,
             rtt_transition: 500,
             ecn_codepoint: EcnCodepoint::Ect0,
@@ -314,7 +373,7 @@ impl TcpParams {
     /// What a built-in law would do is left to the controller of a user: its start, reductions, and the answer to marks,
     /// unless they count as losses.
     fn leave_to_controller(&mut self) {
-        self.slow_start = SlowStartKind::Startup;
+        self.slow_start = SlowStartKind::Startup.into();
         self.prr = false;
         self.ecn_reduction = match self.ecn_reduction.is_scalable() {
             true => EcnReduction::Bbr,
@@ -343,6 +402,11 @@ impl TcpParams {
             true if accecn && self.timestamps => 2,
             true => MAX_SACK_BLOCKS as u8,
         }
+    }
+
+    /// The factor of a mark under ABE.
+    pub(crate) fn abe_factor(&self) -> f64 {
+        (self.abe_beta).unwrap_or_else(|| self.growth.kind().abe_factor())
     }
 
     /// Whether the receive window grows with what arrives.
@@ -500,7 +564,11 @@ impl TcpParams {
                 "from 0.1 to 100, for example 1.2 (Linux) or 1 (Prague)",
             ));
         }
+        self.check_constants()?;
         self.check_ecn()?;
+        let within = |table| move |error: ParamError| error.within(table);
+        self.slow_start.check().map_err(within("slow_start"))?;
+        self.growth.check().map_err(within("growth"))?;
         match self.identity() {
             Some(identity) => self.check_controller(&identity),
             None => self.check_model(),
@@ -523,6 +591,40 @@ impl TcpParams {
                 format!("\"sack\", \"rack-tlp\" or \"linux\" with this {key}"),
             )),
         }
+    }
+
+    /// Refuses constants outside their ranges.
+    fn check_constants(&self) -> Result<(), ParamError> {
+        let abe_beta = self.abe_beta.unwrap_or(0.8);
+        for (key, value, least, most, accepted) in [
+            ("abe_beta", abe_beta, 0.05, 1.0, "without it 0.8, with CUBIC 0.85 (RFC 8511)"),
+            ("dctcp_g", self.dctcp_g, 1e-4, 1.0, "for example 0.0625 (RFC 8257)"),
+            ("rto_alpha", self.rto_alpha, 1e-3, 1.0, "for example 0.125 (RFC 6298)"),
+            ("rto_beta", self.rto_beta, 1e-3, 1.0, "for example 0.25 (RFC 6298)"),
+            ("rto_k", self.rto_k, 0.1, 1000.0, "for example 4 (RFC 6298)"),
+            (
+                "rack_window_divisor",
+                self.rack_window_divisor.into(),
+                1.0,
+                1000.0,
+                "for example 4 (RFC 8985)",
+            ),
+            ("rack_persist", self.rack_persist.into(), 1.0, 1e6, "for example 16 (RFC 8985)"),
+            ("tlp_round_trips", self.tlp_round_trips.into(), 1.0, 1000.0, "for example 2 (RFC 8985)"),
+        ] {
+            if !(least..=most).contains(&value) {
+                let accepted = format!("from {least} to {most}; {accepted}");
+                return Err(ParamError::new(key, "is outside its range", accepted));
+            }
+        }
+        if self.tlp_max_ack_delay > Span::from_s(60) {
+            return Err(ParamError::new(
+                "tlp_max_ack_delay",
+                "is longer than any receiver waits",
+                "0 to \"60 s\", for example \"200 ms\" (RFC 8985)",
+            ));
+        }
+        Ok(())
     }
 
     fn check_ecn(&self) -> Result<(), ParamError> {
@@ -567,9 +669,9 @@ impl TcpParams {
                 accepted,
             ));
         }
-        let startup = self.slow_start == SlowStartKind::Startup;
+        let startup = self.slow_start.kind() == SlowStartKind::Startup;
         let by_model = self.ecn_reduction == EcnReduction::Bbr;
-        if by_model && self.growth != Growth::Bbr3Google {
+        if by_model && self.growth.kind() != Growth::Bbr3Google {
             return Err(ParamError::new(
                 "ecn_reduction",
                 "leaves the answer to marks to a model, and this growth has none that answers",
@@ -645,6 +747,9 @@ impl ResolvedTcpParams {
                 "no such key beside class",
             ));
         }
+        let usual = self.given.preset.params();
+        check_constants("slow_start", self.given.slow_start.as_ref(), &usual.slow_start)?;
+        check_constants("growth", self.given.growth.as_ref(), &usual.growth)?;
         self.params.check()
     }
 
@@ -675,11 +780,23 @@ impl GivenTcpParams {
             ("lt_bw", self.lt_bw.is_some()),
             ("bbr_ecn_max_rtt", self.bbr_ecn_max_rtt.is_some()),
             ("alpha_start", self.alpha_start.is_some()),
+            ("abe_beta", self.abe_beta.is_some()),
+            ("dctcp_g", self.dctcp_g.is_some()),
             ("rtt_transition", self.rtt_transition.is_some()),
         ];
         let of_a_law = given.iter().find(|(_, is_given)| *is_given);
         of_a_law.map(|(key, _)| *key)
     }
+}
+
+/// Refuses constants that the law, which is `usual` without a kind of its own, does not have.
+fn check_constants<T: LawTable + Clone>(
+    table: &str,
+    given: Option<&GivenLaw<T>>,
+    usual: &T,
+) -> Result<(), ParamError> {
+    let law = given.map(|given| given.law(usual));
+    law.transpose().map(drop).map_err(|error| error.within(table))
 }
 
 impl PartialEq for ResolvedTcpParams {

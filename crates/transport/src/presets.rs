@@ -77,11 +77,11 @@ presets! {
     /// As `newreno`, without fast recovery: slow start follows a loss, as in 4.3BSD Tahoe.
     Tahoe of Sack { recovery: RecoveryKind::Tahoe }
     /// As `sack`, with CUBIC (RFC 9438) and HyStart++ (RFC 9406).
-    Cubic of Sack { slow_start: SlowStartKind::HystartPlusPlus, growth: Growth::Cubic }
+    Cubic of Sack { slow_start: SlowStartKind::HystartPlusPlus.into(), growth: Growth::Cubic.into() }
     /// DCTCP (RFC 8257): as `linux` with Linux's Reno, in whole segments; the receiver reports marks for each segment, and the sender responds in proportion. For networks whose queues mark at a low threshold.
     Dctcp of Linux {
-        slow_start: SlowStartKind::Standard,
-        growth: Growth::LinuxReno,
+        slow_start: SlowStartKind::Standard.into(),
+        growth: Growth::LinuxReno.into(),
         ecn: true,
         ecn_feedback: EcnFeedback::Dctcp,
         ecn_reduction: EcnReduction::Dctcp,
@@ -90,8 +90,8 @@ presets! {
     }
     /// TCP Prague (draft-briscoe-iccrg-prague-congestion-control): as `linux` with Prague's growth, AccECN (RFC 9768) and ECT(1); the sender responds to marks in proportion.
     Prague of Linux {
-        slow_start: SlowStartKind::Standard,
-        growth: Growth::Prague,
+        slow_start: SlowStartKind::Standard.into(),
+        growth: Growth::Prague.into(),
         ecn: true,
         ecn_feedback: EcnFeedback::Accecn,
         ecn_reduction: EcnReduction::Prague,
@@ -102,19 +102,19 @@ presets! {
         pacing_ca_ratio: 1.0,
     }
     /// As `sack`, with Vegas' congestion avoidance and slow start (Brakmo and Peterson, IEEE JSAC 13(8), 1995); thresholds of 2 and 4 segments, as in Linux.
-    Vegas of Sack { slow_start: SlowStartKind::Vegas, growth: Growth::Vegas }
+    Vegas of Sack { slow_start: SlowStartKind::Vegas.into(), growth: Growth::Vegas.into() }
     /// As `sack`, with LEDBAT (RFC 6817): a target of 100 ms of queueing delay, initial window 2; round-trip times are used in place of one-way delays. The RFC's algorithm has no slow start: here HyStart++ (RFC 9406) ends it, or a queueing delay of 100 ms, which is seen a round trip late.
     Ledbat of Sack {
-        slow_start: SlowStartKind::HystartPlusPlus,
-        growth: Growth::Ledbat,
+        slow_start: SlowStartKind::HystartPlusPlus.into(),
+        growth: Growth::Ledbat.into(),
         initial_window: 2,
     }
     /// As Linux 6.1 with its defaults: CUBIC, initial window 10, RACK-TLP in the kernel's states with PRR in segments, delayed acknowledgements of 40 ms after 16 quick ones, timestamps, F-RTO and D-SACK, HyStart, minimum timeout of 200 ms above the smoothed round trip, at most 120 s, a receive window that grows from 64 kB to 3 MiB, a send buffer of 4 MiB.
     Linux of Sack {
         mss: Bytes::new(1448),
         header: Bytes::new(52),
-        slow_start: SlowStartKind::Hystart,
-        growth: Growth::LinuxCubic,
+        slow_start: SlowStartKind::Hystart.into(),
+        growth: Growth::LinuxCubic.into(),
         byte_counting: true,
         recovery: RecoveryKind::Linux,
         prr: true,
@@ -143,8 +143,8 @@ presets! {
     }
     /// As `linux`, with BBR version 1 (Cardwell et al., ACM Queue 14(5), 2016; net/ipv4/tcp_bbr.c) in place of CUBIC, PRR and HyStart, paced.
     Bbr of Linux {
-        slow_start: SlowStartKind::Startup,
-        growth: Growth::Bbr,
+        slow_start: SlowStartKind::Startup.into(),
+        growth: Growth::Bbr.into(),
         lt_bw: true,
         pacing: true,
         unpaced_segments: 10,
@@ -152,37 +152,37 @@ presets! {
     }
     /// As `bbr`, with BBR version 3 (draft-ietf-ccwg-bbr-06).
     Bbr3 of Bbr {
-        growth: Growth::Bbr3,
+        growth: Growth::Bbr3.into(),
         unpaced_segments: 0,
         lt_bw: false,
     }
     /// As `linux`, with Westwood+ (Grieco and Mascolo, ACM CCR 34(2), 2004; net/ipv4/tcp_westwood.c) in place of CUBIC and HyStart.
-    Westwood of Linux { slow_start: SlowStartKind::Standard, growth: Growth::Westwood }
+    Westwood of Linux { slow_start: SlowStartKind::Standard.into(), growth: Growth::Westwood.into() }
     /// As `linux`, with BIC (Xu, Harfoush and Rhee, INFOCOM 2004; net/ipv4/tcp_bic.c) in place of CUBIC and HyStart.
-    Bic of Linux { slow_start: SlowStartKind::Standard, growth: Growth::Bic }
+    Bic of Linux { slow_start: SlowStartKind::Standard.into(), growth: Growth::Bic.into() }
     /// As `linux`, with H-TCP (Leith and Shorten, PFLDnet 2004; net/ipv4/tcp_htcp.c) in place of CUBIC and HyStart.
-    Htcp of Linux { slow_start: SlowStartKind::Standard, growth: Growth::Htcp }
+    Htcp of Linux { slow_start: SlowStartKind::Standard.into(), growth: Growth::Htcp.into() }
     /// As `linux`, with Hybla and its slow start and initial window (Caini and Firrincieli, 2004; net/ipv4/tcp_hybla.c) in place of CUBIC and HyStart.
-    Hybla of Linux { slow_start: SlowStartKind::Hybla, growth: Growth::Hybla }
+    Hybla of Linux { slow_start: SlowStartKind::Hybla.into(), growth: Growth::Hybla.into() }
     /// As `linux`, with Illinois (Liu, Başar and Srikant, 2008; net/ipv4/tcp_illinois.c) in place of CUBIC and HyStart.
-    Illinois of Linux { slow_start: SlowStartKind::Standard, growth: Growth::Illinois }
+    Illinois of Linux { slow_start: SlowStartKind::Standard.into(), growth: Growth::Illinois.into() }
     /// As `linux`, with HighSpeed TCP (RFC 3649; net/ipv4/tcp_highspeed.c) in place of CUBIC and HyStart.
-    Highspeed of Linux { slow_start: SlowStartKind::Standard, growth: Growth::Highspeed }
+    Highspeed of Linux { slow_start: SlowStartKind::Standard.into(), growth: Growth::Highspeed.into() }
     /// As `linux`, with Scalable TCP (Kelly, ACM CCR 33(2), 2003; net/ipv4/tcp_scalable.c) in place of CUBIC and HyStart.
-    Scalable of Linux { slow_start: SlowStartKind::Standard, growth: Growth::Scalable }
+    Scalable of Linux { slow_start: SlowStartKind::Standard.into(), growth: Growth::Scalable.into() }
     /// As `linux`, with Veno (Fu and Liew, IEEE JSAC 21(2), 2003; net/ipv4/tcp_veno.c) in place of CUBIC and HyStart.
-    Veno of Linux { slow_start: SlowStartKind::Standard, growth: Growth::Veno }
+    Veno of Linux { slow_start: SlowStartKind::Standard.into(), growth: Growth::Veno.into() }
     /// As `linux`, with YeAH (Baiocchi, Castellani and Vacirca, PFLDnet 2007; net/ipv4/tcp_yeah.c) in place of CUBIC and HyStart.
-    Yeah of Linux { slow_start: SlowStartKind::Standard, growth: Growth::Yeah }
+    Yeah of Linux { slow_start: SlowStartKind::Standard.into(), growth: Growth::Yeah.into() }
     /// As `bbr`, with Copa (Arun and Balakrishnan, NSDI 2018, and the authors' code) as the model. Many Copa flows with small windows, for instance ten on 100 Mbit/s and 20 ms, can take each other for flows that fill the queue; `growth = "copa-default"` never does.
     Copa of Bbr {
-        growth: Growth::Copa,
+        growth: Growth::Copa.into(),
         unpaced_segments: 0,
         lt_bw: false,
     }
     /// As `bbr3`, but as in Google's code, on which published measurements are based (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c). With `ecn = true` it responds to marks if the minimum round-trip time is at most `bbr_ecn_max_rtt`.
     Bbr3Google of Bbr3 {
-        growth: Growth::Bbr3Google,
+        growth: Growth::Bbr3Google.into(),
         unpaced_segments: 10,
         ecn_feedback: EcnFeedback::Dctcp,
         ecn_reduction: EcnReduction::Bbr,

@@ -164,6 +164,8 @@ def draws_nothing(scenario: Mapping[str, Any]) -> bool:
 
 
 def _draws(value: Any, key: str = "") -> bool:
+    if key == "growth" and isinstance(value, Mapping):  # older results have its name alone
+        value = value.get("kind", "")
     if isinstance(value, Mapping):
         if "cdf" in value or (key == "queue" and value.get("kind") not in _PLAIN_QUEUES):
             return True

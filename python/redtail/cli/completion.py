@@ -27,7 +27,7 @@ def templates(incomplete: str) -> list[str]:
 
 
 def parts(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the queues, presets, kinds of traffic or metrics, as `redtail list` lists them."""
+    """Return the queues, presets, laws, kinds of traffic or metrics, as `redtail list` lists them."""
     from redtail import catalog, facts, metrics
 
     part = context.params.get("part")
@@ -37,6 +37,8 @@ def parts(context: typer.Context, incomplete: str) -> list[str]:
     known = catalog.Catalog(facts.schema())
     if part == "tcp":
         return _beginning((str(preset.value) for preset in known.tcp[0]), incomplete)
+    if part == "laws":
+        return _beginning(dict.fromkeys(str(law.kind) for _, law in known.tcp_laws), incomplete)
     sections = known.traffic if part == "traffic" else known.queues
     return _beginning((str(section.kind) for section in sections), incomplete)
 

@@ -32,6 +32,11 @@ pub(super) fn whole(cwnd: f64, mss: f64) -> u64 {
     ((cwnd / mss) as u64).max(1)
 }
 
+/// A constant in the kernel's fixed point, where `one` is 1; rounded to the nearest.
+pub(super) fn fixed(value: f64, one: u64) -> u64 {
+    (value * one as f64).round() as u64
+}
+
 impl Additive {
     /// The whole segments that `acked` bytes complete. Linux counts a short segment in full; here
     /// bytes are counted.

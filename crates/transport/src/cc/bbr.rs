@@ -32,47 +32,68 @@
 //! ignores round trips from an acknowledgement of less than a segment, and its approximation of the
 //! maximum of 10 rounds by three samples.
 
-use redtail_core::{Span, Stream, Time};
+use std::sync::Arc;
+
+use redtail_core::{Bytes, Rate, Span, Stream, Time};
 
 use super::model::{
-    Aggregation, Episode, LostSegment, Model, ModelConfig, RateSample, RoundMax, Rounds,
-    TwoWindows, in_network_at_departure,
+    Aggregation, Episode, LostSegment, MOST_ROUNDS, Model, ModelConfig, RateSample, RoundMax,
+    Rounds, TwoWindows, in_network_at_departure,
 };
 use super::{as_f64, greater, lesser};
+use crate::constants::constants;
 
-/// 2/ln 2, in Linux's fixed point: the least gain with which the rate doubles each round.
-const HIGH_GAIN: f64 = 739.0 / 256.0;
-const DRAIN_GAIN: f64 = 88.0 / 256.0;
-const CYCLE_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-const CWND_GAIN: f64 = 2.0;
-/// Share of the rate at which segments are paced.
-const PACING_MARGIN: f64 = 0.99;
-const BW_ROUNDS: usize = 10;
-const MIN_RTT_WINDOW: Span = Span::from_s(10);
-const PROBE_RTT_DURATION: Span = Span::from_ms(200);
-const MIN_CWND_SEGMENTS: f64 = 4.0;
-const FULL_BW_GROWTH: f64 = 1.25;
-const FULL_BW_ROUNDS: u32 = 3;
-/// Below this rate (1.2 Mbit/s) the quantum is one segment.
-const LONE_SEGMENT_RATE: f64 = 150_000.0;
-const MOST_QUANTUM: f64 = 65_536.0;
-/// Added to the quantum of a flow with a short least round trip, halved for every 512 us of it
-/// (Linux, tcp_tso_autosize, tcp_tso_rtt_log).
-const SHORT_PATH_QUANTUM: f64 = 65_536.0;
-const SHORT_PATH_HALVING_S: f64 = 512e-6;
-/// The least number of rounds for which a maximum of extra_acked is kept
-/// (bbr_extra_acked_win_rtts).
-const EXTRA_ROUNDS: u32 = 5;
-/// The estimate of a policer's rate (bbr_lt_...): the rounds of an interval, the share of losses,
-/// the allowed difference of two intervals as a share and in bytes/s, and the rounds for which the
-/// rate is used.
-const LT_ROUNDS: u32 = 4;
-const LT_LOSS: f64 = 50.0 / 256.0;
-const LT_RATIO: f64 = 0.125;
-const LT_DIFFERENCE: f64 = 500.0;
-const LT_USE_ROUNDS: u32 = 48;
-/// The largest extra_acked that is added to the window, as a time at BtlBw.
-const MAX_EXTRA_ACKED_S: f64 = 0.1;
+constants! {
+    /// The constants of BBR version 1.
+    pub struct BbrParams {
+        /// Pacing gain in STARTUP and window gain in STARTUP and DRAIN: 2/ln 2, with which the rate doubles each round.
+        high_gain: f64 = 739.0 / 256.0, in 1.0 => 100.0, "Linux 6.1, net/ipv4/tcp_bbr.c, bbr_high_gain";
+        /// Pacing gain in DRAIN.
+        drain_gain: f64 = 88.0 / 256.0, in 0.01 => 1.0, "Linux 6.1, tcp_bbr.c, bbr_drain_gain";
+        /// Pacing gain of the phase of PROBE_BW that probes for bandwidth.
+        up_gain: f64 = 1.25, in 1.0 => 100.0, "Linux 6.1, tcp_bbr.c, bbr_pacing_gain";
+        /// Pacing gain of the phase of PROBE_BW that drains the queue.
+        down_gain: f64 = 0.75, in 0.01 => 1.0, "Linux 6.1, tcp_bbr.c, bbr_pacing_gain";
+        /// Window gain in PROBE_BW.
+        cwnd_gain: f64 = 2.0, in 0.1 => 100.0, "Linux 6.1, tcp_bbr.c, bbr_cwnd_gain";
+        /// Share of the rate at which segments are paced.
+        pacing_margin: f64 = 0.99, in 0.1 => 2.0, "Linux 6.1, tcp_bbr.c, bbr_pacing_margin_percent";
+        /// Number of rounds over which BtlBw is the greatest delivery rate.
+        bw_rounds: u64 = 10, in 1 => MOST_ROUNDS, "Linux 6.1, tcp_bbr.c, bbr_bw_rtts";
+        /// Time over which RTprop is the least round trip.
+        min_rtt_window: Span = Span::from_s(10), in Span::from_ms(100) => Span::from_s(3600), "Linux 6.1, tcp_bbr.c, bbr_min_rtt_win_sec";
+        /// Shortest time in PROBE_RTT.
+        probe_rtt_duration: Span = Span::from_ms(200), in Span::ZERO => Span::from_s(60), "Linux 6.1, tcp_bbr.c, bbr_probe_rtt_mode_ms";
+        /// Least window, which is that of PROBE_RTT, in segments.
+        min_cwnd: f64 = 4.0, in 1.0 => 1e4, "Linux 6.1, tcp_bbr.c, bbr_cwnd_min_target";
+        /// Growth of BtlBw by which the path is not full, as a factor.
+        full_bw_growth: f64 = 1.25, in 1.0 => 100.0, "Linux 6.1, tcp_bbr.c, bbr_full_bw_thresh";
+        /// Number of rounds without this growth after which the path is full.
+        full_bw_rounds: u32 = 3, in 1 => 1000, "Linux 6.1, tcp_bbr.c, bbr_full_bw_cnt";
+        /// Pacing rate below which the quantum is one segment.
+        lone_segment_rate: Rate = Rate::from_bps(1_200_000), in Rate::from_bps(0) => Rate::from_bps(100_000_000_000), "Linux 6.1, tcp_bbr.c, bbr_min_tso_rate";
+        /// Largest quantum.
+        most_quantum: Bytes = Bytes::new(65_536), in Bytes::new(1) => Bytes::new(1 << 30), "Linux 6.1, net/ipv4/tcp_output.c, tcp_tso_autosize: sk_gso_max_size";
+        /// Added to the quantum of a flow with a short least round trip.
+        short_path_quantum: Bytes = Bytes::new(65_536), in Bytes::new(0) => Bytes::new(1 << 30), "Linux 6.1, tcp_output.c, tcp_tso_autosize: sk_gso_max_size";
+        /// Least round trip by which `short_path_quantum` is halved.
+        short_path_halving: Span = Span::from_us(512), in Span::from_us(1) => Span::from_s(10), "Linux 6.1, tcp_output.c, tcp_tso_autosize: tcp_tso_rtt_log = 9";
+        /// Least number of rounds for which a maximum of extra_acked is kept.
+        extra_rounds: u32 = 5, in 1 => 1000, "Linux 6.1, tcp_bbr.c, bbr_extra_acked_win_rtts";
+        /// Largest extra_acked that is added to the window, as a time at BtlBw.
+        max_extra_acked: Span = Span::from_ms(100), in Span::ZERO => Span::from_s(60), "Linux 6.1, tcp_bbr.c, bbr_extra_acked_max_us";
+        /// With `lt_bw`, least number of rounds of an interval.
+        lt_rounds: u32 = 4, in 1 => 1000, "Linux 6.1, tcp_bbr.c, bbr_lt_intvl_min_rtts";
+        /// With `lt_bw`, share of losses that ends an interval.
+        lt_loss: f64 = 50.0 / 256.0, in 0.0 => 1.0, "Linux 6.1, tcp_bbr.c, bbr_lt_loss_thresh";
+        /// With `lt_bw`, allowed difference of two intervals as a share.
+        lt_ratio: f64 = 0.125, in 0.0 => 1.0, "Linux 6.1, tcp_bbr.c, bbr_lt_bw_ratio";
+        /// With `lt_bw`, allowed difference of two intervals as a rate.
+        lt_difference: Rate = Rate::from_bps(4000), in Rate::from_bps(0) => Rate::from_bps(100_000_000_000), "Linux 6.1, tcp_bbr.c, bbr_lt_bw_diff";
+        /// With `lt_bw`, number of rounds for which the rate of a policer is used.
+        lt_use_rounds: u32 = 48, in 1 => 100_000, "Linux 6.1, tcp_bbr.c, bbr_lt_bw_max_rtts";
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BbrState {
@@ -100,6 +121,7 @@ struct LongTerm {
 /// The controller of BBR with its state.
 #[derive(Clone, Debug)]
 pub struct Bbr {
+    params: Arc<BbrParams>,
     config: ModelConfig,
     state: BbrState,
     cwnd: f64,
@@ -109,7 +131,7 @@ pub struct Bbr {
     quantum_segments: u64,
     /// A number of bytes, and how many segments these fill. They are stored because the window's goal rarely changes.
     filled: (f64, u64),
-    bw: RoundMax<BW_ROUNDS>,
+    bw: RoundMax,
     rounds: Rounds,
     min_rtt: Option<Span>,
     /// `min_rtt` in seconds, stored to avoid repeated conversion.
@@ -136,17 +158,22 @@ pub struct Bbr {
     delivered: u64,
 }
 
+fn bytes_per_s(rate: Rate) -> f64 {
+    as_f64(rate.as_bps()) / 8.0
+}
+
 impl Bbr {
     /// A model at the start of a connection.
-    pub fn new(config: ModelConfig) -> Self {
+    pub fn new(config: ModelConfig, params: &Arc<BbrParams>) -> Self {
         let mut bbr = Self {
+            params: Arc::clone(params),
             state: BbrState::Startup,
             cwnd: config.initial_cwnd,
             pacing_rate: 0.0,
             quantum: 0,
             quantum_segments: 0,
             filled: (0.0, 0),
-            bw: RoundMax::default(),
+            bw: RoundMax::over(params.bw_rounds),
             rounds: Rounds::default(),
             min_rtt: None,
             min_rtt_s: 0.0,
@@ -175,17 +202,19 @@ impl Bbr {
 
     #[cold]
     fn init_pacing_rate(&mut self, rtt: Span) {
-        self.pacing_rate =
-            PACING_MARGIN * HIGH_GAIN * self.cwnd / rtt.as_secs_f64().max(f64::MIN_POSITIVE);
+        let gain = self.params.pacing_margin * self.params.high_gain;
+        self.pacing_rate = gain * self.cwnd / rtt.as_secs_f64().max(f64::MIN_POSITIVE);
         self.set_quantum();
     }
 
     fn pacing_gain(&self) -> f64 {
         match self.state {
-            BbrState::Startup => HIGH_GAIN,
-            BbrState::Drain => DRAIN_GAIN,
+            BbrState::Startup => self.params.high_gain,
+            BbrState::Drain => self.params.drain_gain,
             BbrState::ProbeBw(_) if self.lt.in_use => 1.0,
-            BbrState::ProbeBw(phase) => CYCLE_GAINS[usize::from(phase)],
+            BbrState::ProbeBw(0) => self.params.up_gain,
+            BbrState::ProbeBw(1) => self.params.down_gain,
+            BbrState::ProbeBw(_) => 1.0,
             BbrState::ProbeRtt => 1.0,
         }
     }
@@ -201,8 +230,8 @@ impl Bbr {
 
     fn cwnd_gain(&self) -> f64 {
         match self.state {
-            BbrState::Startup | BbrState::Drain => HIGH_GAIN,
-            BbrState::ProbeBw(_) => CWND_GAIN,
+            BbrState::Startup | BbrState::Drain => self.params.high_gain,
+            BbrState::ProbeBw(_) => self.params.cwnd_gain,
             BbrState::ProbeRtt => 1.0,
         }
     }
@@ -241,18 +270,21 @@ impl Bbr {
     #[inline(never)] // the rate changes once in many acknowledgements
     fn set_quantum(&mut self) {
         let mss = self.config.mss;
-        let least = if self.pacing_rate < LONE_SEGMENT_RATE {
+        let params = &*self.params;
+        let least = if self.pacing_rate < bytes_per_s(params.lone_segment_rate) {
             mss
         } else {
             2.0 * mss
         };
         let paced = self.pacing_rate / 1024.0;
-        let halvings = (self.min_rtt_s / SHORT_PATH_HALVING_S) as u32;
+        let halvings = (self.min_rtt_s / params.short_path_halving.as_secs_f64()) as u32;
         let short = match self.min_rtt {
-            Some(_) if halvings < 32 => SHORT_PATH_QUANTUM / f64::from(1u32 << halvings),
+            Some(_) if halvings < 32 => {
+                as_f64(params.short_path_quantum.as_u64()) / f64::from(1u32 << halvings)
+            }
             _ => 0.0,
         };
-        let most = |bytes: f64| bytes.min(MOST_QUANTUM).max(least) as u64;
+        let most = |bytes: f64| bytes.min(as_f64(params.most_quantum.as_u64())).max(least) as u64;
         self.quantum = most(paced + short);
         self.quantum_segments = (most(paced) / mss as u64).min(127);
     }
@@ -277,7 +309,7 @@ impl Bbr {
         }
         if sample.newly_acked > 0 {
             if self.rounds.started {
-                self.extra_acked.on_round(EXTRA_ROUNDS);
+                self.extra_acked.on_round(self.params.extra_rounds);
             }
             let extra = self.aggregation.extra(sample, self.bw(), self.cwnd);
             self.extra_acked.update(extra);
@@ -292,7 +324,7 @@ impl Bbr {
         if self.lt.in_use {
             if matches!(self.state, BbrState::ProbeBw(_)) {
                 self.lt.rounds += round;
-                if self.lt.rounds >= LT_USE_ROUNDS {
+                if self.lt.rounds >= self.params.lt_use_rounds {
                     self.reset_long_term(now);
                     self.enter_probe_bw(now);
                 }
@@ -311,13 +343,14 @@ impl Bbr {
             return;
         }
         self.lt.rounds += round;
-        if self.lt.rounds > 4 * LT_ROUNDS {
+        if self.lt.rounds > 4 * self.params.lt_rounds {
             self.reset_long_term(now);
             return;
         }
         let delivered = as_f64(self.delivered - self.lt.delivered);
         let lost = as_f64(self.lost - self.lt.lost);
-        if self.lt.rounds < LT_ROUNDS || !lossy || delivered == 0.0 || lost < LT_LOSS * delivered {
+        let (rounds, share) = (self.params.lt_rounds, self.params.lt_loss);
+        if self.lt.rounds < rounds || !lossy || delivered == 0.0 || lost < share * delivered {
             return;
         }
         let elapsed = now.saturating_since(self.lt.since);
@@ -330,7 +363,9 @@ impl Bbr {
     fn end_interval(&mut self, bw: f64, now: Time) {
         let before = self.lt.bw;
         let difference = (bw - before).abs();
-        if before > 0.0 && (difference <= LT_RATIO * before || difference <= LT_DIFFERENCE) {
+        let close = difference <= self.params.lt_ratio * before
+            || difference <= bytes_per_s(self.params.lt_difference);
+        if before > 0.0 && close {
             self.lt.bw = f64::midpoint(bw, before);
             self.lt.in_use = true;
             self.lt.rounds = 0;
@@ -400,13 +435,13 @@ impl Bbr {
         if self.full_bw_reached || !self.rounds.started || sample.app_limited {
             return;
         }
-        if self.bw.max() >= self.full_bw * FULL_BW_GROWTH {
+        if self.bw.max() >= self.full_bw * self.params.full_bw_growth {
             self.full_bw = self.bw.max();
             self.full_bw_rounds = 0;
             return;
         }
         self.full_bw_rounds += 1;
-        self.full_bw_reached = self.full_bw_rounds >= FULL_BW_ROUNDS;
+        self.full_bw_reached = self.full_bw_rounds >= self.params.full_bw_rounds;
     }
 
     #[inline(always)]
@@ -431,7 +466,7 @@ impl Bbr {
     #[inline(always)]
     fn update_min_rtt(&mut self, sample: &RateSample) {
         let now = sample.now;
-        let expired = self.min_rtt.is_some() && now > self.min_rtt_stamp + MIN_RTT_WINDOW;
+        let expired = self.min_rtt.is_some() && now > self.min_rtt_stamp + self.params.min_rtt_window;
         if let Some(rtt) = sample.rtt
             && (expired || self.min_rtt.is_none_or(|min| rtt < min))
         {
@@ -457,7 +492,7 @@ impl Bbr {
         let low = as_f64(in_flight) <= self.min_cwnd();
         match self.probe_rtt_done {
             None if low => {
-                self.probe_rtt_done = Some(now + PROBE_RTT_DURATION);
+                self.probe_rtt_done = Some(now + self.params.probe_rtt_duration);
                 self.probe_rtt_round_done = false;
                 self.rounds.end = delivered;
             }
@@ -486,7 +521,7 @@ impl Bbr {
 
     #[inline(always)]
     fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = PACING_MARGIN * gain * self.bw();
+        let rate = self.params.pacing_margin * gain * self.bw();
         if rate != self.pacing_rate && (self.full_bw_reached || rate > self.pacing_rate) {
             // The rate must not be zero, or the flow would stop for ever.
             self.pacing_rate = rate.max(1.0);
@@ -500,7 +535,7 @@ impl Bbr {
         if acked > 0.0 {
             let recovering = self.recover_or_restore(sample);
             if !recovering {
-                let most = MAX_EXTRA_ACKED_S * self.bw();
+                let most = self.params.max_extra_acked.as_secs_f64() * self.bw();
                 let extra = if self.full_bw_reached {
                     lesser(self.extra_acked.max(), most)
                 } else {
@@ -556,7 +591,7 @@ impl Bbr {
     }
 
     fn min_cwnd(&self) -> f64 {
-        MIN_CWND_SEGMENTS * self.config.mss
+        self.params.min_cwnd * self.config.mss
     }
 
     fn save_cwnd(&mut self) {

@@ -26,7 +26,7 @@
 //! ```
 //!
 //! [`Bbr3::google`] is version 3 as in Google's code (github.com/google/bbr, branch v3,
-//! net/ipv4/tcp_bbr.c), with the `Rules` that differ and a response to marks:
+//! net/ipv4/tcp_bbr.c), with the rules and constants that differ and a response to marks:
 //!
 //! ```text
 //! ecn_alpha <- 15/16 ecn_alpha + 1/16 (marked / delivered)      once a round, at first 1
@@ -39,91 +39,130 @@
 //! with the draft's rules: the undo of a spurious recovery (section 5.5.11). Left out with both:
 //! losses shown by a tail loss probe, and load balancing (PLB).
 
-use redtail_core::{Span, Stream, Time};
+use std::sync::Arc;
+
+use redtail_core::{Bytes, Span, Stream, Time};
 
 use super::model::{
-    Aggregation, Episode, LostSegment, Model, ModelConfig, RateSample, RoundMax, Rounds,
-    TwoWindows, in_network_at_departure,
+    Aggregation, Episode, LostSegment, MOST_ROUNDS, Model, ModelConfig, RateSample, RoundMax,
+    Rounds, TwoWindows, in_network_at_departure,
 };
 use super::{as_f64, greater, lesser};
+use crate::constants::constants;
 
-const CWND_GAIN: f64 = 2.0;
-const UP_PACING_GAIN: f64 = 1.25;
-const UP_CWND_GAIN: f64 = 2.25;
-const PROBE_RTT_CWND_GAIN: f64 = 0.5;
-/// Share of the rate at which segments are paced (PacingMarginPercent).
-const PACING_MARGIN: f64 = 0.99;
-const LOSS_THRESH: f64 = 0.02;
-const BETA: f64 = 0.7;
-const HEADROOM: f64 = 0.15;
-const MIN_PIPE_SEGMENTS: f64 = 4.0;
-const FULL_BW_GROWTH: f64 = 1.25;
-const FULL_BW_ROUNDS: u32 = 3;
-/// Discontiguous ranges lost in a round that end Startup (StartupFullLossCnt).
-const STARTUP_LOSS_RANGES: u32 = 6;
-const MIN_RTT_FILTER: Span = Span::from_s(10);
-const PROBE_RTT_INTERVAL: Span = Span::from_s(5);
-const PROBE_RTT_DURATION: Span = Span::from_ms(200);
-/// The least wait between probes, and the most that is added at random.
-const PROBE_WAIT: Span = Span::from_s(2);
-const PROBE_WAIT_RANDOM: Span = Span::from_s(1);
-/// The most rounds between probes, for fairness to Reno and CUBIC.
-const MAX_PROBE_ROUNDS: f64 = 63.0;
-const MOST_QUANTUM: f64 = 65_536.0;
-const QUANTUM_S: f64 = 1e-3;
-/// Google's constants. This one is added to the quantum on a short path, halved for every 512 us of
-/// the least round trip (bbr_tso_rtt_shift).
-const SHORT_PATH_QUANTUM: f64 = 65_536.0;
-const SHORT_PATH_HALVING_S: f64 = 512e-6;
-const EXTRA_ROUNDS: u32 = 5;
-const MAX_EXTRA_ACKED_S: f64 = 0.1;
-const ECN_GAIN: f64 = 1.0 / 16.0;
-const ECN_FACTOR: f64 = 85.0 / 256.0;
-const ECN_THRESH: f64 = 0.5;
-const ECN_STARTUP_ROUNDS: u32 = 2;
-const ECN_REPROBE_GAIN: f64 = 0.5;
-
-/// The differences between the draft and Google's code.
-#[derive(Debug)]
-struct Rules {
-    /// Pacing gain in Startup, 4 ln 2 in the draft: the least gain with which the rate doubles each round.
-    startup_gain: f64,
-    drain_gain: f64,
-    down_gain: f64,
-    /// Share of the rate at which the initial window is paced.
-    initial_margin: f64,
-    /// Rounds after which Drain ends, regardless of the bytes in flight.
-    drain_rounds: u64,
-    /// Whether Google's other rules apply; each is named where it is used.
-    google: bool,
+constants! {
+    /// The constants of BBR version 3.
+    pub struct Bbr3Params {
+        /// Pacing gain in Startup, 4 ln 2: the least with which the rate doubles each round.
+        startup_gain: f64 = 2.77, in 1.0 => 100.0, "draft-ietf-ccwg-bbr-06, section 5.6.1; Google: 710/256 (bbr_startup_pacing_gain)";
+        /// Pacing gain in Drain.
+        drain_gain: f64 = 0.5, in 0.01 => 1.0, "draft-ietf-ccwg-bbr-06, section 5.6.1; Google: 88/256 (bbr_drain_gain)";
+        /// Pacing gain in ProbeBW_DOWN.
+        down_gain: f64 = 0.9, in 0.01 => 1.0, "draft-ietf-ccwg-bbr-06, section 5.6.1; Google: 232/256 (bbr_pacing_gain)";
+        /// Pacing gain in ProbeBW_UP.
+        up_gain: f64 = 1.25, in 1.0 => 100.0, "draft-ietf-ccwg-bbr-06, section 5.6.1";
+        /// Window gain in all states but ProbeBW_UP and ProbeRTT.
+        cwnd_gain: f64 = 2.0, in 0.1 => 100.0, "draft-ietf-ccwg-bbr-06, section 5.6.1";
+        /// Window gain in ProbeBW_UP.
+        up_cwnd_gain: f64 = 2.25, in 0.1 => 100.0, "draft-ietf-ccwg-bbr-06, section 5.6.1";
+        /// Window gain in ProbeRTT.
+        probe_rtt_cwnd_gain: f64 = 0.5, in 0.01 => 100.0, "draft-ietf-ccwg-bbr-06, section 5.6.1";
+        /// Share of the rate at which segments are paced.
+        pacing_margin: f64 = 0.99, in 0.1 => 2.0, "draft-ietf-ccwg-bbr-06, section 2.4 (PacingMarginPercent)";
+        /// Share of the rate at which the initial window is paced.
+        initial_margin: f64 = 1.0, in 0.1 => 2.0, "draft-ietf-ccwg-bbr-06, section 5.6.2; Google: 0.99";
+        /// Number of rounds after which Drain ends, regardless of the bytes in flight.
+        drain_rounds: u64 = 3, in 1 => MANY_ROUNDS, "draft-ietf-ccwg-bbr-06, section 5.3.2; Google: none";
+        /// Share of losses that is too much.
+        loss_thresh: f64 = 0.02, in 0.0 => 0.9, "draft-ietf-ccwg-bbr-06, section 2.7 (LossThresh)";
+        /// Factor of a reduction of the bounds by losses.
+        beta: f64 = 0.7, in 0.05 => 1.0, "draft-ietf-ccwg-bbr-06, section 2.7 (Beta)";
+        /// Share of inflight_longterm that is left to others.
+        headroom: f64 = 0.15, in 0.0 => 0.95, "draft-ietf-ccwg-bbr-06, section 2.7 (Headroom)";
+        /// Least window, in segments.
+        min_pipe: f64 = 4.0, in 1.0 => 1e4, "draft-ietf-ccwg-bbr-06, section 2.7 (MinPipeCwnd)";
+        /// Growth of the delivery rate by which the path is not full, as a factor.
+        full_bw_growth: f64 = 1.25, in 1.0 => 100.0, "draft-ietf-ccwg-bbr-06, section 5.3.1.2";
+        /// Number of rounds without this growth after which the path is full.
+        full_bw_rounds: u32 = 3, in 1 => 1000, "draft-ietf-ccwg-bbr-06, section 5.3.1.2";
+        /// Number of discontiguous ranges lost in a round that end Startup; Google's code counts acknowledgements.
+        startup_loss_ranges: u32 = 6, in 1 => 100_000, "draft-ietf-ccwg-bbr-06, section 5.3.1.3 (StartupFullLossCnt)";
+        /// Time over which min_rtt is the least round trip.
+        min_rtt_filter: Span = Span::from_s(10), in Span::from_ms(100) => Span::from_s(3600), "draft-ietf-ccwg-bbr-06, section 2.14.1 (MinRTTFilterLen)";
+        /// Time without a lower round trip after which ProbeRTT begins.
+        probe_rtt_interval: Span = Span::from_s(5), in Span::from_ms(100) => Span::from_s(3600), "draft-ietf-ccwg-bbr-06, section 2.14.2 (ProbeRTTInterval)";
+        /// Shortest time in ProbeRTT.
+        probe_rtt_duration: Span = Span::from_ms(200), in Span::ZERO => Span::from_s(60), "draft-ietf-ccwg-bbr-06, section 2.14.2 (ProbeRTTDuration)";
+        /// Least time between probes for bandwidth.
+        probe_wait: Span = Span::from_s(2), in Span::ZERO => Span::from_s(3600), "draft-ietf-ccwg-bbr-06, section 5.3.3.5.3";
+        /// Most time that is added to it at random.
+        probe_wait_random: Span = Span::from_s(1), in Span::ZERO => Span::from_s(3600), "draft-ietf-ccwg-bbr-06, section 5.3.3.5.3";
+        /// Most rounds between probes, for fairness to Reno and CUBIC.
+        max_probe_rounds: f64 = 63.0, in 1.0 => 1e6, "draft-ietf-ccwg-bbr-06, section 5.3.3.5.3";
+        /// Largest quantum.
+        most_quantum: Bytes = Bytes::new(65_536), in Bytes::new(1) => Bytes::new(1 << 30), "draft-ietf-ccwg-bbr-06, section 5.6.3";
+        /// Quantum as a time at the pacing rate; Google's code has 2^-10 s.
+        quantum: Span = Span::from_ms(1), in Span::from_us(1) => Span::from_s(1), "draft-ietf-ccwg-bbr-06, section 5.6.3";
+        /// Number of rounds over which extra_acked is the greatest; in Google's code the least number.
+        extra_rounds: u64 = 10, in 1 => MOST_ROUNDS, "draft-ietf-ccwg-bbr-06, section 2.11 (ExtraAckedFilterLen); Google: 5 (bbr_extra_acked_win_rtts)";
+        /// With `bbr3-google`, largest extra_acked that is added to the window, as a time at the estimated rate.
+        max_extra_acked: Span = Span::from_ms(100), in Span::ZERO => Span::from_s(60), "google/bbr, branch v3, tcp_bbr.c (bbr_extra_acked_max_us)";
+        /// With `bbr3-google`, added to the quantum of a flow with a short least round trip.
+        short_path_quantum: Bytes = Bytes::new(65_536), in Bytes::new(0) => Bytes::new(1 << 30), "google/bbr, branch v3, tcp_bbr.c (bbr_tso_segs_generic)";
+        /// With `bbr3-google`, least round trip by which `short_path_quantum` is halved.
+        short_path_halving: Span = Span::from_us(512), in Span::from_us(1) => Span::from_s(10), "google/bbr, branch v3, tcp_bbr.c (bbr_tso_rtt_shift)";
+        /// With `bbr3-google` and marks, gain of the estimated share of marked data.
+        ecn_gain: f64 = 1.0 / 16.0, in 1e-4 => 1.0, "google/bbr, branch v3, tcp_bbr.c (bbr_ecn_alpha_gain)";
+        /// With `bbr3-google` and marks, factor of the estimated share by which inflight_shortterm is lowered.
+        ecn_factor: f64 = 85.0 / 256.0, in 0.0 => 1.0, "google/bbr, branch v3, tcp_bbr.c (bbr_ecn_factor)";
+        /// With `bbr3-google` and marks, share of marked data that is too much.
+        ecn_thresh: f64 = 0.5, in 0.0 => 1.0, "google/bbr, branch v3, tcp_bbr.c (bbr_ecn_thresh)";
+        /// With `bbr3-google` and marks, number of rounds with too many that end Startup.
+        ecn_startup_rounds: u32 = 2, in 1 => 1000, "google/bbr, branch v3, tcp_bbr.c (bbr_full_ecn_cnt)";
+        /// With `bbr3-google` and marks, share of inflight_longterm by which a probe begins when marks cease.
+        ecn_reprobe_gain: f64 = 0.5, in 0.0 => 1.0, "google/bbr, branch v3, tcp_bbr.c (bbr_ecn_reprobe_gain)";
+    }
 }
 
-/// The rules of draft-ietf-ccwg-bbr-06.
-static DRAFT: Rules = Rules {
-    startup_gain: 2.77,
-    drain_gain: 0.5,
-    down_gain: 0.9,
-    initial_margin: 1.0,
-    drain_rounds: 3,
-    google: false,
-};
+/// So many rounds that Drain never ends by them.
+const MANY_ROUNDS: u64 = 1 << 32;
 
-/// The rules of Google's code, in its fixed point (bbr_startup_pacing_gain, bbr_drain_gain,
-/// bbr_pacing_gain).
-static GOOGLE: Rules = Rules {
-    startup_gain: 710.0 / 256.0,
-    drain_gain: 88.0 / 256.0,
-    down_gain: 232.0 / 256.0,
-    initial_margin: PACING_MARGIN,
-    drain_rounds: u64::MAX,
-    google: true,
-};
+impl Bbr3Params {
+    /// Those of Google's code, in its fixed point.
+    pub fn google() -> Self {
+        Self {
+            startup_gain: 710.0 / 256.0,
+            drain_gain: 88.0 / 256.0,
+            down_gain: 232.0 / 256.0,
+            initial_margin: 0.99,
+            drain_rounds: MANY_ROUNDS,
+            extra_rounds: 5,
+            ..Self::default()
+        }
+    }
+
+    /// Whether more than `loss_thresh` of the bytes in flight were lost (IsInflightTooHigh of the draft).
+    fn too_high(&self, lost: u64, sent_in_flight: u64) -> bool {
+        as_f64(lost) > as_f64(sent_in_flight) * self.loss_thresh
+    }
+
+    /// Returns the bytes in flight when the losses exceeded `loss_thresh`; this loss is the latest of them
+    /// (InflightAtLoss of the draft).
+    fn inflight_at_loss(&self, lost: &LostSegment) -> f64 {
+        let len = f64::from(lost.len);
+        let in_flight_before = as_f64(lost.sent_in_flight) - len;
+        let lost_before = as_f64(lost.lost) - len;
+        let thresh = self.loss_thresh;
+        let prefix = (thresh * in_flight_before - lost_before) / (1.0 - thresh);
+        in_flight_before + prefix
+    }
+}
 
 /// The filter that keeps the maximum of extra_acked.
 #[derive(Clone, Debug)]
 enum ExtraAcked {
-    /// The maximum over ten rounds (draft, section 5.5.9).
-    Rounds(RoundMax<10>),
+    /// The maximum over a number of rounds (draft, section 5.5.9).
+    Rounds(RoundMax),
     /// The maximum over five to ten rounds (Google, bbr_extra_acked_win_rtts).
     Windows(TwoWindows),
 }
@@ -180,7 +219,9 @@ enum AckPhase {
 #[derive(Clone, Debug)]
 pub struct Bbr3 {
     config: ModelConfig,
-    rules: &'static Rules,
+    params: Arc<Bbr3Params>,
+    /// Whether the other rules of Google's code apply; each is named where it is used.
+    google: bool,
     marks: Marks,
     saved: Saved,
     state: Bbr3State,
@@ -247,25 +288,26 @@ pub struct Bbr3 {
 
 impl Bbr3 {
     /// A model at the start of a connection, with the draft's rules.
-    pub fn new(config: ModelConfig) -> Self {
-        Self::with(config, &DRAFT)
+    pub fn new(config: ModelConfig, params: &Arc<Bbr3Params>) -> Self {
+        Self::with(config, params, false)
     }
 
     /// A model at the start of a connection, with the rules of Google's code.
-    pub fn google(config: ModelConfig) -> Self {
-        Self::with(config, &GOOGLE)
+    pub fn google(config: ModelConfig, params: &Arc<Bbr3Params>) -> Self {
+        Self::with(config, params, true)
     }
 
-    fn with(config: ModelConfig, rules: &'static Rules) -> Self {
+    fn with(config: ModelConfig, params: &Arc<Bbr3Params>, google: bool) -> Self {
         let unbounded = Saved {
             bw_shortterm: f64::INFINITY,
             inflight_shortterm: f64::INFINITY,
             inflight_longterm: f64::INFINITY,
         };
         let mut bbr = Self {
-            rules,
+            params: Arc::clone(params),
+            google,
             marks: Marks {
-                max_rtt: config.ecn_max_rtt.filter(|_| rules.google),
+                max_rtt: config.ecn_max_rtt.filter(|_| google),
                 eligible: false,
                 alpha: 1.0,
                 delivered: 0,
@@ -278,14 +320,14 @@ impl Bbr3 {
             saved: unbounded,
             quantum_goal: 0.0,
             loss_in_cycle: false,
-            extra_acked: if rules.google {
+            extra_acked: if google {
                 ExtraAcked::Windows(TwoWindows::default())
             } else {
-                ExtraAcked::Rounds(RoundMax::default())
+                ExtraAcked::Rounds(RoundMax::over(params.extra_rounds))
             },
             state: Bbr3State::Startup,
-            pacing_gain: rules.startup_gain,
-            cwnd_gain: CWND_GAIN,
+            pacing_gain: params.startup_gain,
+            cwnd_gain: params.cwnd_gain,
             cwnd: config.initial_cwnd,
             pacing_rate: 0.0,
             quantum: 0,
@@ -337,7 +379,7 @@ impl Bbr3 {
 
     #[cold]
     fn init_pacing_rate(&mut self, rtt: Span) {
-        let rate = self.rules.initial_margin * self.rules.startup_gain;
+        let rate = self.params.initial_margin * self.params.startup_gain;
         self.pacing_rate =
             rate * self.config.initial_cwnd / rtt.as_secs_f64().max(f64::MIN_POSITIVE);
         self.set_quantum();
@@ -349,15 +391,19 @@ impl Bbr3 {
     #[inline(never)] // the rate changes once in many acknowledgements
     fn set_quantum(&mut self) {
         let mss = self.config.mss;
-        let quantum = if self.rules.google {
-            let halvings = (self.min_rtt_s / SHORT_PATH_HALVING_S) as u32;
+        let params = &*self.params;
+        let most = as_f64(params.most_quantum.as_u64());
+        let quantum = if self.google {
+            let halvings = (self.min_rtt_s / params.short_path_halving.as_secs_f64()) as u32;
             let short = match self.min_rtt {
-                Some(_) if halvings < 32 => SHORT_PATH_QUANTUM / f64::from(1u32 << halvings),
+                Some(_) if halvings < 32 => {
+                    as_f64(params.short_path_quantum.as_u64()) / f64::from(1u32 << halvings)
+                }
                 _ => 0.0,
             };
-            ((self.pacing_rate / 1024.0 + short).min(MOST_QUANTUM) / mss).floor() * mss
+            ((self.pacing_rate / 1024.0 + short).min(most) / mss).floor() * mss
         } else {
-            (self.pacing_rate * QUANTUM_S).min(MOST_QUANTUM)
+            (self.pacing_rate * params.quantum.as_secs_f64()).min(most)
         };
         self.quantum = quantum.max(2.0 * mss) as u64;
         self.quantum_goal = as_f64(self.quantum);
@@ -367,16 +413,16 @@ impl Bbr3 {
     fn set_state(&mut self, state: Bbr3State) {
         self.state = state;
         self.pacing_gain = match state {
-            Bbr3State::Startup => self.rules.startup_gain,
-            Bbr3State::Drain => self.rules.drain_gain,
-            Bbr3State::Down => self.rules.down_gain,
-            Bbr3State::Up => UP_PACING_GAIN,
+            Bbr3State::Startup => self.params.startup_gain,
+            Bbr3State::Drain => self.params.drain_gain,
+            Bbr3State::Down => self.params.down_gain,
+            Bbr3State::Up => self.params.up_gain,
             Bbr3State::Cruise | Bbr3State::Refill | Bbr3State::ProbeRtt => 1.0,
         };
         self.cwnd_gain = match state {
-            Bbr3State::Up => UP_CWND_GAIN,
-            Bbr3State::ProbeRtt => PROBE_RTT_CWND_GAIN,
-            _ => CWND_GAIN,
+            Bbr3State::Up => self.params.up_cwnd_gain,
+            Bbr3State::ProbeRtt => self.params.probe_rtt_cwnd_gain,
+            _ => self.params.cwnd_gain,
         };
     }
 
@@ -385,7 +431,7 @@ impl Bbr3 {
     }
 
     fn min_pipe(&self) -> f64 {
-        MIN_PIPE_SEGMENTS * self.config.mss
+        self.params.min_pipe * self.config.mss
     }
 
     /// Returns the bandwidth-delay product at the rate `bw`, times `gain` (BDPMultiple of the draft).
@@ -414,7 +460,7 @@ impl Bbr3 {
     }
 
     fn target_inflight(&self) -> f64 {
-        let target = if self.rules.google {
+        let target = if self.google {
             self.inflight(self.bw, 1.0) // bbr_target_inflight
         } else {
             self.bdp(self.bw, 1.0)
@@ -426,7 +472,7 @@ impl Bbr3 {
     /// will be in the network when the next quantum leaves (bbr_packets_in_net_at_edt).
     #[inline(always)]
     fn in_flight(&self, in_flight: u64, sample: &RateSample) -> f64 {
-        if !self.rules.google {
+        if !self.google {
             return as_f64(sample.in_flight);
         }
         let raising = self.pacing_gain > 1.0;
@@ -434,7 +480,7 @@ impl Bbr3 {
     }
 
     fn inflight_with_headroom(&self) -> f64 {
-        let headroom = greater(HEADROOM * self.inflight_longterm, self.config.mss);
+        let headroom = greater(self.params.headroom * self.inflight_longterm, self.config.mss);
         if self.inflight_longterm.is_infinite() {
             f64::INFINITY
         } else {
@@ -475,7 +521,7 @@ impl Bbr3 {
     /// Counts rounds, and updates the share of marks once a round (bbr_update_ecn_alpha).
     #[inline(always)]
     fn update_round(&mut self, sample: &RateSample) {
-        if self.rules.google && sample.delivery_rate.is_none() {
+        if self.google && sample.delivery_rate.is_none() {
             self.rounds.started = false; // the sample is ignored (bbr_update_round_start)
         } else {
             self.rounds.update(sample);
@@ -510,19 +556,19 @@ impl Bbr3 {
             return;
         }
         let share = (marked / delivered).min(1.0);
-        self.marks.alpha += ECN_GAIN * (share - self.marks.alpha);
+        self.marks.alpha += self.params.ecn_gain * (share - self.marks.alpha);
         self.marks.delivered = total_delivered;
         self.marks.marked = total_marked;
         // bbr_check_ecn_too_high_in_startup.
         if self.full_bw_reached {
             return;
         }
-        if share < ECN_THRESH {
+        if share < self.params.ecn_thresh {
             self.marks.startup_rounds = 0;
             return;
         }
         self.marks.startup_rounds += 1;
-        if self.marks.startup_rounds >= ECN_STARTUP_ROUNDS {
+        if self.marks.startup_rounds >= self.params.ecn_startup_rounds {
             self.end_startup_full();
         }
     }
@@ -531,7 +577,7 @@ impl Bbr3 {
     #[inline(never)] // rare
     fn end_startup_full(&mut self) {
         self.full_bw_reached = true;
-        let bdp = if self.rules.google {
+        let bdp = if self.google {
             self.inflight(self.max_bw(), 1.0)
         } else {
             self.full_bw_now = true;
@@ -560,7 +606,7 @@ impl Bbr3 {
             if self.inflight_shortterm.is_infinite() {
                 self.inflight_shortterm = self.cwnd;
             }
-            ecn_inflight = self.inflight_shortterm * (1.0 - self.marks.alpha * ECN_FACTOR);
+            ecn_inflight = self.inflight_shortterm * (1.0 - self.marks.alpha * self.params.ecn_factor);
         }
         if self.loss_in_round && !probing {
             if self.bw_shortterm.is_infinite() {
@@ -569,8 +615,8 @@ impl Bbr3 {
             if self.inflight_shortterm.is_infinite() {
                 self.inflight_shortterm = self.cwnd;
             }
-            self.bw_shortterm = self.bw_latest.max(BETA * self.bw_shortterm);
-            self.inflight_shortterm = self.inflight_latest.max(BETA * self.inflight_shortterm);
+            self.bw_shortterm = self.bw_latest.max(self.params.beta * self.bw_shortterm);
+            self.inflight_shortterm = self.inflight_latest.max(self.params.beta * self.inflight_shortterm);
         }
         self.inflight_shortterm = lesser(self.inflight_shortterm, ecn_inflight);
         self.loss_in_round = false;
@@ -592,12 +638,12 @@ impl Bbr3 {
     fn check_full_bw(&mut self, sample: &RateSample) {
         // Google's code checks for growth at every acknowledgement (bbr_check_full_bw_reached), the
         // draft once a round.
-        let looks = self.rounds.started || self.rules.google;
+        let looks = self.rounds.started || self.google;
         if self.full_bw_now || !looks || sample.app_limited {
             return;
         }
         let rate = sample.delivery_rate.unwrap_or(0.0);
-        if rate >= self.full_bw * FULL_BW_GROWTH {
+        if rate >= self.full_bw * self.params.full_bw_growth {
             self.reset_full_bw(rate);
             return;
         }
@@ -605,7 +651,7 @@ impl Bbr3 {
             return;
         }
         self.full_bw_count += 1;
-        self.full_bw_now = self.full_bw_count >= FULL_BW_ROUNDS;
+        self.full_bw_now = self.full_bw_count >= self.params.full_bw_rounds;
         self.full_bw_reached |= self.full_bw_now;
     }
 
@@ -613,12 +659,12 @@ impl Bbr3 {
     fn check_startup_done(&mut self, sample: &RateSample) {
         // CheckStartupHighLoss: a full round in recovery, with more than 2 % lost, in several
         // ranges.
-        self.loss_ranges += u32::from(self.rules.google && sample.newly_lost > 0);
+        self.loss_ranges += u32::from(self.google && sample.newly_lost > 0);
         if self.loss_round_start {
             if !self.full_bw_reached
                 && sample.episode == Episode::Recovery
-                && self.loss_ranges >= STARTUP_LOSS_RANGES
-                && too_high(sample.lost, sample.sent_in_flight)
+                && self.loss_ranges >= self.params.startup_loss_ranges
+                && self.params.too_high(sample.lost, sample.sent_in_flight)
             {
                 self.end_startup_full();
             }
@@ -627,7 +673,7 @@ impl Bbr3 {
         if self.state == Bbr3State::Startup && self.full_bw_reached {
             self.set_state(Bbr3State::Drain);
             self.drain_start_round = self.rounds.count;
-            if self.rules.google {
+            if self.google {
                 self.reset_congestion_signals(); // bbr_check_drain
             }
         }
@@ -638,14 +684,14 @@ impl Bbr3 {
         if self.state != Bbr3State::Drain {
             return;
         }
-        let bw = if self.rules.google {
+        let bw = if self.google {
             self.max_bw()
         } else {
             self.bw
         };
         let drained = self.in_flight(sample.in_flight, sample) <= self.inflight(bw, 1.0);
         let rounds = self.rounds.count - self.drain_start_round;
-        if drained || rounds > self.rules.drain_rounds {
+        if drained || rounds > self.params.drain_rounds {
             self.start_down(sample.total_delivered, sample.now);
         }
     }
@@ -660,7 +706,7 @@ impl Bbr3 {
     }
 
     fn start_cruise(&mut self) {
-        if self.rules.google && self.inflight_shortterm.is_finite() {
+        if self.google && self.inflight_shortterm.is_finite() {
             // bbr_start_bw_probe_cruise.
             self.inflight_shortterm = self.inflight_shortterm.min(self.inflight_longterm);
         }
@@ -674,7 +720,8 @@ impl Bbr3 {
         // PickProbeWait.
         let stream = &mut self.config.stream;
         self.rounds_since_probe = u64::from(stream.uniform() < 0.5);
-        self.probe_wait = PROBE_WAIT + stream.uniform_span(Span::ZERO, PROBE_WAIT_RANDOM);
+        let random = stream.uniform_span(Span::ZERO, self.params.probe_wait_random);
+        self.probe_wait = self.params.probe_wait + random;
         self.cycle_stamp = now;
         self.ack_phase = AckPhase::ProbeStopping;
         self.start_round(delivered);
@@ -743,7 +790,7 @@ impl Bbr3 {
             && sample.episode == Episode::Open
         {
             // Marks have limited the bytes in flight; when they cease there may be room for more.
-            let segments = self.inflight_longterm * ECN_REPROBE_GAIN / self.config.mss;
+            let segments = self.inflight_longterm * self.params.ecn_reprobe_gain / self.config.mss;
             let rounds = segments.clamp(1.0, 2f64.powi(30)) as u32;
             self.start_refill(rounds.ilog2(), sample.total_delivered);
             return true;
@@ -756,7 +803,8 @@ impl Bbr3 {
     }
 
     fn is_time_to_probe(&self, now: Time) -> bool {
-        let rounds = (self.target_inflight() / self.config.mss).min(MAX_PROBE_ROUNDS);
+        let segments = self.target_inflight() / self.config.mss;
+        let rounds = segments.min(self.params.max_probe_rounds);
         now > self.cycle_stamp + self.probe_wait || self.rounds_since_probe as f64 >= rounds
     }
 
@@ -829,7 +877,7 @@ impl Bbr3 {
                 AckPhase::Init | AckPhase::Refilling | AckPhase::ProbeFeedback => {}
             }
         }
-        if self.rules.google && self.sample_is_too_high(sample) {
+        if self.google && self.sample_is_too_high(sample) {
             // bbr_adapt_upper_bounds.
             if self.bw_probe_sample {
                 let in_flight = as_f64(sample.sent_in_flight);
@@ -838,7 +886,7 @@ impl Bbr3 {
             }
             return false;
         }
-        if self.inflight_longterm.is_finite() && !too_high(sample.lost, sample.sent_in_flight) {
+        if self.inflight_longterm.is_finite() && !self.params.too_high(sample.lost, sample.sent_in_flight) {
             self.inflight_longterm = greater(self.inflight_longterm, as_f64(sample.sent_in_flight));
             if self.state == Bbr3State::Up {
                 self.probe_long_term_upward(sample);
@@ -858,8 +906,8 @@ impl Bbr3 {
     /// bbr_is_inflight_too_high).
     #[inline(always)]
     fn sample_is_too_high(&self, sample: &RateSample) -> bool {
-        let lossy = sample.sent_in_flight > 0 && too_high(sample.lost, sample.sent_in_flight);
-        let marked = as_f64(sample.marked) > as_f64(sample.delivered) * ECN_THRESH;
+        let lossy = sample.sent_in_flight > 0 && self.params.too_high(sample.lost, sample.sent_in_flight);
+        let marked = as_f64(sample.marked) > as_f64(sample.delivered) * self.params.ecn_thresh;
         lossy || self.marks.eligible && marked
     }
 
@@ -870,7 +918,7 @@ impl Bbr3 {
         self.prev_probe_too_high = true;
         self.bw_probe_sample = false;
         if !app_limited {
-            self.inflight_longterm = in_flight.max(self.target_inflight() * BETA);
+            self.inflight_longterm = in_flight.max(self.target_inflight() * self.params.beta);
         }
         if self.state == Bbr3State::Up {
             self.start_down(delivered, now);
@@ -881,7 +929,7 @@ impl Bbr3 {
     fn set_min_rtt(&mut self, rtt: Span) {
         self.min_rtt = Some(rtt);
         self.min_rtt_s = rtt.as_secs_f64();
-        if self.rules.google {
+        if self.google {
             self.set_quantum();
         }
     }
@@ -890,19 +938,19 @@ impl Bbr3 {
     fn update_min_rtt(&mut self, sample: &RateSample) {
         let now = sample.now;
         let known = self.probe_rtt_min_delay.is_some();
-        let expired = known && now > self.probe_rtt_min_stamp + PROBE_RTT_INTERVAL;
+        let expired = known && now > self.probe_rtt_min_stamp + self.params.probe_rtt_interval;
         if let Some(rtt) = sample.rtt
             && (expired || self.probe_rtt_min_delay.is_none_or(|min| rtt < min))
         {
             self.probe_rtt_min_delay = Some(rtt);
             self.probe_rtt_min_stamp = now;
         }
-        let stale = now > self.min_rtt_stamp + MIN_RTT_FILTER;
+        let stale = now > self.min_rtt_stamp + self.params.min_rtt_filter;
         if let Some(delay) = self.probe_rtt_min_delay
             && (stale
                 || self
                     .min_rtt
-                    .is_none_or(|min| delay < min || delay == min && self.rules.google))
+                    .is_none_or(|min| delay < min || delay == min && self.google))
         {
             self.set_min_rtt(delay);
             self.min_rtt_stamp = self.probe_rtt_min_stamp;
@@ -928,7 +976,7 @@ impl Bbr3 {
     fn in_probe_rtt(&mut self, in_flight: u64, delivered: u64, now: Time) {
         match self.probe_rtt_done {
             None if as_f64(in_flight) <= self.probe_rtt_cwnd() => {
-                self.probe_rtt_done = Some(now + PROBE_RTT_DURATION);
+                self.probe_rtt_done = Some(now + self.params.probe_rtt_duration);
                 self.probe_rtt_round_done = false;
                 self.start_round(delivered);
             }
@@ -943,7 +991,7 @@ impl Bbr3 {
     }
 
     fn probe_rtt_cwnd(&self) -> f64 {
-        self.bdp(self.bw, PROBE_RTT_CWND_GAIN).max(self.min_pipe())
+        self.bdp(self.bw, self.params.probe_rtt_cwnd_gain).max(self.min_pipe())
     }
 
     fn check_probe_rtt_done(&mut self, delivered: u64, now: Time) {
@@ -962,7 +1010,7 @@ impl Bbr3 {
     }
 
     fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = PACING_MARGIN * gain * self.bw;
+        let rate = self.params.pacing_margin * gain * self.bw;
         if rate != self.pacing_rate && (self.full_bw_reached || rate > self.pacing_rate) {
             // The rate must not be zero, or the flow would stop for ever.
             self.pacing_rate = rate.max(1.0);
@@ -977,15 +1025,17 @@ impl Bbr3 {
         let extra = match &self.extra_acked {
             ExtraAcked::Rounds(rounds) if self.full_bw_reached => rounds.max(),
             ExtraAcked::Rounds(rounds) => rounds.latest(),
-            ExtraAcked::Windows(windows) => lesser(windows.max(), MAX_EXTRA_ACKED_S * self.bw),
+            ExtraAcked::Windows(windows) => {
+                lesser(windows.max(), self.params.max_extra_acked.as_secs_f64() * self.bw)
+            }
         };
         let most = self.with_quanta(self.bdp(self.bw, self.cwnd_gain) + extra);
-        let small = if self.rules.google {
+        let small = if self.google {
             self.cwnd < 2.0 * self.config.initial_cwnd
         } else {
             as_f64(sample.total_delivered) < self.config.initial_cwnd
         };
-        if acked == 0.0 && self.rules.google {
+        if acked == 0.0 && self.google {
             // Nothing was delivered, so only the bounds apply (bbr_set_cwnd).
         } else if self.full_bw_reached {
             self.cwnd = lesser(self.cwnd + acked, most);
@@ -1007,7 +1057,7 @@ impl Bbr3 {
 
     #[inline(always)]
     fn update_extra_acked(&mut self, sample: &RateSample) {
-        if self.rules.google && sample.delivery_rate.is_none() {
+        if self.google && sample.delivery_rate.is_none() {
             return;
         }
         let extra = self.aggregation.extra(sample, self.bw, self.cwnd);
@@ -1016,7 +1066,7 @@ impl Bbr3 {
             ExtraAcked::Windows(windows) => {
                 if self.rounds.started {
                     windows.on_round(if self.full_bw_reached {
-                        EXTRA_ROUNDS
+                        self.params.extra_rounds as u32
                     } else {
                         1
                     });
@@ -1044,21 +1094,6 @@ impl Bbr3 {
     }
 }
 
-/// Whether more than 2 % of the bytes in flight were lost (IsInflightTooHigh of the draft).
-fn too_high(lost: u64, sent_in_flight: u64) -> bool {
-    as_f64(lost) > as_f64(sent_in_flight) * LOSS_THRESH
-}
-
-/// Returns the bytes in flight when the losses exceeded 2 %; this loss is the latest of them
-/// (InflightAtLoss of the draft).
-fn inflight_at_loss(lost: &LostSegment) -> f64 {
-    let len = f64::from(lost.len);
-    let in_flight_before = as_f64(lost.sent_in_flight) - len;
-    let lost_before = as_f64(lost.lost) - len;
-    let prefix = (LOSS_THRESH * in_flight_before - lost_before) / (1.0 - LOSS_THRESH);
-    in_flight_before + prefix
-}
-
 impl Model for Bbr3 {
     #[inline(always)] // into the one that calls it, with the sample
     fn on_ack(&mut self, sample: &RateSample) {
@@ -1072,10 +1107,10 @@ impl Model for Bbr3 {
         // Google's code restores the window only after a timeout (bbr_exit_loss_recovery).
         let restores = match self.episode {
             Episode::Open => false,
-            Episode::Recovery => !self.rules.google && sample.episode == Episode::Open,
+            Episode::Recovery => !self.google && sample.episode == Episode::Open,
             Episode::Loss => {
                 sample.episode == Episode::Open
-                    || self.rules.google && sample.episode != Episode::Loss
+                    || self.google && sample.episode != Episode::Loss
             }
         };
         if restores {
@@ -1105,17 +1140,17 @@ impl Model for Bbr3 {
     fn on_lost(&mut self, lost: &LostSegment, now: Time) {
         if !self.loss_in_round {
             self.loss_round_delivered = lost.total_delivered;
-            if !self.rules.google {
+            if !self.google {
                 self.save_cwnd();
             }
         }
         self.loss_in_round = true;
         self.loss_in_cycle = true;
         let another = lost.start != self.loss_range_end;
-        self.loss_ranges += u32::from(another && !self.rules.google);
+        self.loss_ranges += u32::from(another && !self.google);
         self.loss_range_end = lost.start + u64::from(lost.len);
-        if self.bw_probe_sample && too_high(lost.lost, lost.sent_in_flight) {
-            let in_flight = inflight_at_loss(lost);
+        if self.bw_probe_sample && self.params.too_high(lost.lost, lost.sent_in_flight) {
+            let in_flight = self.params.inflight_at_loss(lost);
             self.end_probe(in_flight, lost.app_limited, lost.total_delivered, now);
         }
     }
@@ -1134,7 +1169,7 @@ impl Model for Bbr3 {
         self.save_cwnd();
         self.save_bounds();
         self.episode = Episode::Loss;
-        if self.rules.google {
+        if self.google {
             // bbr_set_state.
             self.reset_full_bw(0.0);
             let probing = matches!(
@@ -1151,7 +1186,7 @@ impl Model for Bbr3 {
     /// Restores the bounds after a reduction was undone (Google, bbr_undo_cwnd). The draft's undo of
     /// section 5.5.11 is left out.
     fn on_undo(&mut self) {
-        if !self.rules.google {
+        if !self.google {
             return;
         }
         self.reset_full_bw(0.0);

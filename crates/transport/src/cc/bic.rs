@@ -36,20 +36,37 @@
 //! segments, the window grows about twice as fast as the increase says, with or without delayed
 //! acknowledgements.
 
+use std::sync::Arc;
+
 use redtail_core::Time;
 
-use super::additive::{Additive, whole};
+use super::additive::{Additive, fixed, whole};
 use super::tick::{TICKS_PER_S, ticks};
-use super::{AckSample, CaState, CongestionKind, GrowthLaw, PathSample};
+use super::{AckSample, CaState, CongestionKind, ControllerConfig, GrowthLaw, PathSample};
+use crate::constants::constants;
 
-const S_MAX: u64 = 16;
-const LOW_WINDOW: u64 = 14;
-const B: u64 = 4;
-const SMOOTH_PART: u64 = 20;
-/// The factor of a reduction, in units of 1/1024.
-const BETA: u64 = 819;
-/// The largest cnt while last_max is not known.
-const UNKNOWN_CEILING: u64 = 20;
+constants! {
+    /// The constants of BIC.
+    pub struct BicParams {
+        /// S_max: most segments that the window grows in a round trip.
+        s_max: u64 = 16, in 1 => 10_000, "Linux 6.1, net/ipv4/tcp_bic.c, max_increment";
+        /// Window up to which it grows and is reduced as Reno, in segments.
+        low_window: u64 = 14, in 0 => 1_000_000, "Linux 6.1, tcp_bic.c, low_window";
+        /// B: a step of the search takes this part of the distance.
+        b: u64 = 4, in 2 => 1000, "Linux 6.1, tcp_bic.c, BICTCP_B";
+        /// Number of round trips that the last B segments of the search take.
+        smooth_part: u64 = 20, in 1 => 10_000, "Linux 6.1, tcp_bic.c, smooth_part";
+        /// Factor of a reduction; in 1/1024.
+        beta: f64 = 0.8, in 0.05 => 0.95, "Linux 6.1, tcp_bic.c, beta = 819";
+        /// Release more bandwidth when the window at a loss is smaller than at the one before.
+        fast_convergence: bool = true, "Xu, Harfoush and Rhee 2004, section III.C; Linux 6.1, tcp_bic.c, fast_convergence";
+        /// While no window of a loss is known, most segments to be acknowledged for one of growth.
+        unknown_ceiling: u64 = 20, in 1 => 10_000, "Linux 6.1, tcp_bic.c, bictcp_update: 5 % a round trip";
+    }
+}
+
+/// The parts in which the kernel counts the factor of a reduction.
+const BETA_ONE: u64 = 1024;
 /// Ticks after which cnt is computed again if the window has not changed.
 const UPDATE_INTERVAL: u64 = TICKS_PER_S / 32;
 /// The ratio is kept in sixteenths.
@@ -58,6 +75,7 @@ const RATIO_SHIFT: u32 = 4;
 /// The growth law of BIC with its state.
 #[derive(Clone, Debug)]
 pub struct Bic {
+    params: Arc<BicParams>,
     additive: Additive,
     cnt: u64,
     /// 0 when none is known.
@@ -71,6 +89,7 @@ pub struct Bic {
 impl Default for Bic {
     fn default() -> Self {
         Self {
+            params: Arc::default(),
             additive: Additive::default(),
             cnt: 0,
             last_max: 0,
@@ -81,6 +100,13 @@ impl Default for Bic {
 }
 
 impl Bic {
+    fn new(params: &Arc<BicParams>) -> Self {
+        Self {
+            params: Arc::clone(params),
+            ..Self::default()
+        }
+    }
+
     fn update(&mut self, w: u64, now: Time) {
         let tick = ticks(now);
         if self
@@ -90,35 +116,47 @@ impl Bic {
             return;
         }
         self.computed = Some((w, tick));
-        if w <= LOW_WINDOW {
+        let BicParams {
+            s_max,
+            b,
+            smooth_part,
+            ..
+        } = *self.params;
+        if w <= self.params.low_window {
             self.cnt = w; // the remaining rules, with the ratio, do not apply
             return;
         }
         let last_max = self.last_max;
         let mut cnt = if w < last_max {
-            let distance = (last_max - w) / B;
-            if distance > S_MAX {
-                w / S_MAX
+            let distance = (last_max - w) / b;
+            if distance > s_max {
+                w / s_max
             } else if distance <= 1 {
-                w * SMOOTH_PART / B
+                w * smooth_part / b
             } else {
                 w / distance
             }
-        } else if w < last_max + B {
-            w * SMOOTH_PART / B
-        } else if w < last_max + S_MAX * (B - 1) {
-            w * (B - 1) / (w - last_max)
+        } else if w < last_max + b {
+            w * smooth_part / b
+        } else if w < last_max + s_max * (b - 1) {
+            w * (b - 1) / (w - last_max)
         } else {
-            w / S_MAX
+            w / s_max
         };
         if last_max == 0 {
-            cnt = cnt.min(UNKNOWN_CEILING);
+            cnt = cnt.min(self.params.unknown_ceiling);
         }
         self.cnt = ((cnt << RATIO_SHIFT) / self.ratio).max(1);
     }
 }
 
 impl GrowthLaw for Bic {
+    type Params = BicParams;
+
+    fn start(_: &ControllerConfig, params: &Arc<BicParams>) -> Self {
+        Self::new(params)
+    }
+
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
         let w = whole(cwnd, mss);
         let acked = self.additive.segments(sample.acked, mss);
@@ -137,7 +175,7 @@ impl GrowthLaw for Bic {
     }
 
     fn beta(&self) -> f64 {
-        BETA as f64 / 1024.0
+        fixed(self.params.beta, BETA_ONE) as f64 / BETA_ONE as f64
     }
 
     fn counts_segments(&self) -> bool {
@@ -146,14 +184,14 @@ impl GrowthLaw for Bic {
 
     fn on_congestion(&mut self, window: f64, kind: CongestionKind) {
         if matches!(kind, CongestionKind::Timeout { .. }) {
-            *self = Self::default();
+            *self = Self::new(&self.params);
             return;
         }
         self.additive.reset();
         let w = window as u64;
         // Fast convergence.
-        self.last_max = if w < self.last_max {
-            w * (1024 + BETA) / 2048
+        self.last_max = if self.params.fast_convergence && w < self.last_max {
+            w * (BETA_ONE + fixed(self.params.beta, BETA_ONE)) / (2 * BETA_ONE)
         } else {
             w
         };
@@ -161,10 +199,10 @@ impl GrowthLaw for Bic {
 
     fn ssthresh(&mut self, window: f64, _kind: CongestionKind) -> Option<f64> {
         let w = window as u64;
-        let left = if w <= LOW_WINDOW {
+        let left = if w <= self.params.low_window {
             w / 2
         } else {
-            w * BETA / 1024
+            w * fixed(self.params.beta, BETA_ONE) / BETA_ONE
         };
         Some(left.max(2) as f64)
     }

@@ -53,26 +53,35 @@
 //! (lib/win_minmax.c): each has three candidates, from successive parts of the window.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use redtail_core::{Span, Stream, Time};
 
 use super::as_f64;
 use super::model::{LostSegment, Model, ModelConfig, RateSample, Rounds};
+use crate::constants::constants;
 
-/// The parameter delta in the default mode.
-const DELTA: f64 = 0.5;
-const RTT_MIN_WINDOW: Span = Span::from_s(10);
-/// Round trips over which RTTmax is the greatest.
-const RTT_MAX_ROUNDS: u64 = 4;
-/// Round trips without a nearly empty queue after which competing flows are assumed to fill it.
-const EMPTY_ROUNDS: u64 = 5;
-/// Share of the swing below which the queue counts as nearly empty.
-const NEARLY_EMPTY: f64 = 0.1;
-/// Round trips in one direction after which v doubles, in the paper and in mvfst.
-const STEADY_ROUNDS: u32 = 3;
-const MIN_CWND_SEGMENTS: f64 = 2.0;
-/// Share of w / RTTstanding at which segments are paced.
-const PACING_GAIN: f64 = 2.0;
+constants! {
+    /// The constants of Copa.
+    pub struct CopaParams {
+        /// delta: weight of delay against rate in the default mode, in 1/segments; in the competitive mode the greatest.
+        delta: f64 = 0.5, in 0.001 => 10.0, "Arun and Balakrishnan 2018, section 2.3";
+        /// Time over which RTTmin is the least.
+        rtt_min_window: Span = Span::from_s(10), in Span::from_ms(100) => Span::from_s(3600), "Arun and Balakrishnan 2018, section 2.1";
+        /// Number of round trips over which RTTmax is the greatest.
+        rtt_max_rounds: u64 = 4, in 1 => 1000, "Arun and Balakrishnan 2018, section 2.2";
+        /// Number of round trips without a nearly empty queue after which competing flows are assumed to fill it.
+        empty_rounds: u64 = 5, in 1 => 1000, "Arun and Balakrishnan 2018, section 2.2";
+        /// Share of RTTmax - RTTmin below which the queue counts as nearly empty.
+        nearly_empty: f64 = 0.1, in 0.0 => 1.0, "Arun and Balakrishnan 2018, section 2.2";
+        /// Number of round trips in one direction after which the velocity doubles; with `copa-default`.
+        steady_rounds: u32 = 3, in 0 => 1000, "Arun and Balakrishnan 2018, section 2.1; mvfst, Copa.cpp";
+        /// Least window, in segments.
+        min_cwnd: f64 = 2.0, in 1.0 => 1e4, "genericCC, markoviancc.cc";
+        /// Rate at which segments are paced, in windows per standing round-trip time.
+        pacing_gain: f64 = 2.0, in 0.1 => 100.0, "Arun and Balakrishnan 2018, section 2.1";
+    }
+}
 
 /// The least sample in a window of time, or with `MAX` the greatest.
 #[derive(Clone, Debug, Default)]
@@ -117,6 +126,7 @@ pub enum Program {
 /// The controller of Copa with its state.
 #[derive(Clone, Debug)]
 pub struct Copa {
+    params: Arc<CopaParams>,
     program: Program,
     config: ModelConfig,
     cwnd: f64,
@@ -147,8 +157,9 @@ pub struct Copa {
 
 impl Copa {
     /// A model at the start of a connection.
-    pub fn new(config: ModelConfig, program: Program) -> Self {
+    pub fn new(config: ModelConfig, params: &Arc<CopaParams>, program: Program) -> Self {
         let mut copa = Self {
+            params: Arc::clone(params),
             program,
             cwnd: config.initial_cwnd,
             pacing_rate: 0.0,
@@ -162,7 +173,7 @@ impl Copa {
             same: 0,
             cwnd_before: config.initial_cwnd,
             balance: 0.0,
-            weight: 1.0 / DELTA,
+            weight: 1.0 / params.delta,
             competitive: false,
             emptied: None,
             lost: false,
@@ -174,19 +185,19 @@ impl Copa {
 
     fn set_pacing_rate(&mut self, standing: Span) {
         let standing = standing.as_secs_f64().max(f64::MIN_POSITIVE);
-        self.pacing_rate = PACING_GAIN * self.cwnd / standing;
+        self.pacing_rate = self.params.pacing_gain * self.cwnd / standing;
     }
 
     /// Chooses the mode from the latest round trips.
     fn update_mode(&mut self, now: Time, queueing: f64, swing: f64, srtt: Span) {
-        if queueing <= NEARLY_EMPTY * swing {
+        if queueing <= self.params.nearly_empty * swing {
             self.emptied = Some(now);
         }
         let emptied = *self.emptied.get_or_insert(now);
-        self.competitive =
-            self.program == Program::Authors && now.saturating_since(emptied) > srtt * EMPTY_ROUNDS;
+        self.competitive = self.program == Program::Authors
+            && now.saturating_since(emptied) > srtt * self.params.empty_rounds;
         if !self.competitive {
-            self.weight = 1.0 / DELTA;
+            self.weight = 1.0 / self.params.delta;
         }
     }
 
@@ -205,7 +216,7 @@ impl Copa {
                 },
                 0,
             ),
-            Program::Mvfst => (self.up == (self.cwnd > self.cwnd_before), STEADY_ROUNDS),
+            Program::Mvfst => (self.up == (self.cwnd > self.cwnd_before), self.params.steady_rounds),
         };
         if same {
             self.same += 1;
@@ -245,7 +256,7 @@ impl Copa {
     }
 
     fn min_cwnd(&self) -> f64 {
-        MIN_CWND_SEGMENTS * self.config.mss
+        self.params.min_cwnd * self.config.mss
     }
 }
 
@@ -258,8 +269,8 @@ impl Model for Copa {
         };
         let now = sample.now;
         let standing = self.standing.update(now, rtt, srtt / 2);
-        let rtt_min = self.rtt_min.update(now, rtt, RTT_MIN_WINDOW);
-        let rtt_max = self.rtt_max.update(now, rtt, srtt * RTT_MAX_ROUNDS);
+        let rtt_min = self.rtt_min.update(now, rtt, self.params.rtt_min_window);
+        let rtt_max = self.rtt_max.update(now, rtt, srtt * self.params.rtt_max_rounds);
         let queueing = standing.saturating_sub(rtt_min).as_secs_f64();
         let swing = rtt_max.saturating_sub(rtt_min).as_secs_f64();
         self.update_mode(now, queueing, swing, srtt);
@@ -293,7 +304,7 @@ impl Model for Copa {
 
     fn on_lost(&mut self, _lost: &LostSegment, _now: Time) {
         if self.competitive && !self.lost {
-            self.weight = (self.weight / 2.0).max(1.0 / DELTA);
+            self.weight = (self.weight / 2.0).max(1.0 / self.params.delta);
         }
         self.lost = true;
     }

@@ -21,17 +21,31 @@
 //! alpha      = 3 (1 - beta) / (1 + beta), and 1 from cwnd_prior on
 //! ```
 
+use std::sync::Arc;
+
 use redtail_core::Time;
 
-use super::{AckSample, CongestionKind, GrowthLaw, as_f64};
+use super::{AckSample, CongestionKind, ControllerConfig, GrowthLaw, as_f64};
+use crate::constants::constants;
 
-const C: f64 = 0.4;
-const BETA: f64 = 0.7;
-const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+constants! {
+    /// The constants of CUBIC.
+    pub struct CubicParams {
+        /// C: scale of the cubic function, in segments/s^3.
+        c: f64 = 0.4, in 1e-4 => 1e4, "RFC 9438, section 5.1";
+        /// beta_cubic: factor of a reduction.
+        beta: f64 = 0.7, in 0.05 => 0.95, "RFC 9438, section 4.6";
+        /// Release more bandwidth when the window at a loss is smaller than at the one before.
+        fast_convergence: bool = true, "RFC 9438, section 4.7";
+        /// Grow at least as fast as Reno would.
+        reno_friendly: bool = true, "RFC 9438, section 4.3";
+    }
+}
 
 /// The law's state, in segments and seconds.
 #[derive(Clone, Debug, Default)]
 pub struct Cubic {
+    params: Arc<CubicParams>,
     w_max: f64,
     /// The window when the last reduction began.
     cwnd_prior: f64,
@@ -62,7 +76,7 @@ impl Cubic {
     /// W_cubic(t), `t` seconds into an epoch (RFC 9438, figure 1); in segments.
     fn w_cubic(&self, t: f64, k: f64) -> f64 {
         let from_plateau = t - k;
-        C * from_plateau * from_plateau * from_plateau + self.w_max
+        self.params.c * from_plateau * from_plateau * from_plateau + self.w_max
     }
 
     fn begin_epoch(&mut self, cwnd: f64, now: Time) -> Epoch {
@@ -73,13 +87,22 @@ impl Cubic {
         self.after_timeout = false;
         Epoch {
             start: now,
-            k: libm::cbrt((self.w_max - cwnd) / C),
+            k: libm::cbrt((self.w_max - cwnd) / self.params.c),
             w_est: cwnd,
         }
     }
 }
 
 impl GrowthLaw for Cubic {
+    type Params = CubicParams;
+
+    fn start(_: &ControllerConfig, params: &Arc<CubicParams>) -> Self {
+        Self {
+            params: Arc::clone(params),
+            ..Self::default()
+        }
+    }
+
     #[inline]
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
         let window = cwnd / mss;
@@ -93,12 +116,13 @@ impl GrowthLaw for Cubic {
         let alpha = if epoch.w_est >= self.cwnd_prior {
             1.0
         } else {
-            ALPHA
+            let beta = self.params.beta;
+            3.0 * (1.0 - beta) / (1.0 + beta)
         };
         epoch.w_est += alpha * acked / window;
         self.epoch = Some(epoch);
 
-        if self.w_cubic(t, epoch.k) < epoch.w_est {
+        if self.params.reno_friendly && self.w_cubic(t, epoch.k) < epoch.w_est {
             return epoch.w_est.max(window) * mss; // section 4.3
         }
         let target = self.w_cubic(t + rtt, epoch.k).clamp(window, 1.5 * window);
@@ -107,11 +131,7 @@ impl GrowthLaw for Cubic {
 
     #[inline]
     fn beta(&self) -> f64 {
-        BETA
-    }
-
-    fn beta_ecn(&self) -> f64 {
-        0.85
+        self.params.beta
     }
 
     fn after_idle(&mut self) {
@@ -128,8 +148,8 @@ impl GrowthLaw for Cubic {
         self.after_timeout = matches!(kind, CongestionKind::Timeout { .. });
         self.cwnd_prior = window;
         // Fast convergence (section 4.7): a flow whose window shrinks releases more.
-        self.w_max = if window < self.w_max {
-            window * (1.0 + BETA) / 2.0
+        self.w_max = if self.params.fast_convergence && window < self.w_max {
+            window * (1.0 + self.params.beta) / 2.0
         } else {
             window
         };
@@ -212,7 +232,7 @@ mod tests {
         // prior window, then 1; the cubic term is far below for the first second.
         let mut cubic = after_loss_at(20.0);
         let w = run(&mut cubic, 14.0, 0.01, &[0.1]);
-        let expected = 14.0 + ALPHA * 10.0;
+        let expected = 14.0 + 3.0 * 0.3 / 1.7 * 10.0;
         assert!((w[0] - expected).abs() < 0.3, "{} {expected}", w[0]);
     }
 

@@ -24,6 +24,8 @@
 //! acknowledgement, however much it covers, so that with delayed acknowledgements the window grows
 //! half as fast as by the RFC's equation.
 
+use crate::constants::NoParams;
+
 use super::additive::{Additive, whole};
 use super::{AckSample, CongestionKind, GrowthLaw};
 
@@ -118,6 +120,8 @@ fn row(w: u64) -> usize {
 }
 
 impl GrowthLaw for HighSpeed {
+    type Params = NoParams;
+
     fn grown(&mut self, cwnd: f64, _sample: &AckSample, mss: f64) -> f64 {
         let w = whole(cwnd, mss);
         self.row = row(w) as u32;

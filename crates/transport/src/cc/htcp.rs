@@ -31,24 +31,59 @@
 //! in Linux, and unlike the draft: f is a whole number, so that up to Delta_L alpha is Reno's for
 //! round trips above 200 ms as well.
 
-use redtail_core::{Span, Time};
+use std::sync::Arc;
 
-use super::additive::{Additive, whole};
+use redtail_core::{ParamError, Span, Time};
+
+use super::additive::{Additive, fixed, whole};
 use super::tick::{TICKS_PER_S, ticks, ticks_of};
-use super::{AckSample, CaState, CongestionKind, GrowthLaw, PathSample};
+use super::{AckSample, CaState, CongestionKind, ControllerConfig, GrowthLaw, PathSample};
+use crate::constants::{check_order, constants};
 
 const SHIFT: u32 = 7;
 const ONE: u64 = 1 << SHIFT;
-const BETA_MIN: u64 = ONE / 2;
-const BETA_MAX: u64 = 102;
-/// The largest excess over RTT_max by which a round trip raises it.
-const RTT_STEP: u64 = 5;
-/// RTT_min above which beta follows the round trips: 10 ms in ticks, rounded up.
-const LEAST_RTT: u64 = 3;
+
+constants! {
+    /// The constants of H-TCP. Times are in ticks of 4 ms, rounded up.
+    pub struct HtcpParams {
+        /// Least factor of a reduction; in 1/128.
+        beta_min: f64 = 0.5, in 0.05 => 0.95, "Leith and Shorten 2004; Linux 6.1, net/ipv4/tcp_htcp.c, BETA_MIN";
+        /// Greatest factor of a reduction; in 1/128.
+        beta_max: f64 = 0.8, in 0.05 => 0.95, "Leith and Shorten 2004; Linux 6.1, tcp_htcp.c, BETA_MAX";
+        /// Delta_L: time since the last congestion event up to which the growth is Reno's.
+        delta_l: Span = Span::from_s(1), in Span::ZERO => Span::from_s(1000), "Leith and Shorten 2004; draft-leith-tcp-htcp-06, section 2";
+        /// Round-trip time to which the growth is scaled.
+        reference_rtt: Span = Span::from_ms(100), in Span::from_ms(4) => Span::from_s(10), "draft-leith-tcp-htcp-06, section 2; Linux 6.1, tcp_htcp.c, htcp_alpha_update";
+        /// Scale the growth with the round-trip time.
+        rtt_scaling: bool = true, "Linux 6.1, tcp_htcp.c, use_rtt_scaling";
+        /// Reduce by `beta_min` when the bandwidth has changed.
+        bandwidth_switch: bool = true, "Linux 6.1, tcp_htcp.c, use_bandwidth_switch";
+        /// Change of the bandwidth between reductions that counts, as a share.
+        bandwidth_change: f64 = 0.2, in 0.0 => 1.0, "draft-leith-tcp-htcp-06, section 3; Linux 6.1, tcp_htcp.c, htcp_beta_update";
+        /// Largest excess over the greatest round-trip time by which a round trip raises it.
+        rtt_step: Span = Span::from_ms(20), in Span::ZERO => Span::from_s(10), "Linux 6.1, tcp_htcp.c, measure_rtt";
+        /// Least round-trip time above which the factor follows the round trips.
+        least_rtt: Span = Span::from_ms(10), in Span::ZERO => Span::from_s(10), "Linux 6.1, tcp_htcp.c, htcp_beta_update";
+        /// Share by which a reduction lowers the distance of the greatest round-trip time to the least.
+        rtt_decay: f64 = 0.05, in 0.0 => 1.0, "Linux 6.1, tcp_htcp.c, htcp_recalc_ssthresh";
+    }
+    check HtcpParams::in_order
+}
+
+impl HtcpParams {
+    fn in_order(&self) -> Result<(), ParamError> {
+        check_order("beta_min", self.beta_min, "beta_max", self.beta_max)
+    }
+
+    fn beta_min(&self) -> u64 {
+        fixed(self.beta_min, ONE)
+    }
+}
 
 /// The growth law of H-TCP with its state.
 #[derive(Clone, Debug)]
 pub struct Htcp {
+    params: Arc<HtcpParams>,
     additive: Additive,
     alpha: u64,
     beta: u64,
@@ -76,10 +111,17 @@ pub struct Htcp {
 
 impl Default for Htcp {
     fn default() -> Self {
+        Self::new(&Arc::default())
+    }
+}
+
+impl Htcp {
+    fn new(params: &Arc<HtcpParams>) -> Self {
         Self {
+            params: Arc::clone(params),
             additive: Additive::default(),
             alpha: ONE,
-            beta: BETA_MIN,
+            beta: params.beta_min(),
             follows_rtt: false,
             acked: 1,
             rtt_min: 0,
@@ -109,7 +151,7 @@ impl Htcp {
         }
         if open {
             self.rtt_max = self.rtt_max.max(self.rtt_min);
-            if rtt <= self.rtt_max + RTT_STEP {
+            if rtt <= self.rtt_max + ticks_of(self.params.rtt_step) {
                 self.rtt_max = self.rtt_max.max(rtt);
             }
         }
@@ -144,13 +186,16 @@ impl Htcp {
 
     fn update_beta(&mut self) {
         let old = std::mem::replace(&mut self.old_b_max, self.b_max);
-        if !(4 * old..=6 * old).contains(&(5 * self.b_max)) {
-            self.beta = BETA_MIN;
+        let params = &*self.params;
+        let change = fixed(params.bandwidth_change, 1000);
+        let same = (1000 - change) * old..=(1000 + change) * old;
+        if params.bandwidth_switch && !same.contains(&(1000 * self.b_max)) {
+            self.beta = params.beta_min();
             self.follows_rtt = false;
-        } else if self.follows_rtt && self.rtt_min > LEAST_RTT && self.rtt_max > 0 {
-            self.beta = ((self.rtt_min << SHIFT) / self.rtt_max).clamp(BETA_MIN, BETA_MAX);
+        } else if self.follows_rtt && self.rtt_min > ticks_of(params.least_rtt) && self.rtt_max > 0 {
+            self.beta = ((self.rtt_min << SHIFT) / self.rtt_max).clamp(params.beta_min(), fixed(params.beta_max, ONE));
         } else {
-            self.beta = BETA_MIN;
+            self.beta = params.beta_min();
             self.follows_rtt = true;
         }
     }
@@ -158,12 +203,14 @@ impl Htcp {
     fn update_alpha(&mut self) {
         let mut factor = 1;
         let delta = self.delta();
-        if delta > TICKS_PER_S {
-            let d = delta - TICKS_PER_S;
+        let params = &*self.params;
+        let slow = ticks_of(params.delta_l);
+        if delta > slow {
+            let d = delta - slow;
             factor = 1 + (10 * d + (d / 2) * (d / 2) / TICKS_PER_S) / TICKS_PER_S;
         }
-        if self.rtt_min > 0 {
-            let scale = ((TICKS_PER_S << 3) / (10 * self.rtt_min)).clamp(1 << 2, 10 << 3);
+        if params.rtt_scaling && self.rtt_min > 0 {
+            let scale = ((ticks_of(params.reference_rtt) << 3) / self.rtt_min).clamp(1 << 2, 10 << 3);
             factor = ((factor << 3) / scale).max(1);
         }
         self.alpha = 2 * factor * (ONE - self.beta);
@@ -171,6 +218,12 @@ impl Htcp {
 }
 
 impl GrowthLaw for Htcp {
+    type Params = HtcpParams;
+
+    fn start(_: &ControllerConfig, params: &Arc<HtcpParams>) -> Self {
+        Self::new(params)
+    }
+
     fn grown(&mut self, cwnd: f64, _sample: &AckSample, mss: f64) -> f64 {
         let w = whole(cwnd, mss);
         let mut grown = w;
@@ -219,7 +272,8 @@ impl GrowthLaw for Htcp {
         self.update_beta();
         self.update_alpha();
         if self.rtt_min > 0 && self.rtt_max > self.rtt_min {
-            self.rtt_max = self.rtt_min + (self.rtt_max - self.rtt_min) * 95 / 100;
+            let kept = fixed(1.0 - self.params.rtt_decay, 1000);
+            self.rtt_max = self.rtt_min + (self.rtt_max - self.rtt_min) * kept / 1000;
         }
         Some(((window as u64 * self.beta) >> SHIFT).max(2) as f64)
     }

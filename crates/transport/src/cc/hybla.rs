@@ -26,18 +26,39 @@
 //! the window grows half as fast. The window is at most 65535 segments. As in Linux, and unlike the
 //! paper: the first ssthresh is not set by an estimate of the bandwidth, and nothing is paced.
 
+use std::sync::Arc;
+
 use redtail_core::Span;
 
 use super::additive::{Additive, whole};
-use super::{AckSample, CaState, CongestionKind, GrowthLaw, PathSample, Window, as_f64};
+use super::{AckSample, CaState, CongestionKind, ControllerConfig, GrowthLaw, PathSample, Window, as_f64};
+use crate::constants::constants;
 
-/// The reference round trip RTT_0.
-const RTT_0: Span = Span::from_ms(25);
+constants! {
+    /// The constants of Hybla's congestion avoidance.
+    pub struct HyblaParams {
+        /// RTT_0: round-trip time of the Reno flow whose rate it has.
+        rtt0: Span = Span::from_ms(25), in Span::from_us(10) => Span::from_s(10), "Caini and Firrincieli 2004, section 3; Linux 6.1, tcp_hybla.c, rtt0";
+        /// Largest window, in segments.
+        max_window: u64 = 65_535, in 2 => 1_000_000, "Linux 6.1, tcp_hybla.c, snd_cwnd_clamp";
+        /// Factor of a reduction.
+        beta: f64 = 0.5, in 0.05 => 0.95, "Linux 6.1, tcp_hybla.c (tcp_reno_ssthresh)";
+    }
+}
+
+constants! {
+    /// The constants of Hybla's slow start.
+    pub struct HyblaStartParams {
+        /// RTT_0: round-trip time of the Reno flow whose rate it has.
+        rtt0: Span = Span::from_ms(25), in Span::from_us(10) => Span::from_s(10), "Caini and Firrincieli 2004, section 3; Linux 6.1, tcp_hybla.c, rtt0";
+        /// Largest window, in segments.
+        max_window: u64 = 65_535, in 2 => 1_000_000, "Linux 6.1, tcp_hybla.c, snd_cwnd_clamp";
+    }
+}
+
 /// The powers 2^(i/8), in units of 1/128.
 const FRACTIONS: [u64; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
 const MOST_DOUBLINGS: u64 = 16;
-/// The largest window, in segments (snd_cwnd_clamp).
-const MAX_WINDOW: u64 = 65_535;
 
 /// rho, from the least smoothed round trip.
 #[derive(Clone, Copy, Debug)]
@@ -56,12 +77,12 @@ impl Default for Rho {
 }
 
 impl Rho {
-    fn update(&mut self, srtt: Option<Span>) {
+    fn update(&mut self, srtt: Option<Span>, rtt0: Span) {
         if let Some(srtt) = srtt
             && self.least.is_none_or(|least| srtt < least)
         {
             self.least = Some(srtt);
-            self.eighths = (8 * srtt.as_ps() / RTT_0.as_ps()).max(8);
+            self.eighths = (8 * srtt.as_ps() / rtt0.as_ps()).max(8);
         }
     }
 
@@ -73,6 +94,7 @@ impl Rho {
 /// The growth law of TCP Hybla with its state.
 #[derive(Clone, Debug, Default)]
 pub struct Hybla {
+    params: Arc<HyblaParams>,
     additive: Additive,
     rho: Rho,
     state: CaState,
@@ -80,7 +102,22 @@ pub struct Hybla {
     fraction: u64,
 }
 
+impl Hybla {
+    fn new(params: &Arc<HyblaParams>) -> Self {
+        Self {
+            params: Arc::clone(params),
+            ..Self::default()
+        }
+    }
+}
+
 impl GrowthLaw for Hybla {
+    type Params = HyblaParams;
+
+    fn start(_: &ControllerConfig, params: &Arc<HyblaParams>) -> Self {
+        Self::new(params)
+    }
+
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
         let w = whole(cwnd, mss);
         let acked = self.additive.segments(sample.acked, mss);
@@ -104,7 +141,7 @@ impl GrowthLaw for Hybla {
             grown += 1;
             self.additive.reset();
         }
-        grown.min(MAX_WINDOW.max(w)) as f64 * mss
+        grown.min(self.params.max_window.max(w)) as f64 * mss
     }
 
     fn watches(&self) -> bool {
@@ -112,12 +149,12 @@ impl GrowthLaw for Hybla {
     }
 
     fn watch(&mut self, _cwnd: f64, sample: &PathSample, _mss: f64) {
-        self.rho.update(sample.srtt);
+        self.rho.update(sample.srtt, self.params.rtt0);
         self.state = sample.state;
     }
 
     fn beta(&self) -> f64 {
-        0.5
+        self.params.beta
     }
 
     fn counts_segments(&self) -> bool {
@@ -129,13 +166,14 @@ impl GrowthLaw for Hybla {
     }
 
     fn ssthresh(&mut self, window: f64, _kind: CongestionKind) -> Option<f64> {
-        Some((window as u64 / 2).max(2) as f64)
+        Some(((window as u64 as f64 * self.params.beta) as u64).max(2) as f64)
     }
 }
 
 /// Hybla's slow start.
 #[derive(Clone, Debug)]
 pub(super) struct HyblaSlowStart {
+    params: Arc<HyblaStartParams>,
     /// Size of a full segment, bytes.
     mss: f64,
     rho: Rho,
@@ -144,8 +182,9 @@ pub(super) struct HyblaSlowStart {
 }
 
 impl HyblaSlowStart {
-    pub(super) fn new(mss: f64) -> Self {
+    pub(super) fn new(params: &Arc<HyblaStartParams>, mss: f64) -> Self {
         Self {
+            params: Arc::clone(params),
             mss,
             rho: Rho::default(),
             state: CaState::Open,
@@ -155,12 +194,12 @@ impl HyblaSlowStart {
 
     /// The window after a handshake that took `rtt`, in bytes.
     pub(super) fn initial_window(&mut self, rtt: Span) -> f64 {
-        self.rho.update(Some(rtt));
+        self.rho.update(Some(rtt), self.params.rtt0);
         as_f64(self.rho.whole()) * self.mss
     }
 
     pub(super) fn watch(&mut self, sample: &PathSample) {
-        self.rho.update(sample.srtt);
+        self.rho.update(sample.srtt, self.params.rtt0);
         self.state = sample.state;
     }
 
@@ -178,7 +217,7 @@ impl HyblaSlowStart {
         } else {
             window.cwnd + grows
         };
-        let most = as_f64(MAX_WINDOW) * self.mss;
+        let most = as_f64(self.params.max_window) * self.mss;
         window.cwnd = grown.min(window.ssthresh).min(most.max(window.cwnd));
     }
 }

@@ -23,23 +23,46 @@
 //! window fills the path. A sender that paces would need all of D_min, because pacing spreads a
 //! window of slow start over half a round trip.
 
-use redtail_core::{Span, Time};
+use std::sync::Arc;
+
+use redtail_core::{ParamError, Span, Time};
 
 use super::{AckSample, Window};
+use crate::constants::{check_order, constants};
 
-/// The least window, in segments, at which HyStart can end slow start (hystart_low_window).
-const LOW_WINDOW: f64 = 16.0;
-/// The largest gap between acknowledgements of one train (hystart_ack_delta_us).
-const TRAIN_SPACING: Span = Span::from_ms(2);
-/// The number of round-trip samples that HyStart takes in a round (HYSTART_MIN_SAMPLES).
-const MIN_SAMPLES: u32 = 8;
-/// HYSTART_DELAY_MIN and HYSTART_DELAY_MAX.
-const DELAY_THRESH: (Span, Span) = (Span::from_ms(4), Span::from_ms(16));
-const DELAY_DIVISOR: u64 = 8;
+constants! {
+    /// The constants of HyStart.
+    pub struct HystartParams {
+        /// Least window at which it can end slow start, in segments.
+        low_window: f64 = 16.0, in 0.0 => 1e6, "Linux 6.1, net/ipv4/tcp_cubic.c, hystart_low_window";
+        /// Largest gap between acknowledgements of one train.
+        ack_delta: Span = Span::from_ms(2), in Span::ZERO => Span::from_s(10), "Linux 6.1, tcp_cubic.c, hystart_ack_delta_us";
+        /// Number of round-trip samples that it takes in a round.
+        min_samples: u32 = 8, in 1 => 1000, "Linux 6.1, tcp_cubic.c, HYSTART_MIN_SAMPLES";
+        /// Least growth of the round-trip time that ends slow start.
+        delay_min: Span = Span::from_ms(4), in Span::ZERO => Span::from_s(10), "Linux 6.1, tcp_cubic.c, HYSTART_DELAY_MIN";
+        /// Greatest growth of the round-trip time that is waited for.
+        delay_max: Span = Span::from_ms(16), in Span::ZERO => Span::from_s(10), "Linux 6.1, tcp_cubic.c, HYSTART_DELAY_MAX";
+        /// Growth of the round-trip time that ends slow start, as one part in so many.
+        delay_divisor: u64 = 8, in 1 => 1000, "Linux 6.1, tcp_cubic.c, HYSTART_DELAY_THRESH";
+        /// End slow start at a long train of acknowledgements.
+        trains: bool = true, "Linux 6.1, tcp_cubic.c, hystart_detect, HYSTART_ACK_TRAIN";
+        /// End slow start when round-trip times grow.
+        delays: bool = true, "Linux 6.1, tcp_cubic.c, hystart_detect, HYSTART_DELAY";
+    }
+    check HystartParams::in_order
+}
+
+impl HystartParams {
+    fn in_order(&self) -> Result<(), ParamError> {
+        check_order("delay_min", self.delay_min, "delay_max", self.delay_max)
+    }
+}
 
 /// HyStart with its state.
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
+    params: Arc<HystartParams>,
     mss: f64,
     round: Option<Round>,
     /// The least round trip of the connection (D_min).
@@ -62,8 +85,9 @@ struct Round {
 
 impl HyStart {
     /// Before the first acknowledgement; `mss` is the size of a full segment in bytes.
-    pub(super) fn new(mss: f64) -> Self {
+    pub(super) fn new(params: &Arc<HystartParams>, mss: f64) -> Self {
         Self {
+            params: Arc::clone(params),
             mss,
             round: None,
             delay_min: None,
@@ -73,7 +97,7 @@ impl HyStart {
 
     /// A timeout: forgets all measurements.
     pub(super) fn on_timeout(&mut self) {
-        *self = Self::new(self.mss);
+        *self = Self::new(&self.params, self.mss);
     }
 
     /// Grows `window` by `grows` bytes, or leaves slow start.
@@ -103,19 +127,20 @@ impl HyStart {
             },
         };
         let mut full = false;
-        if cwnd >= LOW_WINDOW * self.mss {
-            if now - round.train <= TRAIN_SPACING {
+        let params = &*self.params;
+        if cwnd >= params.low_window * self.mss {
+            if now - round.train <= params.ack_delta {
                 round.train = now;
-                full = now - round.start > delay_min / 2;
+                full = params.trains && now - round.start > delay_min / 2;
             }
             let min = round.min.map_or(rtt, |min| min.min(rtt));
             round.min = Some(min);
-            if round.samples < MIN_SAMPLES {
+            if round.samples < params.min_samples {
                 round.samples += 1;
             } else {
-                let (least, most) = DELAY_THRESH;
-                let threshold = (delay_min / DELAY_DIVISOR).clamp(least, most);
-                full |= min > delay_min + threshold;
+                let threshold =
+                    (delay_min / params.delay_divisor).clamp(params.delay_min, params.delay_max);
+                full |= params.delays && min > delay_min + threshold;
             }
         }
         self.round = Some(round);
@@ -139,7 +164,7 @@ mod tests {
     impl Flow {
         fn new(segments: f64) -> Self {
             Self {
-                slow: HyStart::new(MSS),
+                slow: HyStart::new(&Arc::default(), MSS),
                 window: Window {
                     cwnd: segments * MSS,
                     ssthresh: f64::INFINITY,

@@ -28,26 +28,70 @@
 //!
 //! Once d_a has been above d_1, alpha is 10 again only in the fifth round below it.
 
-use redtail_core::Span;
+use std::sync::Arc;
 
-use super::additive::{Additive, whole};
-use super::{AckSample, CongestionKind, GrowthLaw, PathSample};
+use redtail_core::{ParamError, Span};
+
+use super::additive::{Additive, fixed, whole};
+use super::{AckSample, CongestionKind, ControllerConfig, GrowthLaw, PathSample};
+use crate::constants::{check_order, constants};
 
 const ALPHA_SHIFT: u32 = 7;
 const ALPHA_BASE: u64 = 1 << ALPHA_SHIFT;
-const ALPHA_MIN: u64 = 3 * ALPHA_BASE / 10;
-const ALPHA_MAX: u64 = 10 * ALPHA_BASE;
 const BETA_SHIFT: u32 = 6;
-const BETA_MIN: u64 = (1 << BETA_SHIFT) / 8;
-const BETA_MAX: u64 = (1 << BETA_SHIFT) / 2;
-const WIN_THRESH: u64 = 15;
-const THETA: u32 = 5;
+const BETA_BASE: u64 = 1 << BETA_SHIFT;
 /// The largest round trip, 3.3 s in microseconds; longer ones count as this (RTT_MAX).
-const RTT_MAX: u64 = u32::MAX as u64 / ALPHA_MAX;
+const RTT_MAX: u64 = u32::MAX as u64 / (10 * ALPHA_BASE);
+
+constants! {
+    /// The constants of Illinois.
+    pub struct IllinoisParams {
+        /// alpha_min: least increase of a round trip, in segments; in 1/128.
+        alpha_min: f64 = 0.3, in 0.01 => 1.0, "Liu, Başar and Srikant 2008, section 3.2; Linux 6.1, net/ipv4/tcp_illinois.c, ALPHA_MIN";
+        /// alpha_max: greatest increase of a round trip, in segments; in 1/128.
+        alpha_max: f64 = 10.0, in 1.0 => 1000.0, "Liu, Başar and Srikant 2008, section 3.2; Linux 6.1, tcp_illinois.c, ALPHA_MAX";
+        /// beta_min: least share by which a loss reduces; in 1/64.
+        beta_min: f64 = 0.125, in 0.02 => 0.95, "Liu, Başar and Srikant 2008, section 3.2; Linux 6.1, tcp_illinois.c, BETA_MIN";
+        /// beta_max: greatest share by which a loss reduces; in 1/64.
+        beta_max: f64 = 0.5, in 0.02 => 0.95, "Liu, Başar and Srikant 2008, section 3.2; Linux 6.1, tcp_illinois.c, BETA_MAX";
+        /// win_thresh: window below which alpha is 1 and beta is beta_max, in segments.
+        win_thresh: u64 = 15, in 0 => 1_000_000, "Linux 6.1, tcp_illinois.c, win_thresh";
+        /// theta: number of rounds near no delay after which alpha is alpha_max again.
+        theta: u32 = 5, in 1 => 1000, "Linux 6.1, tcp_illinois.c, theta";
+        /// d_1: queueing delay up to which alpha is alpha_max, as a share of the greatest.
+        d1: f64 = 0.01, in 0.0 => 1.0, "Liu, Başar and Srikant 2008, section 4; Linux 6.1, tcp_illinois.c, alpha()";
+        /// d_2: queueing delay up to which beta is beta_min, as a share of the greatest.
+        d2: f64 = 0.1, in 0.0 => 1.0, "Liu, Başar and Srikant 2008, section 4; Linux 6.1, tcp_illinois.c, beta()";
+        /// d_3: queueing delay from which beta is beta_max, as a share of the greatest.
+        d3: f64 = 0.8, in 0.0 => 1.0, "Liu, Başar and Srikant 2008, section 4; Linux 6.1, tcp_illinois.c, beta()";
+    }
+    check IllinoisParams::in_order
+}
+
+impl IllinoisParams {
+    fn in_order(&self) -> Result<(), ParamError> {
+        check_order("beta_min", self.beta_min, "beta_max", self.beta_max)?;
+        check_order("d2", self.d2, "d3", self.d3)
+    }
+
+    fn alpha_max(&self) -> u64 {
+        fixed(self.alpha_max, ALPHA_BASE)
+    }
+
+    fn beta_max(&self) -> u64 {
+        fixed(self.beta_max, BETA_BASE)
+    }
+}
+
+/// A share of a delay, rounded down.
+fn part(delay: u64, share: f64) -> u64 {
+    delay * fixed(share, 1000) / 1000
+}
 
 /// The growth law of TCP Illinois with its state.
 #[derive(Clone, Debug)]
 pub struct Illinois {
+    params: Arc<IllinoisParams>,
     additive: Additive,
     alpha: u64,
     beta: u64,
@@ -69,10 +113,17 @@ pub struct Illinois {
 
 impl Default for Illinois {
     fn default() -> Self {
+        Self::new(&Arc::default())
+    }
+}
+
+impl Illinois {
+    fn new(params: &Arc<IllinoisParams>) -> Self {
         Self {
+            params: Arc::clone(params),
             additive: Additive::default(),
-            alpha: ALPHA_MAX,
-            beta: BETA_MAX,
+            alpha: params.alpha_max(),
+            beta: params.beta_max(),
             sum_rtt: 0,
             samples: 0,
             base_rtt: 0x7fff_ffff,
@@ -88,33 +139,35 @@ impl Default for Illinois {
 impl Illinois {
     /// alpha for d_a and d_m.
     fn alpha(&mut self, da: u64, dm: u64) -> u64 {
-        let d1 = dm / 100;
+        let d1 = part(dm, self.params.d1);
+        let alpha_max = self.params.alpha_max();
+        let alpha_min = fixed(self.params.alpha_min, ALPHA_BASE);
         if da <= d1 {
             if !self.above {
-                return ALPHA_MAX;
+                return alpha_max;
             }
             self.low += 1;
-            if self.low < THETA {
+            if self.low < self.params.theta {
                 return self.alpha;
             }
             self.low = 0;
             self.above = false;
-            return ALPHA_MAX;
+            return alpha_max;
         }
         self.above = true;
         let (dm, da) = (dm - d1, da - d1);
-        dm * ALPHA_MAX / (dm + da * (ALPHA_MAX - ALPHA_MIN) / ALPHA_MIN)
+        dm * alpha_max / (dm + da * (alpha_max - alpha_min) / alpha_min)
     }
 
     fn end_round(&mut self, w: u64) {
-        if w < WIN_THRESH {
+        if w < self.params.win_thresh {
             self.alpha = ALPHA_BASE;
-            self.beta = BETA_MAX;
+            self.beta = self.params.beta_max();
         } else if let Some(mean) = self.sum_rtt.checked_div(self.samples) {
             let dm = self.max_rtt - self.base_rtt;
             let da = mean - self.base_rtt;
             self.alpha = self.alpha(da, dm);
-            self.beta = beta(da, dm);
+            self.beta = beta(da, dm, &self.params);
         }
     }
 
@@ -126,18 +179,25 @@ impl Illinois {
 }
 
 /// beta for d_a and d_m.
-fn beta(da: u64, dm: u64) -> u64 {
-    let (d2, d3) = (dm / 10, 8 * dm / 10);
+fn beta(da: u64, dm: u64, params: &IllinoisParams) -> u64 {
+    let (d2, d3) = (part(dm, params.d2), part(dm, params.d3));
+    let (least, most) = (fixed(params.beta_min, BETA_BASE), params.beta_max());
     if da <= d2 {
-        BETA_MIN
+        least
     } else if da >= d3 || d3 <= d2 {
-        BETA_MAX
+        most
     } else {
-        (BETA_MIN * d3 + (BETA_MAX - BETA_MIN) * da - BETA_MAX * d2) / (d3 - d2)
+        (least * d3 + (most - least) * da - most * d2) / (d3 - d2)
     }
 }
 
 impl GrowthLaw for Illinois {
+    type Params = IllinoisParams;
+
+    fn start(_: &ControllerConfig, params: &Arc<IllinoisParams>) -> Self {
+        Self::new(params)
+    }
+
     fn grown(&mut self, cwnd: f64, _sample: &AckSample, mss: f64) -> f64 {
         let w = whole(cwnd, mss);
         let counted = u64::from(self.additive.cnt) + self.acked;
@@ -186,7 +246,7 @@ impl GrowthLaw for Illinois {
         self.additive.reset();
         if matches!(kind, CongestionKind::Timeout { .. }) {
             self.alpha = ALPHA_BASE;
-            self.beta = BETA_MAX;
+            self.beta = self.params.beta_max();
             self.low = 0;
             self.above = false;
             self.begin_round(None);

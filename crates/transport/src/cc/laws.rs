@@ -2,12 +2,14 @@
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Stream, schemars, serde};
-use strum::VariantArray;
+use redtail_core::{Span, Stream, schemars, serde};
+use strum::{IntoStaticStr, VariantArray};
 
-use super::bbr::Bbr;
-use super::bbr3::Bbr3;
-use super::copa::{Copa, Program};
+use crate::constants::law_tables;
+
+use super::bbr::{Bbr, BbrParams};
+use super::bbr3::{Bbr3, Bbr3Params};
+use super::copa::{Copa, CopaParams, Program};
 use super::model::ModelConfig;
 use super::models::AnyModel;
 use super::{ControllerConfig, GrowthLaw};
@@ -22,16 +24,27 @@ use super::{
 macro_rules! growth_laws {
     (
         $dollar:tt
-        laws { $($(#[$law_doc:meta])* $law:ident => $storage:ident<$type:ty>,)+ }
-        models { $($(#[$model_doc:meta])* $model:ident => $kind:ident($new:expr),)+ }
+        laws { $($(#[doc = $law_doc:literal])* $law:ident => $storage:ident<$type:ty>,)+ }
+        models { $($(#[doc = $model_doc:literal])* $model:ident($params:ty $(, $usual:expr)?) => $kind:ident($new:expr),)+ }
     ) => {
         /// How the window grows in congestion avoidance, and by how much it is reduced.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray, IntoStaticStr,
+        )]
         #[serde(crate = "serde", rename_all = "kebab-case")]
         #[schemars(crate = "schemars")]
+        #[strum(serialize_all = "kebab-case")]
         pub enum Growth {
-            $($(#[$law_doc])* $law,)+
-            $($(#[$model_doc])* $model,)+
+            $($(#[doc = $law_doc])* $law,)+
+            $($(#[doc = $model_doc])* $model,)+
+        }
+
+        law_tables! {
+            /// How the window grows in congestion avoidance, with the constants of the law.
+            pub enum GrowthParams of Growth {
+                $($(#[doc = $law_doc])* $law(<$type as GrowthLaw>::Params),)+
+                $($(#[doc = $model_doc])* $model($params $(, $usual)?),)+
+            }
         }
 
         impl Growth {
@@ -48,6 +61,13 @@ macro_rules! growth_laws {
             }
         }
 
+        impl GrowthParams {
+            /// Whether it is a model of the path rather than a law of growth.
+            pub fn is_model(&self) -> bool {
+                self.kind().is_model()
+            }
+        }
+
         /// Any of the laws, dispatched statically. A law with state is boxed, so that senders with
         /// another law stay small: thousands of them share a cache.
         #[derive(Clone, Debug)]
@@ -59,10 +79,12 @@ macro_rules! growth_laws {
         impl Law {
             /// The law that `config` selects, at the start of a connection.
             pub(super) fn new(config: &ControllerConfig) -> Self {
-                match config.growth {
-                    $(Growth::$law => Self::$law(<$type as GrowthLaw>::start(config).into()),)+
-                    $(Growth::$model => {
-                        Self::Model(Box::new(AnyModel::$kind(($new)(model_config(config)))))
+                match &config.growth {
+                    $(GrowthParams::$law(params) => {
+                        Self::$law(<$type as GrowthLaw>::start(config, params).into())
+                    })+
+                    $(GrowthParams::$model(params) => {
+                        Self::Model(Box::new(AnyModel::$kind(($new)(model_config(config), params))))
                     })+
                 }
             }
@@ -109,9 +131,9 @@ growth_laws! {
         /// Grows by 10 segments per round trip with empty queues, and by down to 0.3 with long ones; a loss reduces the window by an eighth to a half (Illinois, Liu, Başar and Srikant 2008, as in Linux 6.1, tcp_illinois.c).
         Illinois => Box<illinois::Illinois>,
         /// Grows faster and is reduced by less with a larger window (HighSpeed TCP, RFC 3649, as in Linux 6.1, tcp_highspeed.c).
-        Highspeed => Inline<highspeed::HighSpeed>,
+        Highspeed => Box<highspeed::HighSpeed>,
         /// Grows by one segment for each hundred acknowledged; a loss reduces the window by an eighth (Scalable TCP, Kelly 2003, as in Linux 6.1, tcp_scalable.c).
-        Scalable => Inline<scalable::Scalable>,
+        Scalable => Box<scalable::Scalable>,
         /// As Reno, and half as fast while three segments or more wait in queues; with fewer, a loss reduces the window by a fifth (Veno, Fu and Liew 2003, as in Linux 6.1, tcp_veno.c).
         Veno => Box<veno::Veno>,
         /// As Scalable TCP while few segments wait in queues, otherwise as Reno (YeAH, Baiocchi, Castellani and Vacirca 2007, as in Linux 6.1, tcp_yeah.c).
@@ -119,15 +141,35 @@ growth_laws! {
     }
     models {
         /// BBR version 1: a model of the path instead of a growth law, with the path's greatest delivery rate and least round-trip time (Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux).
-        Bbr => Bbr(Bbr::new),
+        Bbr(BbrParams) => Bbr(Bbr::new),
         /// BBR version 3: the same model with bounds learnt from losses (draft-ietf-ccwg-bbr-06).
-        Bbr3 => Bbr3(Bbr3::new),
+        Bbr3(Bbr3Params) => Bbr3(Bbr3::new),
         /// A target rate in inverse proportion to the queueing delay, so that about two and a half of its own segments wait; beside traffic that fills queues, in proportion to 1/delta, which changes with losses (Copa, Arun and Balakrishnan 2018; the velocity as in the authors' code, genericCC).
-        Copa => Copa(|config| Copa::new(config, Program::Authors)),
+        Copa(CopaParams) => Copa(|config, params| Copa::new(config, params, Program::Authors)),
         /// Copa without its competitive mode (the velocity as in the paper and in mvfst).
-        CopaDefault => Copa(|config| Copa::new(config, Program::Mvfst)),
+        CopaDefault(CopaParams) => Copa(|config, params| Copa::new(config, params, Program::Mvfst)),
         /// BBR version 3 as in Google's code, on which published measurements are based, with a response to marks (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c).
-        Bbr3Google => Bbr3(Bbr3::google),
+        Bbr3Google(Bbr3Params, Bbr3Params::google()) => Bbr3(Bbr3::google),
+    }
+}
+
+impl Growth {
+    /// ABE's factor for a mark (RFC 8511, section 3.1; for Linux's CUBIC, which has no ABE, CUBIC's).
+    pub fn abe_factor(self) -> f64 {
+        match self {
+            Self::Cubic | Self::LinuxCubic => 0.85,
+            _ => 0.8,
+        }
+    }
+}
+
+impl GrowthParams {
+    /// The shortest virtual round trip of Prague.
+    pub fn least_round(&self) -> Span {
+        match self {
+            Self::Prague(params) => params.least_round,
+            _ => prague::PragueParams::default().least_round,
+        }
     }
 }
 

@@ -28,28 +28,50 @@
 //! queueing delay reaches TARGET, because from there on the RFC's algorithm reduces the window. The
 //! delay is seen a round trip late, so it is longer than TARGET for some time.
 
+use std::sync::Arc;
+
 use redtail_core::{Span, Time};
 
-use super::{AckSample, GrowthLaw, Window};
+use super::{AckSample, ControllerConfig, GrowthLaw, Window};
+use crate::constants::constants;
 
-const TARGET: f64 = 0.1;
-const GAIN: f64 = 1.0;
-const BASE_HISTORY: usize = 10;
-const CURRENT_FILTER: usize = 4;
-const ALLOWED_INCREASE: f64 = 1.0;
-const MIN_CWND: f64 = 2.0;
+constants! {
+    /// The constants of LEDBAT.
+    pub struct LedbatParams {
+        /// TARGET: queueing delay aimed at.
+        target: Span = Span::from_ms(100), in Span::from_us(100) => Span::from_s(10), "RFC 6817, section 2.5: at most 100 ms";
+        /// GAIN: response of the window to the distance from the target, in windows of Reno's growth.
+        gain: f64 = 1.0, in 1e-3 => 100.0, "RFC 6817, section 2.5: at most 1";
+        /// BASE_HISTORY: number of minutes over which the base delay is the least.
+        base_history: u64 = 10, in 1 => LONGEST_HISTORY as u64, "RFC 6817, section 2.5";
+        /// CURRENT_FILTER: number of samples of which the current delay is the least.
+        current_filter: u64 = 4, in 1 => LONGEST_FILTER as u64, "RFC 6817, section 2.5";
+        /// ALLOWED_INCREASE: number of segments by which the window may lead what is in flight.
+        allowed_increase: f64 = 1.0, in 0.0 => 1e3, "RFC 6817, section 2.5";
+        /// MIN_CWND: least window, in segments.
+        min_cwnd: f64 = 2.0, in 1.0 => 1e3, "RFC 6817, section 2.5";
+        /// Factor of a reduction.
+        beta: f64 = 0.5, in 0.05 => 0.95, "RFC 6817, section 2.4.2: as a TCP sender, RFC 5681";
+    }
+}
+
+/// Room for the delays of this number of minutes.
+const LONGEST_HISTORY: usize = 10;
+/// Room for this number of current delays.
+const LONGEST_FILTER: usize = 8;
 const MINUTE: Span = Span::from_s(60);
 
 /// The growth law of LEDBAT with its state.
 #[derive(Clone, Debug, Default)]
 pub struct Ledbat {
+    params: Arc<LedbatParams>,
     /// base_delays: the least round trip of each of the latest minutes that had one,
     /// the latest first.
-    base: [Option<Span>; BASE_HISTORY],
+    base: [Option<Span>; LONGEST_HISTORY],
     /// The minute of the latest entry.
     minute: u64,
     /// current_delays, with their times, the latest first.
-    current: [Option<(Time, Span)>; CURRENT_FILTER],
+    current: [Option<(Time, Span)>; LONGEST_FILTER],
 }
 
 impl Ledbat {
@@ -76,13 +98,15 @@ impl Ledbat {
 
     /// The queueing delay in seconds; `None` before the first sample.
     fn queueing_delay(&self, now: Time, rtt: Option<Span>) -> Option<f64> {
-        let base = self.base.iter().flatten().min()?;
+        let base = self.base.iter().take(self.params.base_history as usize);
+        let base = base.flatten().min()?;
         let (_, latest) = self.current[0]?;
         // Samples must not be older than a round trip (section 2.5). The latest is used whatever
         // its age, because there is no other.
         let fresh = |at: Time| rtt.is_some_and(|rtt| now.saturating_since(at) <= rtt);
-        let current = self.current.iter().flatten();
+        let current = (self.current.iter()).take(self.params.current_filter as usize);
         let current = current
+            .flatten()
             .filter(|&&(at, _)| fresh(at))
             .map(|&(_, delay)| delay)
             .min()
@@ -92,27 +116,39 @@ impl Ledbat {
 }
 
 impl GrowthLaw for Ledbat {
+    type Params = LedbatParams;
+
+    fn start(_: &ControllerConfig, params: &Arc<LedbatParams>) -> Self {
+        Self {
+            params: Arc::clone(params),
+            ..Self::default()
+        }
+    }
+
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
         self.measure(sample);
         let queueing = self.queueing_delay(sample.now, sample.srtt);
-        let off_target = queueing.map_or(1.0, |queueing| (TARGET - queueing) / TARGET);
+        let params = &*self.params;
+        let target = params.target.as_secs_f64();
+        let off_target = queueing.map_or(1.0, |queueing| (target - queueing) / target);
         let acked = sample.acked as f64;
-        let grown = cwnd + GAIN * off_target * acked * mss / cwnd;
+        let grown = cwnd + params.gain * off_target * acked * mss / cwnd;
         // flightsize is the number of bytes outstanding before this acknowledgement.
         let flight = (sample.next - sample.una) as f64 + acked;
         grown
-            .min(flight + ALLOWED_INCREASE * mss)
-            .max(MIN_CWND * mss)
+            .min(flight + params.allowed_increase * mss)
+            .max(params.min_cwnd * mss)
     }
 
     fn beta(&self) -> f64 {
-        0.5
+        self.params.beta
     }
 
     fn observe(&mut self, window: &mut Window, sample: &AckSample, _mss: f64) {
         self.measure(sample);
         let queueing = self.queueing_delay(sample.now, sample.srtt);
-        if queueing.is_some_and(|queueing| queueing >= TARGET) {
+        let target = self.params.target.as_secs_f64();
+        if queueing.is_some_and(|queueing| queueing >= target) {
             window.ssthresh = window.ssthresh.min(window.cwnd);
         }
     }

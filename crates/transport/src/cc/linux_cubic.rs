@@ -41,33 +41,65 @@
 //! The cube root here is exact. The kernel's, from a table and one step of Newton's method, has an
 //! error of 0.2 % on average.
 
+use std::sync::Arc;
+
 use redtail_core::{Span, Time};
 
-use super::additive::{Additive, whole};
+use super::additive::{Additive, fixed, whole};
 use super::tick::{TICKS_PER_S, ticks, ticks_of};
-use super::{AckSample, CongestionKind, GrowthLaw, Window};
+use super::{AckSample, CongestionKind, ControllerConfig, GrowthLaw, Window};
+use crate::constants::constants;
 
 /// Ticks after which the target is computed again if the window has not changed.
 const UPDATE_INTERVAL: u64 = TICKS_PER_S / 32;
-/// C in 1/1024 (`bic_scale`, times 10).
-const C: u64 = 410;
 /// The exponent of 2^40, the product of the scale of C and the cube of the scale of t.
 const SCALE: u32 = 40;
-/// beta in 1/1024.
-const BETA: u64 = 717;
-/// Eighths of a window to be acknowledged for w_reno to grow by one: 8 (1 + beta) /
-/// (3 (1 - beta)), rounded down.
-const RENO_EIGHTHS: u64 = 15;
-/// cnt at a plateau, in windows.
-const PLATEAU: u64 = 100;
-/// The largest cnt while last_max is not known: growth of 5 % a round trip.
-const UNKNOWN_CEILING: u64 = 20;
-/// The least cnt: the window grows by a half in a round trip.
-const FASTEST: u64 = 2;
+/// The parts in which the kernel counts C and beta.
+const ONE: u64 = 1024;
+
+constants! {
+    /// The constants of CUBIC as Linux computes it.
+    pub struct LinuxCubicParams {
+        /// C: scale of the cubic function, in segments/s^3; in 1/1024.
+        c: f64 = 0.4, in 0.01 => 100.0, "Linux 6.1, net/ipv4/tcp_cubic.c, bic_scale = 41";
+        /// beta: factor of a reduction; in 1/1024.
+        beta: f64 = 0.7, in 0.05 => 0.95, "Linux 6.1, tcp_cubic.c, beta = 717";
+        /// Release more bandwidth when the window at a loss is smaller than at the one before.
+        fast_convergence: bool = true, "Linux 6.1, tcp_cubic.c, fast_convergence";
+        /// Grow at least as fast as Reno would (tcp_friendliness).
+        reno_friendly: bool = true, "Linux 6.1, tcp_cubic.c, tcp_friendliness";
+        /// Beyond the target, most windows to be acknowledged for one segment of growth.
+        plateau: u64 = 100, in 1 => 10_000, "Linux 6.1, tcp_cubic.c, bictcp_update";
+        /// While no window of a loss is known, most segments to be acknowledged for one of growth.
+        unknown_ceiling: u64 = 20, in 1 => 10_000, "Linux 6.1, tcp_cubic.c, bictcp_update: 5 % a round trip";
+        /// Least number of segments to be acknowledged for one of growth.
+        fastest: u64 = 2, in 1 => 10_000, "Linux 6.1, tcp_cubic.c, bictcp_update: half a window in a round trip";
+    }
+}
+
+impl LinuxCubicParams {
+    fn c(&self) -> u64 {
+        fixed(self.c, ONE)
+    }
+
+    fn beta(&self) -> u64 {
+        fixed(self.beta, ONE)
+    }
+
+    /// Eighths of a window to be acknowledged for w_reno to grow by one: 8 (1 + beta) / (3 (1 - beta)), rounded down.
+    fn reno_eighths(&self) -> u64 {
+        8 * (ONE + self.beta()) / (3 * (ONE - self.beta()))
+    }
+}
 
 /// The law's state, in segments and ticks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct LinuxCubic {
+    params: Arc<LinuxCubicParams>,
+    /// C in 1/1024.
+    c: u32,
+    /// Eighths of a window to be acknowledged for w_reno to grow by one.
+    reno_eighths: u32,
     cnt: u64,
     /// 0 when none is known.
     last_max: u64,
@@ -102,14 +134,36 @@ fn cube_root(a: u64) -> u64 {
     }
 }
 
+impl Default for LinuxCubic {
+    fn default() -> Self {
+        Self::new(&Arc::default())
+    }
+}
+
 impl LinuxCubic {
+    fn new(params: &Arc<LinuxCubicParams>) -> Self {
+        Self {
+            params: Arc::clone(params),
+            c: params.c() as u32,
+            reno_eighths: params.reno_eighths() as u32,
+            cnt: 0,
+            last_max: 0,
+            epoch: None,
+            computed: None,
+            reno_acked: 0,
+            w_reno: 0,
+            delay_min: None,
+            additive: Additive::default(),
+        }
+    }
+
     fn begin_epoch(&mut self, w: u64, acked: u64, tick: u64) -> Epoch {
         self.reno_acked = acked;
         self.w_reno = w;
         let below = self.last_max.saturating_sub(w);
         Epoch {
             start: tick,
-            k: cube_root((1 << SCALE) / C * below),
+            k: cube_root((1 << SCALE) / u64::from(self.c) * below),
             origin: w.max(self.last_max),
         }
     }
@@ -122,7 +176,7 @@ impl LinuxCubic {
         let off = t.abs_diff(epoch.k);
         // After some six minutes this saturates, far above any window.
         let cube = off.saturating_mul(off).saturating_mul(off);
-        let delta = C.saturating_mul(cube) >> SCALE;
+        let delta = u64::from(self.c).saturating_mul(cube) >> SCALE;
         if t < epoch.k {
             epoch.origin.saturating_sub(delta)
         } else {
@@ -151,21 +205,21 @@ impl LinuxCubic {
             self.cnt = if target > w {
                 w / (target - w)
             } else {
-                PLATEAU * w
+                self.params.plateau * w
             };
             if self.last_max == 0 {
-                self.cnt = self.cnt.min(UNKNOWN_CEILING);
+                self.cnt = self.cnt.min(self.params.unknown_ceiling);
             }
         }
         // The window of a Reno-friendly flow, raised once for each of its segments.
-        let each = (w * RENO_EIGHTHS / 8).max(1);
+        let each = (w * u64::from(self.reno_eighths) / 8).max(1);
         let grown = self.reno_acked.saturating_sub(1) / each;
         self.reno_acked -= grown * each;
         self.w_reno += grown;
-        if self.w_reno > w {
+        if self.w_reno > w && self.params.reno_friendly {
             self.cnt = self.cnt.min(w / (self.w_reno - w));
         }
-        self.cnt = self.cnt.max(FASTEST);
+        self.cnt = self.cnt.max(self.params.fastest);
     }
 
     fn sample_delay(&mut self, sample: &AckSample) {
@@ -181,6 +235,12 @@ impl LinuxCubic {
 }
 
 impl GrowthLaw for LinuxCubic {
+    type Params = LinuxCubicParams;
+
+    fn start(_: &ControllerConfig, params: &Arc<LinuxCubicParams>) -> Self {
+        Self::new(params)
+    }
+
     #[inline]
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
         self.sample_delay(sample);
@@ -199,11 +259,7 @@ impl GrowthLaw for LinuxCubic {
 
     #[inline]
     fn beta(&self) -> f64 {
-        BETA as f64 / 1024.0
-    }
-
-    fn beta_ecn(&self) -> f64 {
-        0.85 // Linux has no ABE; RFC 8511, section 3.1
+        self.params.beta() as f64 / ONE as f64
     }
 
     fn counts_segments(&self) -> bool {
@@ -218,15 +274,15 @@ impl GrowthLaw for LinuxCubic {
 
     fn on_congestion(&mut self, window: f64, kind: CongestionKind) {
         if matches!(kind, CongestionKind::Timeout { .. }) {
-            *self = Self::default();
+            *self = Self::new(&self.params);
             return;
         }
         let w = window as u64;
         self.epoch = None;
         self.additive.reset();
         // Fast convergence: a flow whose window shrinks releases more.
-        self.last_max = if w < self.last_max {
-            w * (1024 + BETA) / 2048
+        self.last_max = if self.params.fast_convergence && w < self.last_max {
+            w * (ONE + self.params.beta()) / (2 * ONE)
         } else {
             w
         };

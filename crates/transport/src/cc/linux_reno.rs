@@ -10,16 +10,49 @@
 //!
 //! A reduction resets the counter.
 
+use std::sync::Arc;
+
 use super::additive::Additive;
-use super::{AckSample, CongestionKind, GrowthLaw};
+use super::{AckSample, CongestionKind, ControllerConfig, GrowthLaw};
+use crate::constants::constants;
+
+constants! {
+    /// The constants of Reno as Linux computes it.
+    pub struct LinuxRenoParams {
+        /// Factor of a reduction.
+        beta: f64 = 0.5, in 0.05 => 0.95, "Linux 6.1, net/ipv4/tcp_cong.c, tcp_reno_ssthresh";
+    }
+}
 
 /// The growth law of Linux's Reno with its state.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct LinuxReno {
+    beta: f64,
     additive: Additive,
 }
 
+impl Default for LinuxReno {
+    fn default() -> Self {
+        Self::new(&LinuxRenoParams::default())
+    }
+}
+
+impl LinuxReno {
+    fn new(params: &LinuxRenoParams) -> Self {
+        Self {
+            beta: params.beta,
+            additive: Additive::default(),
+        }
+    }
+}
+
 impl GrowthLaw for LinuxReno {
+    type Params = LinuxRenoParams;
+
+    fn start(_: &ControllerConfig, params: &Arc<LinuxRenoParams>) -> Self {
+        Self::new(params)
+    }
+
     #[inline]
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
         self.additive.grow(cwnd, sample.acked, mss, |w| w)
@@ -27,7 +60,7 @@ impl GrowthLaw for LinuxReno {
 
     #[inline]
     fn beta(&self) -> f64 {
-        0.5
+        self.beta
     }
 
     fn counts_segments(&self) -> bool {

@@ -190,34 +190,38 @@ impl Rounds {
     }
 }
 
-/// The greatest of the samples of the latest `N` rounds.
+/// The most rounds over which a [`RoundMax`] can be taken.
+pub(super) const MOST_ROUNDS: u64 = 16;
+
+/// The greatest of the samples of the latest rounds.
 #[derive(Clone, Debug)]
-pub(super) struct RoundMax<const N: usize> {
-    /// The samples, indexed by the number of the round modulo `N`.
-    slots: [f64; N],
+pub(super) struct RoundMax {
+    /// The samples, indexed by the number of the round modulo `rounds`.
+    slots: [f64; MOST_ROUNDS as usize],
+    rounds: u64,
     round: u64,
     /// The greatest sample of the present round.
     latest: f64,
     max: f64,
 }
 
-impl<const N: usize> Default for RoundMax<N> {
-    fn default() -> Self {
+impl RoundMax {
+    /// Over so many rounds, at most [`MOST_ROUNDS`].
+    pub fn over(rounds: u64) -> Self {
         Self {
-            slots: [0.0; N],
+            slots: [0.0; MOST_ROUNDS as usize],
+            rounds,
             round: 0,
             latest: 0.0,
             max: 0.0,
         }
     }
-}
 
-impl<const N: usize> RoundMax<N> {
     #[inline]
     pub fn update(&mut self, round: u64, sample: f64) {
         if round != self.round {
-            for skipped in (self.round + 1..=round).take(N) {
-                self.slots[(skipped % N as u64) as usize] = 0.0;
+            for skipped in (self.round + 1..=round).take(self.rounds as usize) {
+                self.slots[(skipped % self.rounds) as usize] = 0.0;
             }
             self.round = round;
             self.latest = 0.0;
@@ -225,7 +229,7 @@ impl<const N: usize> RoundMax<N> {
         }
         if sample > self.latest {
             self.latest = sample;
-            self.slots[(round % N as u64) as usize] = sample;
+            self.slots[(round % self.rounds) as usize] = sample;
             self.max = greater(self.max, sample);
         }
     }
@@ -325,7 +329,7 @@ mod tests {
 
     #[test]
     fn a_maximum_leaves_with_its_round() {
-        let mut max = RoundMax::<3>::default();
+        let mut max = RoundMax::over(3);
         for (round, sample, expected) in [
             (0, 5.0, 5.0),
             (0, 4.0, 5.0),

@@ -1,5 +1,7 @@
 //! The list of models of the path.
 
+use crate::constants::NoParams;
+
 use super::bbr::Bbr;
 use super::bbr3::Bbr3;
 use super::copa::Copa;
@@ -31,6 +33,8 @@ pub(super) use model;
 
 /// As a growth law a model does not change the window, because it sets the window itself.
 impl GrowthLaw for Box<AnyModel> {
+    type Params = NoParams;
+
     fn grown(&mut self, cwnd: f64, _sample: &AckSample, _mss: f64) -> f64 {
         cwnd
     }

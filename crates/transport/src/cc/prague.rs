@@ -21,23 +21,43 @@
 //! without AccECN's or DCTCP's feedback the first rule always applies (the reference implementation
 //! falls back to Reno then). Only unmarked bytes grow the window, also during a reduction.
 
+use std::sync::Arc;
+
 use redtail_core::Span;
 
-use super::{AckSample, GrowthLaw, as_f64};
+use super::{AckSample, ControllerConfig, GrowthLaw, as_f64};
+use crate::constants::constants;
 
-/// The shortest virtual round trip (section 2.4.4 of the draft).
-pub const LEAST_ROUND: Span = Span::from_ms(25);
+constants! {
+    /// The constants of Prague.
+    pub struct PragueParams {
+        /// Shortest virtual round trip.
+        least_round: Span = Span::from_ms(25), in Span::ZERO => Span::from_s(1), "draft-briscoe-iccrg-prague-congestion-control-04, section 2.4.4";
+        /// Factor of a reduction by a loss.
+        beta: f64 = 0.5, in 0.05 => 0.95, "draft-briscoe-iccrg-prague-congestion-control-04, section 2.4.2: as Reno";
+    }
+}
 
 /// The law; it has no state beyond the window.
 #[derive(Clone, Debug, Default)]
-pub struct Prague;
+pub struct Prague {
+    params: Arc<PragueParams>,
+}
 
 impl GrowthLaw for Prague {
+    type Params = PragueParams;
+
+    fn start(_: &ControllerConfig, params: &Arc<PragueParams>) -> Self {
+        Self {
+            params: Arc::clone(params),
+        }
+    }
+
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
         let unmarked = as_f64(sample.acked.saturating_sub(sample.marked));
         let srtt = sample.srtt.filter(|_| sample.rtt_independent);
         let scale = srtt.map_or(1.0, |srtt| {
-            let virtual_rtt = srtt.max(LEAST_ROUND);
+            let virtual_rtt = srtt.max(self.params.least_round);
             srtt.as_secs_f64() / virtual_rtt.as_secs_f64()
         });
         cwnd + scale * scale * mss * unmarked / cwnd
@@ -49,6 +69,6 @@ impl GrowthLaw for Prague {
 
     #[inline]
     fn beta(&self) -> f64 {
-        0.5
+        self.params.beta
     }
 }

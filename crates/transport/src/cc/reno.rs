@@ -13,11 +13,24 @@
 //! ssthresh = max(flight / 2, 2 SMSS) on loss                 (equation 4)
 //! ```
 
+use std::sync::Arc;
+
 use super::{AckSample, ControllerConfig, GrowthLaw, as_f64};
+use crate::constants::constants;
+
+constants! {
+    /// The constants of Reno.
+    pub struct RenoParams {
+        /// Factor of a reduction.
+        beta: f64 = 0.5, in 0.05 => 0.95, "RFC 5681, section 3.1, equation 4";
+    }
+}
 
 /// The law; it has no state beyond the window.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Reno {
+    /// Factor of a reduction.
+    pub beta: f64,
     /// Grow with the bytes acknowledged, not with the number of acknowledgements (RFC 3465, section
     /// 2.1), so that delayed acknowledgements do not slow the growth.
     pub byte_counting: bool,
@@ -36,9 +49,21 @@ impl Reno {
     }
 }
 
-impl GrowthLaw for Reno {
-    fn start(config: &ControllerConfig) -> Self {
+impl Default for Reno {
+    fn default() -> Self {
         Self {
+            beta: RenoParams::default().beta,
+            byte_counting: false,
+        }
+    }
+}
+
+impl GrowthLaw for Reno {
+    type Params = RenoParams;
+
+    fn start(config: &ControllerConfig, params: &Arc<RenoParams>) -> Self {
+        Self {
+            beta: params.beta,
             byte_counting: config.byte_counting,
         }
     }
@@ -50,6 +75,6 @@ impl GrowthLaw for Reno {
 
     #[inline]
     fn beta(&self) -> f64 {
-        0.5
+        self.beta
     }
 }

@@ -20,27 +20,61 @@
 //! Linux reduces by an eighth there too. With one loss for every 1/p segments, the window is a/(b
 //! p) on average (a T/b times 1/T in the paper's section 3.1), whatever the round trip.
 
-use super::additive::Additive;
-use super::{AckSample, CongestionKind, GrowthLaw};
+use std::sync::Arc;
 
-/// 1/a (TCP_SCALABLE_AI_CNT).
-pub(super) const EACH: u64 = 100;
-/// -log2 b (TCP_SCALABLE_MD_SCALE).
-const MD_SCALE: u32 = 3;
+use super::additive::Additive;
+use super::{AckSample, CongestionKind, ControllerConfig, GrowthLaw};
+use crate::constants::constants;
+
+constants! {
+    /// The constants of Scalable TCP.
+    pub struct ScalableParams {
+        /// a: increase for each segment acknowledged, in segments; 1/a is rounded to a whole number.
+        a: f64 = 0.01, in 1e-4 => 1.0, "Kelly 2003, section 3; Linux 6.1, tcp_scalable.c, TCP_SCALABLE_AI_CNT = 100";
+        /// b: share by which a loss reduces.
+        b: f64 = 0.125, in 0.05 => 0.95, "Kelly 2003, section 3; Linux 6.1, tcp_scalable.c, TCP_SCALABLE_MD_SCALE = 3";
+    }
+}
 
 /// The growth law of Scalable TCP with its state.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Scalable {
+    params: Arc<ScalableParams>,
+    /// 1/a.
+    each: u64,
     additive: Additive,
 }
 
+impl Default for Scalable {
+    fn default() -> Self {
+        Self::new(&Arc::default())
+    }
+}
+
+impl Scalable {
+    fn new(params: &Arc<ScalableParams>) -> Self {
+        Self {
+            params: Arc::clone(params),
+            each: (1.0 / params.a).round() as u64,
+            additive: Additive::default(),
+        }
+    }
+}
+
 impl GrowthLaw for Scalable {
+    type Params = ScalableParams;
+
+    fn start(_: &ControllerConfig, params: &Arc<ScalableParams>) -> Self {
+        Self::new(params)
+    }
+
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
-        self.additive.grow(cwnd, sample.acked, mss, |w| w.min(EACH))
+        let each = self.each;
+        self.additive.grow(cwnd, sample.acked, mss, |w| w.min(each))
     }
 
     fn beta(&self) -> f64 {
-        0.875
+        1.0 - self.params.b
     }
 
     fn counts_segments(&self) -> bool {
@@ -53,6 +87,6 @@ impl GrowthLaw for Scalable {
 
     fn ssthresh(&mut self, window: f64, _kind: CongestionKind) -> Option<f64> {
         let w = window as u64;
-        Some((w - (w >> MD_SCALE)).max(2) as f64)
+        Some((w - (w as f64 * self.params.b) as u64).max(2) as f64)
     }
 }

@@ -1,20 +1,26 @@
 //! Slow start, and when to leave it.
 
+use std::sync::Arc;
+
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Span, schemars, serde};
-use strum::VariantArray;
+use redtail_core::{ParamError, Span, schemars, serde};
+use strum::{IntoStaticStr, VariantArray};
 
-use super::hybla::HyblaSlowStart;
-use super::hystart::HyStart;
-use super::vegas::VegasSlowStart;
+use super::hybla::{HyblaSlowStart, HyblaStartParams};
+use super::hystart::{HyStart, HystartParams};
+use super::vegas::{VegasSlowStart, VegasStartParams};
 use super::{AckSample, Window, as_f64};
+use crate::constants::{NoParams, check_order, constants, law_tables};
 use crate::tcp::renew_boxed;
 
 /// How the window grows until the first congestion event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray, IntoStaticStr,
+)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
+#[strum(serialize_all = "kebab-case")]
 pub enum SlowStartKind {
     /// One segment for each acknowledgement, until a loss (RFC 5681, section 3.1).
     Standard,
@@ -28,6 +34,49 @@ pub enum SlowStartKind {
     Hybla,
     /// The model's own start (STARTUP and DRAIN of BBR, Copa's slow start); used with model-based growth and only with it.
     Startup,
+}
+
+law_tables! {
+    /// How the window grows until the first congestion event, with the constants.
+    pub enum SlowStartParams of SlowStartKind {
+        /// One segment for each acknowledgement, until a loss.
+        Standard(NoParams),
+        /// As the standard one, but slower when round-trip times grow, and ended if they stay larger (RFC 9406).
+        HystartPlusPlus(HystartPlusPlusParams),
+        /// As the standard one, but ended by trains of acknowledgements or growing round-trip times (Ha and Rhee 2011, Linux).
+        Hystart(HystartParams),
+        /// Doubles every second round trip, until segments wait in queues (Brakmo and Peterson 1995).
+        Vegas(VegasStartParams),
+        /// As fast as the standard one with the round-trip time of the reference connection (Caini and Firrincieli 2004).
+        Hybla(HyblaStartParams),
+        /// The model's own start.
+        Startup(NoParams),
+    }
+}
+
+constants! {
+    /// The constants of HyStart++.
+    pub struct HystartPlusPlusParams {
+        /// MIN_RTT_THRESH: least growth of the round-trip time that begins conservative slow start.
+        min_rtt_thresh: Span = Span::from_ms(4), in Span::ZERO => Span::from_s(10), "RFC 9406, section 4.3";
+        /// MAX_RTT_THRESH: greatest growth of the round-trip time that is waited for.
+        max_rtt_thresh: Span = Span::from_ms(16), in Span::ZERO => Span::from_s(10), "RFC 9406, section 4.3";
+        /// MIN_RTT_DIVISOR: growth of the round-trip time that begins conservative slow start, as one part in so many.
+        min_rtt_divisor: u64 = 8, in 1 => 1000, "RFC 9406, section 4.3";
+        /// N_RTT_SAMPLE: number of samples of a round before it is judged.
+        n_rtt_sample: u32 = 8, in 1 => 1000, "RFC 9406, section 4.3";
+        /// CSS_GROWTH_DIVISOR: growth of conservative slow start is that of slow start divided by this.
+        css_growth_divisor: f64 = 4.0, in 1.0 => 1e3, "RFC 9406, section 4.3: at least 2";
+        /// CSS_ROUNDS: number of rounds of conservative slow start.
+        css_rounds: u32 = 5, in 1 => 1000, "RFC 9406, section 4.3";
+    }
+    check HystartPlusPlusParams::in_order
+}
+
+impl HystartPlusPlusParams {
+    fn in_order(&self) -> Result<(), ParamError> {
+        check_order("min_rtt_thresh", self.min_rtt_thresh, "max_rtt_thresh", self.max_rtt_thresh)
+    }
 }
 
 /// A slow start with its state. `None` is the standard one. Boxed, so that other senders stay small.
@@ -46,14 +95,16 @@ enum Special {
 
 impl SlowStart {
     /// The slow start of this kind at the start of a connection. `mss` is the size of a full segment in bytes.
-    pub(super) fn new(kind: SlowStartKind, mss: f64) -> Self {
-        let special = match kind {
-            SlowStartKind::Standard => return Self(None),
-            SlowStartKind::HystartPlusPlus => Special::HyStartPlusPlus(HyStartPlusPlus::default()),
-            SlowStartKind::Hystart => Special::HyStart(HyStart::new(mss)),
-            SlowStartKind::Vegas => Special::Vegas(VegasSlowStart::new(mss)),
-            SlowStartKind::Hybla => Special::Hybla(HyblaSlowStart::new(mss)),
-            SlowStartKind::Startup => Special::Startup,
+    pub(super) fn new(params: &SlowStartParams, mss: f64) -> Self {
+        let special = match params {
+            SlowStartParams::Standard(_) => return Self(None),
+            SlowStartParams::HystartPlusPlus(params) => {
+                Special::HyStartPlusPlus(HyStartPlusPlus::new(params))
+            }
+            SlowStartParams::Hystart(params) => Special::HyStart(HyStart::new(params, mss)),
+            SlowStartParams::Vegas(params) => Special::Vegas(VegasSlowStart::new(params, mss)),
+            SlowStartParams::Hybla(params) => Special::Hybla(HyblaSlowStart::new(params, mss)),
+            SlowStartParams::Startup(_) => Special::Startup,
         };
         Self(Some(Box::new(special)))
     }
@@ -105,6 +156,7 @@ impl SlowStart {
 /// Source: RFC 9406, section 4.2, with its constants (section 4.3).
 #[derive(Clone, Debug, Default)]
 pub(super) struct HyStartPlusPlus {
+    params: Arc<HystartPlusPlusParams>,
     /// The round ends when this offset is acknowledged (windowEnd).
     window_end: Option<u64>,
     /// The least round trip of the present round (currentRoundMinRTT); `None` is infinite.
@@ -117,14 +169,14 @@ pub(super) struct HyStartPlusPlus {
     conservative: Option<(Span, u32)>,
 }
 
-const MIN_RTT_THRESH: Span = Span::from_ms(4);
-const MAX_RTT_THRESH: Span = Span::from_ms(16);
-const MIN_RTT_DIVISOR: u64 = 8;
-const N_RTT_SAMPLE: u32 = 8;
-const CSS_GROWTH_DIVISOR: f64 = 4.0;
-const CSS_ROUNDS: u32 = 5;
-
 impl HyStartPlusPlus {
+    fn new(params: &Arc<HystartPlusPlusParams>) -> Self {
+        Self {
+            params: Arc::clone(params),
+            ..Self::default()
+        }
+    }
+
     fn on_ack(&mut self, window: &mut Window, sample: &AckSample, grows: f64) {
         if self.window_end.is_none_or(|end| sample.una >= end) {
             self.begin_round(window, sample.next);
@@ -138,9 +190,9 @@ impl HyStartPlusPlus {
         }
         match self.conservative {
             None => window.cwnd += grows,
-            Some(_) => window.cwnd += grows / CSS_GROWTH_DIVISOR,
+            Some(_) => window.cwnd += grows / self.params.css_growth_divisor,
         }
-        if self.samples >= N_RTT_SAMPLE {
+        if self.samples >= self.params.n_rtt_sample {
             self.judge();
         }
     }
@@ -154,9 +206,11 @@ impl HyStartPlusPlus {
         match (self.conservative, self.last_round_min) {
             (Some((baseline, _)), _) if current < baseline => self.conservative = None,
             (None, Some(last)) => {
-                let threshold = (last / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
+                let params = &*self.params;
+                let threshold = (last / params.min_rtt_divisor)
+                    .clamp(params.min_rtt_thresh, params.max_rtt_thresh);
                 if current >= last + threshold {
-                    self.conservative = Some((current, CSS_ROUNDS));
+                    self.conservative = Some((current, params.css_rounds));
                 }
             }
             _ => {}
@@ -207,7 +261,7 @@ mod tests {
             cwnd: 10.0 * MSS,
             ssthresh: f64::INFINITY,
         };
-        let slow_start = SlowStart::new(SlowStartKind::HystartPlusPlus, MSS);
+        let slow_start = SlowStart::new(&SlowStartKind::HystartPlusPlus.into(), MSS);
         (slow_start, window, 0)
     }
 

@@ -13,6 +13,12 @@ pub(super) fn ticks(now: Time) -> u64 {
     now.as_ps() / TICK.as_ps()
 }
 
+/// A span in ticks, rounded down.
+#[inline]
+pub(super) fn whole_ticks(span: Span) -> u64 {
+    span.as_ps() / TICK.as_ps()
+}
+
 /// A span in ticks, rounded up (usecs_to_jiffies).
 #[inline]
 pub(super) fn ticks_of(span: Span) -> u64 {

@@ -27,13 +27,42 @@
 //! paper does not. The paper's retransmission on the first duplicate belongs to loss recovery and
 //! is not part of this law.
 
-use redtail_core::Span;
+use std::sync::Arc;
 
-use super::{AckSample, CongestionKind, GrowthLaw, Window};
+use redtail_core::{ParamError, Span};
 
-const ALPHA: f64 = 2.0;
-const BETA: f64 = 4.0;
-const GAMMA: f64 = 1.0;
+use super::{AckSample, CongestionKind, ControllerConfig, GrowthLaw, Window, greater};
+use crate::constants::{check_order, constants};
+
+constants! {
+    /// The constants of Vegas' congestion avoidance.
+    pub struct VegasParams {
+        /// alpha: with fewer segments than this waiting in queues the window grows.
+        alpha: f64 = 2.0, in 0.0 => 1e4, "Brakmo and Peterson 1995, section III.B: 1 or 2; Linux 6.1, tcp_vegas.c, alpha";
+        /// beta: with more segments than this waiting in queues the window shrinks.
+        beta: f64 = 4.0, in 0.0 => 1e4, "Brakmo and Peterson 1995, section III.B: 3 or 4; Linux 6.1, tcp_vegas.c, beta";
+        /// Factor of a reduction by a loss.
+        loss_factor: f64 = 0.5, in 0.05 => 0.95, "Linux 6.1, tcp_vegas.c (tcp_reno_ssthresh)";
+    }
+    check VegasParams::in_order
+}
+
+impl VegasParams {
+    fn in_order(&self) -> Result<(), ParamError> {
+        check_order("alpha", self.alpha, "beta", self.beta)
+    }
+}
+
+constants! {
+    /// The constants of Vegas' slow start.
+    pub struct VegasStartParams {
+        /// gamma: with more segments than this waiting in queues slow start ends.
+        gamma: f64 = 1.0, in 0.0 => 1e4, "Brakmo and Peterson 1995, section III.C; Linux 6.1, tcp_vegas.c, gamma";
+    }
+}
+
+/// The least window that it leaves, in segments.
+const LEAST_WINDOW: f64 = 2.0;
 
 /// Segments waiting in queues with a window of `cwnd` and a round trip of `rtt`.
 fn queued(cwnd: f64, rtt: Span, base: Span) -> f64 {
@@ -74,6 +103,7 @@ fn least(known: Option<Span>, sample: Option<Span>) -> Option<Span> {
 /// The growth law of TCP Vegas with its state.
 #[derive(Clone, Debug, Default)]
 pub struct Vegas {
+    params: Arc<VegasParams>,
     /// The least round trip of the connection (BaseRTT).
     base: Option<Span>,
     /// Least round trip of the current round.
@@ -81,7 +111,22 @@ pub struct Vegas {
     rounds: Rounds,
 }
 
+impl Vegas {
+    fn new(params: &Arc<VegasParams>) -> Self {
+        Self {
+            params: Arc::clone(params),
+            ..Self::default()
+        }
+    }
+}
+
 impl GrowthLaw for Vegas {
+    type Params = VegasParams;
+
+    fn start(_: &ControllerConfig, params: &Arc<VegasParams>) -> Self {
+        Self::new(params)
+    }
+
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
         self.base = least(self.base, sample.rtt);
         let begun = self.rounds.begun(sample);
@@ -90,10 +135,10 @@ impl GrowthLaw for Vegas {
             && let (Some(rtt), Some(base)) = (self.round_min, self.base)
         {
             let diff = queued(cwnd / mss, rtt, base);
-            if diff < ALPHA {
+            if diff < self.params.alpha {
                 grown += mss;
-            } else if diff > BETA {
-                grown -= mss; // Diff is below cwnd: more than 3 segments are left
+            } else if diff > self.params.beta {
+                grown = greater(grown - mss, grown.min(LEAST_WINDOW * mss));
             }
         }
         if begun.is_some() {
@@ -105,7 +150,7 @@ impl GrowthLaw for Vegas {
     }
 
     fn beta(&self) -> f64 {
-        0.5
+        self.params.loss_factor
     }
 
     fn observe(&mut self, _window: &mut Window, sample: &AckSample, _mss: f64) {
@@ -123,6 +168,7 @@ impl GrowthLaw for Vegas {
 /// measurement belongs to one window (section III.C of the paper).
 #[derive(Clone, Debug)]
 pub(super) struct VegasSlowStart {
+    params: Arc<VegasStartParams>,
     /// Size of a full segment, bytes.
     mss: f64,
     base: Option<Span>,
@@ -132,8 +178,9 @@ pub(super) struct VegasSlowStart {
 }
 
 impl VegasSlowStart {
-    pub(super) fn new(mss: f64) -> Self {
+    pub(super) fn new(params: &Arc<VegasStartParams>, mss: f64) -> Self {
         Self {
+            params: Arc::clone(params),
             mss,
             base: None,
             rounds: Rounds::default(),
@@ -149,7 +196,7 @@ impl VegasSlowStart {
                 && let (Some(rtt), Some(base)) = (sample.rtt, self.base)
                 // The first segment sent in the round that ends is the paper's distinguished
                 // segment. Earlier segments met the bursts of the growing window.
-                && queued(window.cwnd / self.mss, rtt, base) > GAMMA
+                && queued(window.cwnd / self.mss, rtt, base) > self.params.gamma
             {
                 self.leave(window, rtt, base);
                 return;
@@ -299,7 +346,7 @@ mod tests {
 
     /// The window, in segments, after each round of slow start with these round trips.
     fn slow_start(rtts: &[u64]) -> (Vec<f64>, Window) {
-        let (mut slow, mut path) = (VegasSlowStart::new(MSS), Path { una: 0 });
+        let (mut slow, mut path) = (VegasSlowStart::new(&Arc::default(), MSS), Path { una: 0 });
         let mut window = Window {
             cwnd: 4.0 * MSS,
             ssthresh: f64::INFINITY,

@@ -21,19 +21,33 @@
 //! round trip; with fewer than three samples, and while data is missing or being repaired, the
 //! growth is Reno's; and a loss uses the N with which the window could last grow.
 
+use std::sync::Arc;
+
 use redtail_core::{Span, Time};
 
-use super::additive::{Additive, whole};
-use super::{AckSample, CaState, CongestionKind, GrowthLaw, PathSample, Window};
+use super::additive::{Additive, fixed, whole};
+use super::{AckSample, CaState, CongestionKind, ControllerConfig, GrowthLaw, PathSample, Window};
+use crate::constants::constants;
 
-/// beta in halves of a segment (V_PARAM_SHIFT).
-const BETA: u64 = 3 << 1;
+constants! {
+    /// The constants of Veno.
+    pub struct VenoParams {
+        /// beta: number of segments waiting in queues from which the path counts as congested; counted in halves.
+        beta: f64 = 3.0, in 0.5 => 1e4, "Fu and Liew 2003, section II; Linux 6.1, net/ipv4/tcp_veno.c, beta";
+        /// Factor of a reduction by a loss that is taken for a random one.
+        random_factor: f64 = 0.8, in 0.05 => 0.95, "Fu and Liew 2003, section II: 4/5";
+        /// Factor of a reduction by a loss of a congested path.
+        congested_factor: f64 = 0.5, in 0.05 => 0.95, "Fu and Liew 2003, section II";
+    }
+}
+
 /// The value of an unknown round trip.
 const UNKNOWN_RTT: u64 = 0x7fff_ffff;
 
 /// The growth law of TCP Veno with its state.
 #[derive(Clone, Debug)]
 pub struct Veno {
+    params: Arc<VenoParams>,
     additive: Additive,
     /// In microseconds, plus one.
     base_rtt: u64,
@@ -49,6 +63,7 @@ pub struct Veno {
 impl Default for Veno {
     fn default() -> Self {
         Self {
+            params: Arc::default(),
             additive: Additive::default(),
             base_rtt: UNKNOWN_RTT,
             rtt: UNKNOWN_RTT,
@@ -61,6 +76,18 @@ impl Default for Veno {
 }
 
 impl Veno {
+    fn new(params: &Arc<VenoParams>) -> Self {
+        Self {
+            params: Arc::clone(params),
+            ..Self::default()
+        }
+    }
+
+    /// Whether the path counts as congested.
+    fn is_congested(&self) -> bool {
+        self.diff >= fixed(self.params.beta, 2)
+    }
+
     /// Updates N for a window of `w`. Returns whether N is known.
     fn judges(&mut self, w: u64) -> bool {
         if self.state != CaState::Open {
@@ -76,11 +103,17 @@ impl Veno {
 }
 
 impl GrowthLaw for Veno {
+    type Params = VenoParams;
+
+    fn start(_: &ControllerConfig, params: &Arc<VenoParams>) -> Self {
+        Self::new(params)
+    }
+
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
         let w = whole(cwnd, mss);
         let acked = self.additive.segments(sample.acked, mss);
         let judges = self.judges(w);
-        if !judges || self.diff < BETA {
+        if !judges || !self.is_congested() {
             let grown = self.additive.grown(w, w, acked);
             return if judges { grown.max(2) } else { grown } as f64 * mss;
         }
@@ -117,7 +150,10 @@ impl GrowthLaw for Veno {
     }
 
     fn beta(&self) -> f64 {
-        if self.diff < BETA { 0.8 } else { 0.5 }
+        match self.is_congested() {
+            true => self.params.congested_factor,
+            false => self.params.random_factor,
+        }
     }
 
     fn counts_segments(&self) -> bool {
@@ -129,8 +165,7 @@ impl GrowthLaw for Veno {
     }
 
     fn ssthresh(&mut self, window: f64, _kind: CongestionKind) -> Option<f64> {
-        let w = window as u64;
-        let left = if self.diff < BETA { w * 4 / 5 } else { w / 2 };
+        let left = window as u64 * fixed(self.beta(), 1000) / 1000;
         Some(left.max(2) as f64)
     }
 

@@ -27,20 +27,33 @@
 //! arrives, and have one filter. Linux reduces as Reno does during recovery, sets the window when
 //! recovery ends, and filters twice.
 
-use redtail_core::Time;
+use std::sync::Arc;
+
+use redtail_core::{Span, Time};
 
 use super::additive::Additive;
-use super::tick::{TICKS_PER_S, ticks, ticks_of};
-use super::{AckSample, CaState, CongestionKind, GrowthLaw, PathSample};
+use super::tick::{ticks, ticks_of, whole_ticks};
+use super::{AckSample, CaState, CongestionKind, ControllerConfig, GrowthLaw, PathSample};
+use crate::constants::constants;
 
-/// The shortest interval of an estimate (TCP_WESTWOOD_RTT_MIN).
-const LEAST_INTERVAL: u64 = TICKS_PER_S / 20;
-/// TCP_WESTWOOD_INIT_RTT: the round trip before the first sample.
-const INITIAL_RTT: u64 = 20 * TICKS_PER_S;
+constants! {
+    /// The constants of Westwood+.
+    pub struct WestwoodParams {
+        /// Shortest interval of an estimate of the bandwidth; in whole ticks of 4 ms.
+        least_interval: Span = Span::from_ms(50), in Span::from_ms(4) => Span::from_s(100), "Grieco and Mascolo 2004, section 2.1; Linux 6.1, net/ipv4/tcp_westwood.c, TCP_WESTWOOD_RTT_MIN";
+        /// Round-trip time before the first sample; in whole ticks of 4 ms.
+        initial_rtt: Span = Span::from_s(20), in Span::from_ms(4) => Span::from_s(100), "Linux 6.1, tcp_westwood.c, TCP_WESTWOOD_INIT_RTT";
+        /// Each of the two filters gives a new value this part of the weight.
+        filter: u64 = 8, in 1 => 1000, "Linux 6.1, tcp_westwood.c, westwood_do_filter";
+        /// Factor of a reduction during fast recovery, before the estimate sets the window.
+        beta: f64 = 0.5, in 0.05 => 0.95, "Linux 6.1, tcp_westwood.c (tcp_reno_ssthresh)";
+    }
+}
 
 /// The growth law of TCP Westwood with its state.
 #[derive(Clone, Debug)]
 pub struct Westwood {
+    params: Arc<WestwoodParams>,
     additive: Additive,
     /// The filtered sample s and the bandwidth estimate BWE; `None` before the first interval.
     estimate: Option<(u64, u64)>,
@@ -62,14 +75,22 @@ pub struct Westwood {
 
 impl Default for Westwood {
     fn default() -> Self {
+        Self::new(&Arc::default())
+    }
+}
+
+impl Westwood {
+    fn new(params: &Arc<WestwoodParams>) -> Self {
+        let initial_rtt = whole_ticks(params.initial_rtt);
         Self {
+            params: Arc::clone(params),
             additive: Additive::default(),
             estimate: None,
             since: None,
             acked: 0,
             accounted: 0,
-            rtt: INITIAL_RTT,
-            rtt_min: INITIAL_RTT,
+            rtt: initial_rtt,
+            rtt_min: initial_rtt,
             reset_rtt_min: true,
             begun: false,
             mss: 1,
@@ -83,8 +104,9 @@ impl Westwood {
         self.estimate = Some(match self.estimate {
             None | Some((0, 0)) => (sample, sample),
             Some((first, bwe)) => {
-                let first = (7 * first + sample) / 8;
-                (first, (7 * bwe + first) / 8)
+                let parts = self.params.filter;
+                let first = ((parts - 1) * first + sample) / parts;
+                (first, ((parts - 1) * bwe + first) / parts)
             }
         });
     }
@@ -117,6 +139,12 @@ impl Westwood {
 }
 
 impl GrowthLaw for Westwood {
+    type Params = WestwoodParams;
+
+    fn start(_: &ControllerConfig, params: &Arc<WestwoodParams>) -> Self {
+        Self::new(params)
+    }
+
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
         self.additive.grow(cwnd, sample.acked, mss, |w| w)
     }
@@ -129,7 +157,7 @@ impl GrowthLaw for Westwood {
         self.mss = mss as u64;
         let tick = ticks(sample.now);
         let since = *self.since.get_or_insert(tick);
-        if tick - since > self.rtt.max(LEAST_INTERVAL) {
+        if tick - since > self.rtt.max(whole_ticks(self.params.least_interval)) {
             self.filter(tick - since);
             self.acked = 0;
             self.since = Some(tick);
@@ -152,7 +180,7 @@ impl GrowthLaw for Westwood {
     }
 
     fn beta(&self) -> f64 {
-        0.5
+        self.params.beta
     }
 
     fn counts_segments(&self) -> bool {
@@ -167,7 +195,9 @@ impl GrowthLaw for Westwood {
     fn ssthresh(&mut self, window: f64, kind: CongestionKind) -> Option<f64> {
         Some(match kind {
             CongestionKind::Timeout { .. } => self.fills(),
-            CongestionKind::Loss | CongestionKind::Ecn => (window as u64 / 2).max(2) as f64,
+            CongestionKind::Loss | CongestionKind::Ecn => {
+                ((window as u64 as f64 * self.params.beta) as u64).max(2) as f64
+            }
         })
     }
 

@@ -35,25 +35,43 @@
 //! In the paper the rounds of fast mode must be consecutive. In Linux, and here, only losses
 //! interrupt them.
 
+use std::sync::Arc;
+
 use redtail_core::{Span, Time};
 
 use super::additive::{Additive, whole};
-use super::scalable;
-use super::{AckSample, CaState, CongestionKind, GrowthLaw, PathSample, Window};
+use super::{AckSample, CaState, CongestionKind, ControllerConfig, GrowthLaw, PathSample, Window};
+use crate::constants::constants;
 
-const Q_MAX: u64 = 80;
-const GAMMA: u64 = 1;
-const DELTA: u32 = 3;
-const EPSILON: u32 = 1;
-const PHI: u64 = 8;
-const RHO: u32 = 16;
-const ZETA: u32 = 50;
+constants! {
+    /// The constants of YeAH.
+    pub struct YeahParams {
+        /// Q_max: most segments that may wait in queues in fast mode.
+        q_max: u64 = 80, in 1 => 100_000, "Linux 6.1, net/ipv4/tcp_yeah.c, TCP_YEAH_ALPHA";
+        /// gamma: an early decongestion takes Q / gamma.
+        gamma: u64 = 1, in 1 => 1000, "Baiocchi et al. 2007, section 2; Linux 6.1, tcp_yeah.c, TCP_YEAH_GAMMA";
+        /// delta: a loss takes w / 2^delta at least.
+        delta: u32 = 3, in 1 => 16, "Baiocchi et al. 2007, section 2; Linux 6.1, tcp_yeah.c, TCP_YEAH_DELTA";
+        /// epsilon: an early decongestion takes at most w / 2^epsilon.
+        epsilon: u32 = 1, in 1 => 16, "Linux 6.1, tcp_yeah.c, TCP_YEAH_EPSILON";
+        /// phi: the queueing delay of fast mode is at most BaseRTT / phi.
+        phi: u64 = 8, in 1 => 10_000, "Baiocchi et al. 2007, section 2; Linux 6.1, tcp_yeah.c, TCP_YEAH_PHY";
+        /// rho: number of rounds of slow mode from which a loss takes half.
+        rho: u32 = 16, in 0 => 1_000_000, "Linux 6.1, tcp_yeah.c, TCP_YEAH_RHO";
+        /// zeta: number of rounds of fast mode after which the estimate of a competing Reno starts anew.
+        zeta: u32 = 50, in 0 => 1_000_000, "Linux 6.1, tcp_yeah.c, TCP_YEAH_ZETA";
+        /// Number of segments to be acknowledged for one segment of growth in fast mode.
+        each: u64 = 100, in 1 => 10_000, "Linux 6.1, tcp_yeah.c, TCP_SCALABLE_AI_CNT";
+    }
+}
+
 /// The value of an unknown round trip.
 const UNKNOWN_RTT: u64 = 0x7fff_ffff;
 
 /// The growth law of YeAH-TCP with its state.
 #[derive(Clone, Debug)]
 pub struct Yeah {
+    params: Arc<YeahParams>,
     additive: Additive,
     state: CaState,
     /// The round ends when more than this is acknowledged.
@@ -73,6 +91,7 @@ pub struct Yeah {
 impl Default for Yeah {
     fn default() -> Self {
         Self {
+            params: Arc::default(),
             additive: Additive::default(),
             state: CaState::Open,
             end: 0,
@@ -108,9 +127,9 @@ impl Yeah {
     fn judge(&mut self, w: u64) -> Option<u64> {
         let delay = self.round_rtt - self.base_rtt;
         self.queue = w * delay / self.round_rtt;
-        if self.queue <= Q_MAX && delay <= self.base_rtt / PHI {
+        if self.queue <= self.params.q_max && delay <= self.base_rtt / self.params.phi {
             self.fast_rounds += 1;
-            if self.fast_rounds > ZETA {
+            if self.fast_rounds > self.params.zeta {
                 self.count_reno = 2;
                 self.fast_rounds = 0;
             }
@@ -118,8 +137,8 @@ impl Yeah {
             return None;
         }
         let mut left = None;
-        if self.queue > Q_MAX && w > self.count_reno {
-            let reduction = (self.queue / GAMMA).min(w >> EPSILON);
+        if self.queue > self.params.q_max && w > self.count_reno {
+            let reduction = (self.queue / self.params.gamma).min(w >> self.params.epsilon);
             left = Some((w - reduction).max(self.count_reno));
         }
         if self.count_reno <= 2 {
@@ -132,12 +151,27 @@ impl Yeah {
     }
 }
 
+impl Yeah {
+    fn new(params: &Arc<YeahParams>) -> Self {
+        Self {
+            params: Arc::clone(params),
+            ..Self::default()
+        }
+    }
+}
+
 impl GrowthLaw for Yeah {
+    type Params = YeahParams;
+
+    fn start(_: &ControllerConfig, params: &Arc<YeahParams>) -> Self {
+        Self::new(params)
+    }
+
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
         let w = whole(cwnd, mss);
         let acked = self.additive.segments(sample.acked, mss);
         let each = if self.slow_rounds == 0 {
-            w.min(scalable::EACH)
+            w.min(self.params.each)
         } else {
             w
         };
@@ -184,8 +218,8 @@ impl GrowthLaw for Yeah {
     fn ssthresh(&mut self, window: f64, _kind: CongestionKind) -> Option<f64> {
         let w = window as u64;
         let half = (w / 2).max(2);
-        let reduction = if self.slow_rounds < RHO {
-            self.queue.min(half).max(w >> DELTA)
+        let reduction = if self.slow_rounds < self.params.rho {
+            self.queue.min(half).max(w >> self.params.delta)
         } else {
             half
         };

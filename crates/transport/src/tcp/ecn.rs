@@ -9,7 +9,7 @@
 //! | symbol | meaning |
 //! |---|---|
 //! | alpha | estimate of the share of bytes that are marked |
-//! | g | gain of the estimate, 1/16 |
+//! | g | gain of the estimate, `dctcp_g` |
 //! | M | share of the bytes acknowledged in a round that were marked |
 //!
 //! ```text
@@ -29,13 +29,9 @@ pub mod feedback;
 use redtail_core::{Ecn, Span, Time};
 
 use super::maybe_offset::MaybeOffset;
-use crate::cc::prague::LEAST_ROUND;
 pub use crate::choices::{AlphaStart, EcnCodepoint, EcnFeedback, EcnReduction};
 use crate::params::TcpParams;
 use crate::segment::{EcnBytes, Flags, Segment};
-
-/// Gain of the estimate (RFC 8257, section 4.2).
-const GAIN: f64 = 1.0 / 16.0;
 
 /// Initial value of AccECN's packet counter (RFC 9768, section 3.2.1).
 const INITIAL_PACKETS: u8 = 5;
@@ -100,8 +96,8 @@ pub enum EcnResponse {
         reduced_at: MaybeOffset,
         /// CWR has not been sent yet.
         cwr: bool,
-        /// Reduce by less than for a loss (ABE).
-        abe: bool,
+        /// The factor of a reduction by less than for a loss (ABE).
+        abe: Option<f64>,
         /// The SYN-ACK was marked, and nothing sent since was acknowledged.
         syn_ack_marked: bool,
     },
@@ -114,6 +110,9 @@ pub enum EcnResponse {
 pub struct Counted {
     feedback: EcnFeedback,
     reduction: EcnReduction,
+    abe_factor: f64,
+    /// Gain of the estimate.
+    gain: f64,
     codepoint: Ecn,
     reduced_at: MaybeOffset,
     cwr: bool,
@@ -153,12 +152,14 @@ impl EcnResponse {
             EcnFeedback::Echo => Self::Echo {
                 reduced_at: MaybeOffset::NONE,
                 cwr: false,
-                abe: reduction == EcnReduction::Abe,
+                abe: (reduction == EcnReduction::Abe).then(|| params.abe_factor()),
                 syn_ack_marked: false,
             },
             feedback => Self::Counted(Box::new(Counted {
                 feedback,
                 reduction,
+                abe_factor: params.abe_factor(),
+                gain: params.dctcp_g,
                 codepoint: match params.ecn_codepoint {
                     EcnCodepoint::Ect0 => Ecn::Ect0,
                     EcnCodepoint::Ect1 => Ecn::Ect1,
@@ -184,7 +185,7 @@ impl EcnResponse {
                 transition: params.rtt_transition,
                 rtt_independent: false,
                 least_round: match reduction {
-                    EcnReduction::Prague => LEAST_ROUND,
+                    EcnReduction::Prague => params.growth.least_round(),
                     _ => Span::ZERO,
                 },
                 acked: 0,
@@ -237,7 +238,7 @@ impl EcnResponse {
                 0b001 => Self::Echo {
                     reduced_at: MaybeOffset::NONE,
                     cwr: false,
-                    abe: counted.reduction == EcnReduction::Abe,
+                    abe: (counted.reduction == EcnReduction::Abe).then_some(counted.abe_factor),
                     syn_ack_marked: false,
                 },
                 // The reserved 0b101 agrees as well (section 3.1.3).
@@ -312,14 +313,13 @@ impl EcnResponse {
     }
 
     /// The factor by which a mark multiplies the window, if it differs from that of a loss.
-    /// `gentle` is ABE's factor for the growth law.
-    pub fn beta(&self, gentle: f64) -> Option<f64> {
+    pub fn beta(&self) -> Option<f64> {
         match self {
             Self::None => None,
-            Self::Echo { abe, .. } => abe.then_some(gentle),
+            Self::Echo { abe, .. } => *abe,
             Self::Counted(counted) => match counted.reduction {
                 EcnReduction::Loss | EcnReduction::Bbr => None,
-                EcnReduction::Abe => Some(gentle),
+                EcnReduction::Abe => Some(counted.abe_factor),
                 EcnReduction::Dctcp | EcnReduction::Prague => Some(1.0 - counted.reduction_share),
             },
         }
@@ -481,7 +481,7 @@ impl Counted {
         if self.acked > 0 && known {
             // A receiver counts duplicates too, so the quotient may exceed 1.
             let share = (self.marked as f64 / self.acked as f64).min(1.0);
-            self.alpha += GAIN * (share - self.alpha);
+            self.alpha += self.gain * (share - self.alpha);
         }
         (self.acked, self.marked) = (0, 0);
         self.rounds = self.rounds.saturating_add(u32::from(!arrival.slow_start));

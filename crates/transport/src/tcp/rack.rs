@@ -42,6 +42,7 @@ pub enum Rules {
 #[derive(Clone, Debug)]
 pub struct Rack {
     rules: Rules,
+    params: RackParams,
     /// RACK.xmit_ts and RACK.end_seq; `None` before anything was delivered.
     latest: Option<(Time, u64)>,
     rtt: Span,
@@ -51,7 +52,7 @@ pub struct Rack {
     /// reordered, in whatever order it is entered (`prior_fack` in tcp_ack).
     fack_before: u64,
     reordering_seen: bool,
-    /// The multiple of a quarter of the least round trip that makes the reordering window
+    /// The multiple of a step, usually a quarter of the least round trip, that makes the reordering window
     /// (RACK.reo_wnd_mult).
     quarters: u32,
     /// The number of recoveries for which the widened reordering window is kept (RACK.reo_wnd_persist).
@@ -72,8 +73,14 @@ pub struct Rack {
     pub(super) resent: VecDeque<(Time, u64)>,
 }
 
-/// Recoveries without D-SACK after which the reordering window narrows.
-const PERSIST: u32 = 16;
+/// The constants of RACK.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RackParams {
+    /// The step of the reordering window is the least round trip divided by this.
+    pub divisor: u32,
+    /// Recoveries without D-SACK after which the reordering window narrows.
+    pub persist: u32,
+}
 
 /// A segment that has just been delivered.
 #[derive(Clone, Copy, Debug)]
@@ -87,9 +94,10 @@ pub(super) struct Delivered {
 }
 
 impl Rack {
-    pub(super) fn new(rules: Rules) -> Self {
+    pub(super) fn new(rules: Rules, params: RackParams) -> Self {
         Self {
             rules,
+            params,
             latest: None,
             rtt: Span::ZERO,
             min_rtt: None,
@@ -208,7 +216,7 @@ impl Rack {
         if self.round.is_none_or(|round| una >= round) {
             self.round = Some(next);
             self.quarters = self.quarters.saturating_add(1);
-            self.persist = PERSIST;
+            self.persist = self.params.persist;
             self.widened = Some(now);
         }
     }
@@ -236,8 +244,8 @@ impl Rack {
         if certain && !self.reordering_seen {
             return Span::ZERO;
         }
-        let quarter = self.min_rtt.unwrap_or(Span::ZERO) / 4;
-        let window = quarter * u64::from(self.quarters);
+        let step = self.min_rtt.unwrap_or(Span::ZERO) / u64::from(self.params.divisor);
+        let window = step * u64::from(self.quarters);
         srtt.map_or(window, |srtt| window.min(srtt))
     }
 

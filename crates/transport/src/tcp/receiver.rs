@@ -94,9 +94,18 @@ impl Kind {
             clock_granularity: _,
             rtt_sampling: _,
             rtt_deviation: _,
+            rto_alpha: _,
+            rto_beta: _,
+            rto_k: _,
+            rack_window_divisor: _,
+            rack_persist: _,
+            tlp_round_trips: _,
+            tlp_max_ack_delay: _,
             timer_restart: _,
             timer_tick: _,
             frto: _,
+            abe_beta: _,
+            dctcp_g: _,
         } = params;
         match *ecn || *timestamps || *dsack || *adaptive_acks {
             true => Self::Options,

@@ -58,6 +58,8 @@ pub(super) struct TimerParams {
     /// The timeout before the first sample.
     initial: Span,
     floor: RtoFloor,
+    /// The weights, unless they are those of RFC 6298.
+    weights: Option<Weights>,
     pub(super) restart: TimerRestart,
     /// The clock of the timer.
     pub(super) wheel: TimerWheel,
@@ -72,9 +74,43 @@ impl TimerParams {
             max: params.max_rto,
             initial: params.initial_rto,
             floor: params.rto_floor,
+            weights: Weights::unusual(params),
             restart: params.timer_restart,
             wheel: TimerWheel::new(params.timer_tick),
         }
+    }
+}
+
+/// The constants of the estimator.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Weights {
+    alpha: f64,
+    beta: f64,
+    k: f64,
+}
+
+impl Weights {
+    /// Those of RFC 6298, which the estimator has as shifts of integers.
+    const USUAL: Self = Self {
+        alpha: 0.125,
+        beta: 0.25,
+        k: 4.0,
+    };
+
+    /// Those of the parameters if they are others.
+    fn unusual(params: &TcpParams) -> Option<Self> {
+        let weights = Self {
+            alpha: params.rto_alpha,
+            beta: params.rto_beta,
+            k: params.rto_k,
+        };
+        (weights != Self::USUAL).then_some(weights)
+    }
+
+    /// `value`, which is `scale` times an average, after a sample of the weight `weight`.
+    fn moved(value: u64, sample: u64, scale: f64, weight: f64) -> u64 {
+        let value = value as f64;
+        (value + weight * (scale * sample as f64 - value)).round() as u64
     }
 }
 
@@ -219,9 +255,13 @@ impl RttEstimator {
         if self.peak.is_some() {
             return self.sample_with_peak(sent, now, una, next);
         }
-        self.enter(sent, now, |r, known| match known {
-            None => r << 1,
-            Some((srtt, rttvar4)) => (rttvar4 + r.abs_diff(srtt) - (rttvar4 >> 2)).max(1),
+        let weights = self.params.timer.weights;
+        self.enter(sent, now, |r, known| match (known, weights) {
+            (None, _) => r << 1,
+            (Some((srtt, rttvar4)), None) => (rttvar4 + r.abs_diff(srtt) - (rttvar4 >> 2)).max(1),
+            (Some((srtt, rttvar4)), Some(Weights { beta, .. })) => {
+                Weights::moved(rttvar4, r.abs_diff(srtt), 4.0, beta).max(1)
+            }
         });
     }
 
@@ -263,7 +303,11 @@ impl RttEstimator {
             Estimate::Known { srtt8, rttvar4 } => {
                 let srtt = srtt8.get() >> 3;
                 let rttvar4 = deviation(r, Some((srtt, rttvar4)));
-                (srtt8.get() + r - srtt, rttvar4)
+                let srtt8 = match self.params.timer.weights {
+                    None => srtt8.get() + r - srtt,
+                    Some(Weights { alpha, .. }) => Weights::moved(srtt8.get(), r, 8.0, alpha),
+                };
+                (srtt8, rttvar4)
             }
         };
         self.estimate = Estimate::Known {
@@ -303,12 +347,16 @@ impl RttEstimator {
             min,
             max,
             floor,
+            weights,
             ..
         } = &self.params.timer;
         let base = match self.estimate {
             Estimate::None { initial } => initial,
             Estimate::Known { srtt8, rttvar4 } => {
-                let deviation = Span::from_ps(rttvar4 * tick);
+                let deviation = Span::from_ps(match weights {
+                    None => rttvar4 * tick,
+                    Some(Weights { k, .. }) => (k / 4.0 * (rttvar4 * tick) as f64) as u64,
+                });
                 Span::from_ps((srtt8.get() >> 3) * tick)
                     + match floor {
                         RtoFloor::Timeout => deviation,

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use redtail_core::{Span, Time, prefetch, prefetch_behind};
 
 use super::delivery_rate::{RateSampler, SegmentInfo};
-use super::rack::{Delivered, Rack, Rules};
+use super::rack::{Delivered, Rack, RackParams, Rules};
 use super::ranges::{self, Ranges};
 use super::renew_boxed;
 use crate::segment::{MAX_SACK_BLOCKS, SackBlock};
@@ -281,8 +281,8 @@ impl Scoreboard {
     }
 
     /// Turns on loss detection by time (RFC 8985).
-    pub fn judge_by_time(&mut self, rules: Rules) {
-        self.rack = Some(Box::new(Rack::new(rules)));
+    pub(super) fn judge_by_time(&mut self, rules: Rules, params: RackParams) {
+        self.rack = Some(Box::new(Rack::new(rules, params)));
     }
 
     /// The shortest round trip, if losses are detected by time.

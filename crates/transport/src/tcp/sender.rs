@@ -55,7 +55,7 @@ use super::ecn::EcnResponse;
 use super::maybe_offset::MaybeOffset;
 use super::pacing::Pacer;
 use super::progress::Progress;
-use super::rack::Rules;
+use super::rack::{RackParams, Rules};
 use super::recovery::{Recovery, RecoveryTraits};
 use super::scoreboard::Scoreboard;
 use super::shared::SenderParams;
@@ -137,8 +137,8 @@ fn controller(params: &TcpParams) -> Controller {
         initial_window: params.initial_window,
         halving: params.halving,
         byte_counting: params.byte_counting,
-        slow_start: params.slow_start,
-        growth: params.growth,
+        slow_start: params.slow_start.clone(),
+        growth: params.growth.clone(),
         lt_bw: params.lt_bw,
         ecn_max_rtt: params.ecn.then_some(params.bbr_ecn_max_rtt),
     };
@@ -152,7 +152,11 @@ fn controller(params: &TcpParams) -> Controller {
 fn scoreboard(params: &TcpParams, traits: RecoveryTraits) -> Scoreboard {
     let mut board = Scoreboard::default();
     if let Some(rules) = traits.by_time {
-        board.judge_by_time(rules);
+        let constants = RackParams {
+            divisor: params.rack_window_divisor,
+            persist: params.rack_persist,
+        };
+        board.judge_by_time(rules, constants);
     }
     if params.has_model() {
         board.sample_rates();

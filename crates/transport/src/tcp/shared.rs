@@ -3,6 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use redtail_core::Span;
+
 use super::recovery::RecoveryTraits;
 use super::rto::TimerParams;
 use crate::cc::IdleDecay;
@@ -59,6 +61,15 @@ impl SharedParams {
     }
 }
 
+/// The parameters of the timeout of tail loss probes (RFC 8985, section 7.2).
+#[derive(Debug)]
+pub(super) struct ProbeParams {
+    /// The smoothed round trips in it.
+    pub round_trips: u64,
+    /// The longest time for which a receiver delays the acknowledgement of a single segment (TLP.max_ack_delay).
+    pub max_ack_delay: Span,
+}
+
 /// The parameters of a sender, without those of its parts.
 #[derive(Debug)]
 pub(super) struct SenderParams {
@@ -80,6 +91,8 @@ pub(super) struct SenderParams {
     pub idle_decay: IdleDecay,
     pub idle_restart: bool,
     pub dup_thresh: u32,
+    /// Of the timeout of tail loss probes.
+    pub probe: ProbeParams,
     /// The largest window that the peer can announce.
     pub peer_window_max: u32,
     /// The most bytes that the send buffer lets be outstanding.
@@ -105,6 +118,10 @@ impl SenderParams {
             idle_decay: params.idle_decay,
             idle_restart: params.idle_restart,
             dup_thresh: params.dup_thresh,
+            probe: ProbeParams {
+                round_trips: params.tlp_round_trips.into(),
+                max_ack_delay: params.tlp_max_ack_delay,
+            },
             peer_window_max: params.announced(params.receive_window.as_u64()) as u32,
             send_buffer: params
                 .send_buffer

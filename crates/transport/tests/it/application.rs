@@ -90,7 +90,7 @@ fn without_idle_restart_the_window_stays() {
 fn a_long_quiet_time_is_no_time_of_growth_for_cubic() {
     // RFC 9438, section 5.8: periods in which cwnd is not fully used do not count in t.
     let mut script = SenderScript::without_data(&TcpParams {
-        growth: Growth::Cubic,
+        growth: Growth::Cubic.into(),
         idle_restart: false,
         min_rto: Span::from_ms(200),
         ..params(RecoveryKind::Sack)

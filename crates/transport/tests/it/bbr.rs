@@ -2,11 +2,12 @@
 //! with one bottleneck.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::common::{MSS, unlimited};
 use redtail_core::{Span, Stream, Time};
 use redtail_transport::cc::bbr::Bbr;
-use redtail_transport::cc::bbr3::Bbr3;
+use redtail_transport::cc::bbr3::{Bbr3, Bbr3Params};
 use redtail_transport::cc::model::{Episode, LostSegment, Model, ModelConfig, RateSample};
 use redtail_transport::{Preset, Receiver, Segment, Sender, TcpParams};
 
@@ -119,8 +120,8 @@ impl Feed {
 
 /// Runs `script` with both versions.
 fn both(script: impl Fn(Feed)) {
-    script(Feed::new(Bbr::new(config(1))));
-    script(Feed::new(Bbr3::new(config(1))));
+    script(Feed::new(Bbr::new(config(1), &Default::default())));
+    script(Feed::new(Bbr3::new(config(1), &Default::default())));
 }
 
 #[test]
@@ -174,29 +175,29 @@ fn a_sample_limited_by_the_application_does_not_lower_the_rate_but_may_raise_it(
 
 #[test]
 fn startup_and_drain_pace_at_their_gains() {
-    let mut v1 = Feed::new(Bbr::new(config(1)));
+    let mut v1 = Feed::new(Bbr::new(config(1), &Default::default()));
     // The initial window in the handshake's round trip.
     assert!(
         (v1.model.pacing_rate().expect("it paces") / (2.885 * MARGIN * 1e5) - 1.0).abs() < 1e-3
     );
     v1.round(RATE);
     assert!((v1.gain() - 2.885).abs() < 2e-3, "2/ln 2: {}", v1.gain());
-    let v1 = Feed::new(Bbr::new(config(1))).filled();
+    let v1 = Feed::new(Bbr::new(config(1), &Default::default())).filled();
     assert!((v1.gain() - 1.0 / 2.885).abs() < 3e-3, "{}", v1.gain());
-    let mut v3 = Feed::new(Bbr3::new(config(1)));
+    let mut v3 = Feed::new(Bbr3::new(config(1), &Default::default()));
     v3.round(RATE);
     assert_eq!(v3.gain(), 2.77);
-    assert_eq!(Feed::new(Bbr3::new(config(1))).filled().gain(), 0.5);
+    assert_eq!(Feed::new(Bbr3::new(config(1), &Default::default())).filled().gain(), 0.5);
 }
 
 #[test]
 fn drain_ends_when_a_bdp_is_in_flight() {
     // Linux allows for three quanta of two segments in it (bbr_inflight).
-    let mut v1 = Feed::new(Bbr::new(config(1))).filled();
+    let mut v1 = Feed::new(Bbr::new(config(1), &Default::default())).filled();
     v1.in_flight(BDP + 6 * MSS + 1).round(RATE).is("drain");
     v1.in_flight(BDP + 6 * MSS).round(RATE);
     assert!(v1.model.state().starts_with("probe_bw"));
-    let mut v3 = Feed::new(Bbr3::new(config(1))).filled();
+    let mut v3 = Feed::new(Bbr3::new(config(1), &Default::default())).filled();
     v3.in_flight(BDP + 1).round(RATE).is("drain");
     v3.in_flight(BDP).round(RATE).is("probe_bw_cruise");
 }
@@ -204,14 +205,14 @@ fn drain_ends_when_a_bdp_is_in_flight() {
 #[test]
 fn version_3_leaves_drain_after_three_rounds_whatever_is_in_flight() {
     // Section 5.3.2.
-    let mut v3 = Feed::new(Bbr3::new(config(1))).filled();
+    let mut v3 = Feed::new(Bbr3::new(config(1), &Default::default())).filled();
     v3.round(RATE).round(RATE).round(RATE).is("drain");
     v3.round(RATE).is("probe_bw_down");
 }
 
 #[test]
 fn the_gain_cycle_is_five_quarters_three_quarters_and_six_times_one() {
-    let mut feed = Feed::new(Bbr::new(config(1))).probing();
+    let mut feed = Feed::new(Bbr::new(config(1), &Default::default())).probing();
     // What the cycle asks for: 5/4 BDP while probing, then just above a BDP.
     feed.in_flight(2 * BDP);
     let step = RTT + Span::from_ps(1);
@@ -233,7 +234,7 @@ fn the_gain_cycle_begins_anywhere_but_at_three_quarters() {
     // is shows in how many round trips pass before 5/4.
     let mut begun = [0; 8];
     for seed in 0..70 {
-        let mut feed = Feed::new(Bbr::new(config(seed))).probing();
+        let mut feed = Feed::new(Bbr::new(config(seed), &Default::default())).probing();
         assert_ne!(feed.gain(), 0.75);
         feed.in_flight(2 * BDP);
         let mut waited = 0;
@@ -251,7 +252,7 @@ fn the_gain_cycle_begins_anywhere_but_at_three_quarters() {
 #[test]
 fn probing_up_lasts_until_the_gain_is_in_flight_or_a_loss() {
     let up = || {
-        let mut feed = Feed::new(Bbr::new(config(1))).probing();
+        let mut feed = Feed::new(Bbr::new(config(1), &Default::default())).probing();
         feed.in_flight(BDP);
         while feed.model.state() != "probe_bw_up" {
             feed.acked(RTT + Span::from_ps(1), RATE, MSS);
@@ -277,7 +278,7 @@ fn probing_up_lasts_until_the_gain_is_in_flight_or_a_loss() {
 fn probe_rtt_holds_four_segments_for_200_ms_and_a_round_then_returns() {
     // Section 4.3.5 of draft-cardwell-iccrg-bbr-congestion-control-00: after 10 s without a lower
     // round trip.
-    let mut feed = Feed::new(Bbr::new(config(1))).probing();
+    let mut feed = Feed::new(Bbr::new(config(1), &Default::default())).probing();
     while feed.sample.now + RTT <= Time::ZERO + Span::from_s(10) {
         feed.round(RATE);
         assert!(!feed.model.probes_rtt(), "at {:?}", feed.sample.now);
@@ -305,7 +306,7 @@ fn probe_rtt_holds_four_segments_for_200_ms_and_a_round_then_returns() {
 #[test]
 fn version_3_probes_the_round_trip_every_5_s_with_half_a_bdp() {
     // Section 5.3.4.
-    let mut feed = Feed::new(Bbr3::new(config(1))).probing();
+    let mut feed = Feed::new(Bbr3::new(config(1), &Default::default())).probing();
     while feed.sample.now + RTT <= Time::ZERO + Span::from_ms(5100) {
         feed.round(RATE);
         assert!(!feed.model.probes_rtt(), "at {:?}", feed.sample.now);
@@ -322,7 +323,7 @@ fn version_3_probes_the_round_trip_every_5_s_with_half_a_bdp() {
 #[test]
 fn the_first_round_of_recovery_conserves_packets_and_its_end_restores_the_window() {
     // Linux, bbr_set_cwnd_to_recover_or_restore.
-    let mut feed = Feed::new(Bbr::new(config(1))).probing();
+    let mut feed = Feed::new(Bbr::new(config(1), &Default::default())).probing();
     for _ in 0..3 {
         feed.round(RATE);
     }
@@ -374,7 +375,7 @@ fn a_timeout_leaves_one_segment_until_the_loss_is_repaired() {
 #[test]
 fn a_sample_below_the_least_round_trip_ends_no_round() {
     // bbr_update_bw: "Not a valid observation".
-    let mut feed = Feed::new(Bbr::new(config(1)));
+    let mut feed = Feed::new(Bbr::new(config(1), &Default::default()));
     for rate in [0.25, 0.5, 1.0] {
         feed.round(rate * RATE);
     }
@@ -403,8 +404,8 @@ fn on_a_short_path_more_leaves_at_once() {
     for (rtt_us, short) in [(1024, 16_384.0), (2560, 2048.0), (20_000, 0.0)] {
         let rtt = Span::from_us(rtt_us);
         for (mut model, in_segments) in [
-            (Box::new(Bbr::new(config(1))) as Box<dyn Model>, false),
-            (Box::new(Bbr3::google(config(1))), true),
+            (Box::new(Bbr::new(config(1), &Default::default())) as Box<dyn Model>, false),
+            (Box::new(Bbr3::google(config(1), &Arc::new(Bbr3Params::google()))), true),
         ] {
             model.on_handshake(rtt, Time::ZERO);
             let bytes =
@@ -423,7 +424,7 @@ fn on_a_short_path_more_leaves_at_once() {
 #[test]
 fn drain_ends_by_what_will_be_in_flight_when_the_next_quantum_leaves() {
     // bbr_packets_in_net_at_edt. At 1000 segments/s ten leave the path in 10 ms.
-    let mut feed = Feed::new(Bbr::new(config(1))).filled();
+    let mut feed = Feed::new(Bbr::new(config(1), &Default::default())).filled();
     feed.in_flight(BDP + 16 * MSS).round(RATE).is("drain");
     feed.sample.held_for = Span::from_ms(11);
     feed.round(RATE);
@@ -457,7 +458,7 @@ fn two_lossy_intervals_of_alike_rates_are_taken_for_a_policer_for_48_rounds() {
     // bbr_lt_bw_sampling.
     let with = |lt_bw| {
         let config = ModelConfig { lt_bw, ..config(1) };
-        Feed::new(Bbr::new(config)).probing()
+        Feed::new(Bbr::new(config, &Default::default())).probing()
     };
     assert!(!policed(&mut with(false), 60));
     let mut feed = with(true);
@@ -479,7 +480,7 @@ fn losses_below_a_fifth_or_of_unlike_rates_are_no_policers() {
         lt_bw: true,
         ..config(1)
     };
-    let mut feed = Feed::new(Bbr::new(config)).probing();
+    let mut feed = Feed::new(Bbr::new(config, &Default::default())).probing();
     for round in 0..200u64 {
         // Of 25 to 100 segments a round, one in ten is lost.
         let acked = 25 * (1 + round / 5 % 4);
@@ -505,10 +506,11 @@ fn linux_paces_neither_the_first_ten_segments_nor_by_the_draft() {
 // Version 3 as Google has it (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c).
 
 fn google(ecn_max_rtt: Option<Span>) -> Feed {
-    Feed::new(Bbr3::google(ModelConfig {
+    let config = ModelConfig {
         ecn_max_rtt,
         ..config(1)
-    }))
+    };
+    Feed::new(Bbr3::google(config, &Arc::new(Bbr3Params::google())))
 }
 
 #[test]
@@ -538,7 +540,7 @@ fn google_drains_at_0_34_for_as_long_as_it_takes_and_goes_down_at_0_91() {
 #[test]
 fn google_looks_for_growth_with_every_acknowledgement() {
     // bbr_check_full_bw_reached; draft, section 5.3.1.2: once a round.
-    for (mut feed, rounds) in [(google(None), 4), (Feed::new(Bbr3::new(config(1))), 3)] {
+    for (mut feed, rounds) in [(google(None), 4), (Feed::new(Bbr3::new(config(1), &Default::default())), 3)] {
         feed.round(RATE).round(RATE);
         // Within the next round a sample a third higher.
         let sample = RateSample {
@@ -559,7 +561,7 @@ fn google_restores_the_window_after_a_timeout_but_not_after_fast_recovery() {
     // bbr_set_state, bbr_exit_loss_recovery; draft, section 5.6.4.4: after both.
     for (feed, restored) in [
         (google(None), false),
-        (Feed::new(Bbr3::new(config(1))), true),
+        (Feed::new(Bbr3::new(config(1), &Default::default())), true),
     ] {
         let mut feed = feed.probing();
         for _ in 0..3 {
@@ -642,10 +644,11 @@ fn google_cuts_the_flight_by_a_third_of_the_share_that_is_marked() {
     marked_round(&mut feed, 20).is("probe_bw_cruise");
     feed.round(RATE).is("probe_bw_refill");
     // By the draft nothing of this.
-    let mut feed = Feed::new(Bbr3::new(ModelConfig {
+    let config = ModelConfig {
         ecn_max_rtt: Some(Span::ZERO),
         ..config(1)
-    }))
+    };
+    let mut feed = Feed::new(Bbr3::new(config, &Default::default()))
     .probing();
     feed.round(RATE);
     let before = feed.cwnd();
@@ -690,7 +693,7 @@ fn google_takes_back_what_a_spurious_recovery_taught() {
 
 /// Brings a version 3 model to UP.
 fn up(seed: u64) -> Feed {
-    let mut feed = Feed::new(Bbr3::new(config(seed))).probing();
+    let mut feed = Feed::new(Bbr3::new(config(seed), &Default::default())).probing();
     feed.in_flight(BDP).sample.sent_in_flight = BDP;
     while feed.model.state() != "probe_bw_up" {
         feed.round(RATE);
@@ -714,7 +717,7 @@ fn version_3_walks_down_cruise_refill_up_and_probes_every_2_to_3_s() {
     // Sections 5.3.3.1 to 5.3.3.8. The wait is drawn anew for each cycle.
     let mut waits = Vec::new();
     for seed in 0..10 {
-        let mut feed = Feed::new(Bbr3::new(config(seed))).filled();
+        let mut feed = Feed::new(Bbr3::new(config(seed), &Default::default())).filled();
         feed.in_flight(BDP).round(RATE);
         let begun = feed.sample.now;
         feed.is("probe_bw_cruise");
@@ -742,7 +745,7 @@ fn version_3_walks_down_cruise_refill_up_and_probes_every_2_to_3_s() {
 fn version_3_probes_after_as_many_rounds_as_reno_would_need() {
     // Section 5.3.3.8.2: with a BDP of 10 segments, every 10 rounds; here one that was
     // drawn may count already.
-    let mut feed = Feed::new(Bbr3::new(config(1)));
+    let mut feed = Feed::new(Bbr3::new(config(1), &Default::default()));
     for rate in [0.05, 0.1, 0.1, 0.1, 0.1] {
         feed.round(rate * RATE);
     }
@@ -818,7 +821,7 @@ fn version_3_probes_with_caution_after_a_loss_and_again_at_once_if_that_went_wel
 #[test]
 fn version_3_adapts_to_losses_it_did_not_provoke_once_a_round() {
     // Section 5.5.10.3: bw_shortterm = max(bw_latest, 0.7 bw_shortterm).
-    let mut feed = Feed::new(Bbr3::new(config(1))).probing();
+    let mut feed = Feed::new(Bbr3::new(config(1), &Default::default())).probing();
     feed.is("probe_bw_cruise");
     for (rate, expected) in [
         (0.8, 1.0),

@@ -175,8 +175,8 @@ fn combinations(base: &TcpParams) -> Vec<TcpParams> {
     let [laws, models] = &*ROWS;
     let laws = laws.iter().map(|row| TcpParams {
         recovery: RECOVERIES[row[1]],
-        growth: Growth::LAWS[row[2]],
-        slow_start: SLOW_STARTS[row[3]],
+        growth: Growth::LAWS[row[2]].into(),
+        slow_start: SLOW_STARTS[row[3]].into(),
         prr: row[18] == 1,
         pacing: row[19] == 1,
         pacing_ca_ratio: [1.2, 1.0][row[18]],
@@ -191,8 +191,8 @@ fn combinations(base: &TcpParams) -> Vec<TcpParams> {
             RecoveryKind::RackTlp,
             RecoveryKind::Linux,
         ][row[1]],
-        growth: Growth::MODELS[row[2]],
-        slow_start: SlowStartKind::Startup,
+        growth: Growth::MODELS[row[2]].into(),
+        slow_start: SlowStartKind::Startup.into(),
         pacing: true,
         unpaced_segments: [0, 10, 10][row[1]],
         lt_bw: true,

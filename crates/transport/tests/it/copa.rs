@@ -27,7 +27,7 @@ impl Feed {
             ecn_max_rtt: None,
         };
         Self {
-            model: Copa::new(config, program),
+            model: Copa::new(config, &Default::default(), program),
             now: Time::ZERO + Span::from_s(1),
             delivered: 0,
         }

@@ -203,7 +203,7 @@ fn cubic_goes_on_along_its_curve() {
     // here for a timeout too, which section 4.9.1 leaves to RFC 4015.
     let run = |spike: bool| {
         let params = TcpParams {
-            growth: Growth::Cubic,
+            growth: Growth::Cubic.into(),
             initial_window: 20,
             min_rto: Span::from_s(if spike { 1 } else { 10 }),
             ..frto(RecoveryKind::Sack)

@@ -132,7 +132,7 @@ fn hystart_leaves_slow_start_when_a_train_lasts_half_a_round_trip() {
     // 2 ms of each other, the last more than delay_min / 2 after the first.
     let run = |initial_window| {
         let params = TcpParams {
-            slow_start: SlowStartKind::Hystart,
+            slow_start: SlowStartKind::Hystart.into(),
             initial_window,
             ..params(RecoveryKind::Sack)
         };

@@ -11,7 +11,7 @@ use redtail_transport::{Flags, Preset, SackBlock, Segment, Sender, TcpParams, Wa
 fn linux() -> TcpParams {
     TcpParams {
         halving: Halving::LinuxWindow,
-        growth: Growth::LinuxReno,
+        growth: Growth::LinuxReno.into(),
         byte_counting: true,
         prr: true,
         limited_transmit: true,

@@ -13,6 +13,7 @@ mod flow_control;
 mod frto;
 mod growth;
 mod growth_laws;
+mod law_constants;
 mod linux;
 mod linux_receiver;
 mod linux_timers;

@@ -27,7 +27,7 @@ fn accecn() -> TcpParams {
 
 fn prague() -> TcpParams {
     TcpParams {
-        growth: Growth::Prague,
+        growth: Growth::Prague.into(),
         ecn_reduction: EcnReduction::Prague,
         ecn_codepoint: EcnCodepoint::Ect1,
         ..accecn()
@@ -495,7 +495,7 @@ fn abe_reduces_less_for_a_mark_than_for_a_loss() {
         let params = TcpParams {
             ecn: true,
             ecn_reduction: EcnReduction::Abe,
-            growth,
+            growth: growth.into(),
             ..params(RecoveryKind::Sack)
         };
         SenderScript::bulk(&params)

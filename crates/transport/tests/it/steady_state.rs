@@ -255,7 +255,7 @@ fn laws_that_comparisons_list_keep_the_windows_of_their_response_functions() {
             }
             let params = TcpParams {
                 delayed_ack: false,
-                slow_start: SlowStartKind::Standard, // Hybla's own goes much further
+                slow_start: SlowStartKind::Standard.into(), // Hybla's own goes much further
                 ..unlimited(preset.params())
             };
             let window = mean_window(&params, rtt, period, 20, formula);

@@ -368,7 +368,7 @@ impl Sender {
                     Some(_) => u64::MAX,
                     None => self.board.outstanding(),
                 },
-                beta: self.optional.ecn().beta(self.controller.beta_ecn()),
+                beta: self.optional.ecn().beta(),
             });
             let spread = self.params().uses_prr && self.optional.ecn().spreads_reduction();
             if spread && self.params().traits.pipe_is_exact && self.phase == Phase::Open {

@@ -103,6 +103,14 @@ impl Kind {
             max_rto: _,
             clock_granularity: _,
             rtt_deviation: _,
+            rto_alpha: _,
+            rto_beta: _,
+            rto_k: _,
+            // Without loss detection by time these have no effect.
+            rack_window_divisor: _,
+            rack_persist: _,
+            tlp_round_trips: _,
+            tlp_max_ack_delay: _,
             // Without pacing, a model or ECN these have no effect.
             pacing_ca_ratio: _,
             unpaced_segments: _,
@@ -112,6 +120,8 @@ impl Kind {
             bbr_ecn_max_rtt: _,
             ecn_feedback: _,
             ecn_reduction: _,
+            abe_beta: _,
+            dctcp_g: _,
             alpha_start: _,
             rtt_transition: _,
             ecn_codepoint: _,

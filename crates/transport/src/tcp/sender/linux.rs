@@ -727,7 +727,7 @@ impl Sender {
             timers.probe.unanswered = None;
         }
         let beta = match kind {
-            CongestionKind::Ecn => self.optional.ecn().beta(self.controller.beta_ecn()),
+            CongestionKind::Ecn => self.optional.ecn().beta(),
             _ => None,
         };
         if let Some(ecn) = self.optional.ecn_mut() {

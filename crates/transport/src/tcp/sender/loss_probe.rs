@@ -10,6 +10,7 @@ use super::{Phase, Sender};
 use crate::cc::CongestionKind;
 use crate::segment::Segment;
 use crate::tcp::rto::TimerRestart;
+use crate::tcp::shared::ProbeParams;
 use crate::tcp::timer_wheel::{Expiry, TimerWheel};
 use crate::tcp::timestamps::{before, timestamp};
 
@@ -126,18 +127,19 @@ impl TailLossProbe {
     }
 }
 
-/// The longest time for which a receiver delays the acknowledgement of a single segment (RFC 8985,
-/// section 7.2, TLP.max_ack_delay).
-const MAX_ACK_DELAY: Span = Span::from_ms(200);
-
 /// The probe timeout (PTO) of RFC 8985, section 7.2; `alone` if exactly one segment is outstanding.
-pub(super) fn probe_wait(srtt: Span, alone: bool, wheel: TimerWheel) -> Span {
+pub(super) fn probe_wait(
+    params: &ProbeParams,
+    srtt: Span,
+    alone: bool,
+    wheel: TimerWheel,
+) -> Span {
     let more = if alone {
-        MAX_ACK_DELAY
+        params.max_ack_delay
     } else {
         wheel.allowance()
     };
-    srtt * 2 + more
+    srtt * params.round_trips + more
 }
 
 impl Sender {
@@ -168,7 +170,8 @@ impl Sender {
             false => self.may_probe(),
         };
         let alone = self.board.is_single();
-        let wait = |srtt: Span| probe_wait(srtt, alone, self.timer.wheel());
+        let params = &self.timer.rtt.params().sender.probe;
+        let wait = |srtt: Span| probe_wait(params, srtt, alone, self.timer.wheel());
         let Some(timers) = self.optional.timers_mut() else {
             return;
         };
@@ -296,7 +299,8 @@ impl Sender {
             && self.optional.timers().is_some_and(RackTimers::are_ordinary);
         match (ordinary, self.timer.rtt.srtt(), self.board.first_sent()) {
             (true, Some(srtt), Some(first)) if self.timer.restart() == TimerRestart::Head => {
-                let probe = self.last_sent + probe_wait(srtt, false, self.timer.wheel());
+                let wait = probe_wait(&self.params().probe, srtt, false, self.timer.wheel());
+                let probe = self.last_sent + wait;
                 probe.min(first + self.timer.rtt.rto())
             }
             _ => Time::ZERO,

@@ -226,7 +226,8 @@ impl Sender {
             // Another probe is scheduled, but it is not sent while one is unanswered.
             let scheduled = self.timer.rtt.srtt().map(|srtt| {
                 let alone = self.board.is_single();
-                Expiry::new(now, probe_wait(srtt, alone, self.timer.wheel()))
+                let params = &self.params().probe;
+                Expiry::new(now, probe_wait(params, srtt, alone, self.timer.wheel()))
             });
             self.run_from_head(now);
             if scheduled.map(|at| self.timer.wheel().expiry(at)) > self.timer.expires() {
