@@ -18,6 +18,9 @@
 //!
 //! CONTRIBUTING.md says how to add a growth law, a model and a recovery.
 
+// What the attributes of serde's and schemars' derives name, where `redtail-core` has these without effect.
+#![cfg_attr(not(feature = "schema"), allow(unused_imports))]
+
 pub mod cc;
 pub mod choices;
 pub mod params;

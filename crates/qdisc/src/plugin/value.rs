@@ -1,9 +1,7 @@
 //! The values in the free table of a plug-in.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use redtail_core::serde::{self, Deserialize, Serialize};
 
 /// A value of the experiment file that is passed to the plug-in unchanged.
@@ -73,16 +71,26 @@ impl Value {
     }
 }
 
-impl JsonSchema for Value {
-    fn schema_name() -> Cow<'static, str> {
-        "Value".into()
-    }
+redtail_core::when_schema! {
+    mod schema {
+        use std::borrow::Cow;
 
-    fn inline_schema() -> bool {
-        true
-    }
+        use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({})
+        use super::Value;
+
+        impl JsonSchema for Value {
+            fn schema_name() -> Cow<'static, str> {
+                "Value".into()
+            }
+
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({})
+            }
+        }
     }
 }
