@@ -220,3 +220,8 @@ unsafe fn give<T>(value: Option<T>, to: *mut T) -> bool {
     unsafe { to.write(value) };
     true
 }
+
+/// The code of the page is tested.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/how-to/use-the-crates.md")]
+struct Page;

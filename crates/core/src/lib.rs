@@ -78,3 +78,8 @@ pub mod schemars {
 pub mod serde {
     pub use redtail_inert::{Deserialize, Serialize};
 }
+
+/// The examples of README.md are tested.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use redtail_core::{Bytes, Rate};
+use redtail_qdisc::bottleneck::Counts;
 use redtail_qdisc::queues::codel::CodelParams;
 use redtail_qdisc::{Bottleneck, Datagram, QueueParams};
 
@@ -15,7 +16,8 @@ const SIZE: u64 = 1250;
 const DELAY: Duration = Duration::from_millis(20);
 const DURATION: Duration = Duration::from_secs(20);
 
-fn main() -> Result<(), Box<dyn Error>> {
+/// The rate in Mbit/s at which datagrams arrived, and what became of them.
+fn download() -> Result<(f64, Counts), Box<dyn Error>> {
     let queue = QueueParams::Codel(CodelParams::default());
     let rate = Rate::from_bps(10_000_000);
     let mut bottleneck = Bottleneck::new(&queue, rate, DELAY, 1)?;
@@ -48,12 +50,31 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    let counts = bottleneck.link().counts();
+    let rate = (arrived * SIZE * 8) as f64 / DURATION.as_secs_f64() / 1e6;
+    Ok((rate, bottleneck.link().counts()))
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let (rate, counts) = download()?;
     println!(
-        "{:.2} Mbit/s, {} of {} dropped",
-        (arrived * SIZE * 8) as f64 / DURATION.as_secs_f64() / 1e6,
-        counts.dropped,
-        counts.sent
+        "{rate:.2} Mbit/s, {} of {} dropped",
+        counts.dropped, counts.sent
     );
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codel_drops_some_and_the_link_stays_busy() {
+        let (rate, counts) = download().expect("it runs");
+        assert!((8.0..=10.0).contains(&rate), "{rate}");
+        assert!(
+            (5..counts.sent / 50).contains(&counts.dropped),
+            "{counts:?}"
+        );
+        assert_eq!(download().expect("it runs"), (rate, counts));
+    }
 }

@@ -56,6 +56,7 @@ use redtail_core::{Metric, Packet, ParamError, ParamWarning, Rate, Stream, Time,
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DropReason {
     /// The packet would have exceeded the queue's limit.
     Limit,
@@ -407,6 +408,7 @@ macro_rules! disciplines {
         kinded! {
             /// A queue discipline with its parameters, chosen by `kind`.
             #[schemars(rename = "QueueSpec")]
+            #[non_exhaustive]
             pub enum QueueParams { $($(#[$doc])* $kind => $variant($params),)+ }
         }
 
@@ -489,6 +491,7 @@ macro_rules! disciplines {
         /// discipline, and reading it would cost more than following the pointer.
         #[derive(Debug)]
         #[allow(missing_docs)] // the variants are documented in QueueParams
+        #[non_exhaustive]
         pub enum AnyQueue<P: Packet> {
             $($variant(Box<<$params as QueueKind>::Queue<P>>),)+
         }
@@ -644,3 +647,8 @@ disciplines! {
     /// A queue written by the user, in Python or Rust.
     "plugin" => Plugin(plugin::PluginParams),
 }
+
+/// The examples of README.md are tested.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

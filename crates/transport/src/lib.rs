@@ -35,3 +35,8 @@ pub use strum::VariantArray;
 pub use tcp::endpoint::{Due, Endpoint, Taken};
 pub use tcp::receiver::Receiver;
 pub use tcp::sender::{Sender, SenderCounters, SenderSnapshot, Way};
+
+/// The examples of README.md are tested.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -29,6 +29,7 @@ macro_rules! growth_laws {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
         #[serde(crate = "serde", rename_all = "kebab-case")]
         #[schemars(crate = "schemars")]
+        #[non_exhaustive]
         pub enum Growth {
             $($(#[$law_doc])* $law,)+
             $($(#[$model_doc])* $model,)+
