@@ -50,5 +50,12 @@ container: ## the container, and a run in it
 	$(DOCKER) run --rm redtail --version
 	$(DOCKER) run --rm --entrypoint sh redtail -c 'redtail init access-line && redtail run access-line.toml --no-figures'
 
+# In the order in which crates.io needs them.
+CRATES := redtail-inert redtail-core redtail-qdisc redtail-transport
+
+# Each is packed and compiled from its package alone, without features, and nothing is sent. Needs the index of crates.io.
+check-publish: ## whether the crates for other projects can be published (nothing is)
+	cargo publish --dry-run --locked $(addprefix --package ,$(CRATES))
+
 check-release: ## whether version, changelog and citation agree with TAG=v0.1.0; prints the release's notes
 	@$(PYTHON) tests/release.py $(TAG)

@@ -2,12 +2,16 @@
 //!
 //! Source: RFC 2474 (the field), RFC 2597 (AF), RFC 3246 (EF), RFC 8622 (LE).
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+#[cfg(feature = "serde")]
 use serde::de::{Error, Unexpected, Visitor};
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A differentiated services codepoint, 0 to 63.
@@ -83,6 +87,7 @@ impl fmt::Display for Dscp {
     }
 }
 
+#[cfg(feature = "serde")]
 impl Serialize for Dscp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = self.to_string();
@@ -93,6 +98,7 @@ impl Serialize for Dscp {
     }
 }
 
+#[cfg(feature = "serde")]
 impl<'de> Deserialize<'de> for Dscp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct DscpVisitor;
@@ -123,6 +129,7 @@ impl<'de> Deserialize<'de> for Dscp {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Dscp {
     fn schema_name() -> Cow<'static, str> {
         "Dscp".into()

@@ -32,15 +32,17 @@ macro_rules! kinded {
             }
         }
 
-        impl $crate::serde::Serialize for $name {
-            fn serialize<S: $crate::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                #[derive($crate::serde::Serialize)]
-                #[serde(crate = "redtail_core::serde", tag = "kind")]
-                enum Tagged<'a> {
-                    $(#[serde(rename = $kind)] $variant(&'a $params),)+
-                }
-                match self {
-                    $(Self::$variant(params) => Tagged::$variant(params).serialize(serializer),)+
+        $crate::when_serde! {
+            impl $crate::serde::Serialize for $name {
+                fn serialize<S: $crate::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    #[derive($crate::serde::Serialize)]
+                    #[serde(crate = "redtail_core::serde", tag = "kind")]
+                    enum Tagged<'a> {
+                        $(#[serde(rename = $kind)] $variant(&'a $params),)+
+                    }
+                    match self {
+                        $(Self::$variant(params) => Tagged::$variant(params).serialize(serializer),)+
+                    }
                 }
             }
         }

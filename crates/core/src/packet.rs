@@ -24,7 +24,7 @@ pub enum Ecn {
 
 /// A packet as seen by a queue discipline: a small struct in the simulator,
 /// a buffer with a real header in live mode.
-pub trait Packet: Copy {
+pub trait Packet {
     /// Size on the link, headers included.
     fn size(&self) -> Bytes;
     /// The flow it belongs to.

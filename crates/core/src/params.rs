@@ -1,7 +1,9 @@
 //! Tables of the experiment file whose keys are declared once, with text, type, default and
 //! source together.
 
+#[cfg(feature = "schema")]
 use schemars::Schema;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Deserializer};
 
 /// Defines structs that mirror a table of the experiment file. Their names end in `Params`.
@@ -154,24 +156,28 @@ macro_rules! params {
             $($($attribute)* pub $key: $type,)*
         }
 
-        impl $name {
-            /// Tells the schema which keys have a default.
-            fn have_defaults(table: &mut $crate::schemars::Schema) {
-                $crate::params::not_required(table, &[$(stringify!($default_key)),*]);
+        $crate::when_schema! {
+            impl $name {
+                /// Tells the schema which keys have a default.
+                fn have_defaults(table: &mut $crate::schemars::Schema) {
+                    $crate::params::not_required(table, &[$(stringify!($default_key)),*]);
+                }
             }
         }
 
-        impl<'de> $crate::serde::Deserialize<'de> for $name {
-            fn deserialize<D: $crate::serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                #[derive($crate::serde::Deserialize)]
-                #[serde(crate = "redtail_core::serde", deny_unknown_fields)]
-                struct Given {
-                    $($($given_attribute)* $key: $given,)*
+        $crate::when_serde! {
+            impl<'de> $crate::serde::Deserialize<'de> for $name {
+                fn deserialize<D: $crate::serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                    #[derive($crate::serde::Deserialize)]
+                    #[serde(crate = "redtail_core::serde", deny_unknown_fields)]
+                    struct Given {
+                        $($($given_attribute)* $key: $given,)*
+                    }
+                    let Given { $($key),* } = $crate::serde::Deserialize::deserialize(from)?;
+                    let params = Self { $($key: $read),* };
+                    $(let params = $finish(params);)?
+                    Ok(params)
                 }
-                let Given { $($key),* } = $crate::serde::Deserialize::deserialize(from)?;
-                let params = Self { $($key: $read),* };
-                $(let params = $finish(params);)?
-                Ok(params)
             }
         }
 
@@ -243,7 +249,40 @@ macro_rules! shared_keys {
     };
 }
 
+/// Code that is there with the feature `serde` of this crate, whichever crate it stands in.
+#[cfg(feature = "serde")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! when_serde {
+    ($($code:tt)*) => { $($code)* };
+}
+
+/// Code that is there with the feature `serde` of this crate, whichever crate it stands in.
+#[cfg(not(feature = "serde"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! when_serde {
+    ($($code:tt)*) => {};
+}
+
+/// Code that is there with the feature `schema` of this crate, whichever crate it stands in.
+#[cfg(feature = "schema")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! when_schema {
+    ($($code:tt)*) => { $($code)* };
+}
+
+/// Code that is there with the feature `schema` of this crate, whichever crate it stands in.
+#[cfg(not(feature = "schema"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! when_schema {
+    ($($code:tt)*) => {};
+}
+
 /// Reads a key that is there. An `Option` alone would also take a `null` for a key left out.
+#[cfg(feature = "serde")]
 #[doc(hidden)]
 pub fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     from: D,
@@ -252,6 +291,7 @@ pub fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 }
 
 /// Takes these keys out of those that a table must have.
+#[cfg(feature = "schema")]
 #[doc(hidden)]
 pub fn not_required(table: &mut Schema, keys: &[&str]) {
     let Some(required) = table
@@ -268,7 +308,6 @@ pub fn not_required(table: &mut Schema, keys: &[&str]) {
 
 #[cfg(test)]
 mod tests {
-    use crate as redtail_core;
     use schemars::generate::SchemaSettings;
     use serde_json::{Value, json};
 

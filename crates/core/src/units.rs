@@ -16,14 +16,19 @@
 //! # Ok::<(), redtail_core::units::UnitError>(())
 //! ```
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use std::str::FromStr;
+use std::time::Duration;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+#[cfg(feature = "serde")]
 use serde::de::Visitor;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 #[cfg(test)]
@@ -355,6 +360,23 @@ impl From<u64> for Bytes {
     }
 }
 
+/// At most [`Span::MAX`].
+impl From<Duration> for Span {
+    #[inline]
+    fn from(duration: Duration) -> Self {
+        let ps = duration.as_nanos().saturating_mul(1_000);
+        Span(u64::try_from(ps).unwrap_or(u64::MAX))
+    }
+}
+
+/// Rounded up to the nanosecond, so that what is due after the span is due after the duration.
+impl From<Span> for Duration {
+    #[inline]
+    fn from(span: Span) -> Self {
+        Duration::from_nanos(span.0.div_ceil(1_000))
+    }
+}
+
 /// At most [`Time::MAX`], so that an event after the last representable moment is never due. A sum
 /// that wrapped around would be due at once, repeatedly.
 impl Add<Span> for Time {
@@ -460,6 +482,7 @@ additive!(Span, Bytes);
 trait Quantity: Sized {
     const WANTED: Wanted;
     /// The `x-unit` mark in the schema, by which tools know the dimension.
+    #[cfg(feature = "schema")]
     const SCHEMA_UNIT: &'static str;
 
     /// From an index into `WANTED.dimensions` and a number of base units.
@@ -471,6 +494,7 @@ macro_rules! quantity {
     ($quantity:ident, $dimension:ident, $schema_unit:literal) => {
         impl Quantity for $quantity {
             const WANTED: Wanted = Wanted::one(&$dimension, &[&$dimension]);
+            #[cfg(feature = "schema")]
             const SCHEMA_UNIT: &'static str = $schema_unit;
 
             fn from_base(_: usize, value: u64) -> Self {
@@ -503,12 +527,14 @@ macro_rules! textual {
             }
         }
 
+        #[cfg(feature = "serde")]
         impl Serialize for $quantity {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
             }
         }
 
+        #[cfg(feature = "serde")]
         impl<'de> Deserialize<'de> for $quantity {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 // Not `deserialize_str`: numbers must reach the visitor, whose error explains
@@ -517,6 +543,7 @@ macro_rules! textual {
             }
         }
 
+        #[cfg(feature = "schema")]
         impl JsonSchema for $quantity {
             fn schema_name() -> Cow<'static, str> {
                 stringify!($quantity).into()
@@ -546,6 +573,7 @@ impl Quantity for QueueSize {
         example: "\"300 packets\", \"64 kB\" or \"20 ms\"",
         dimensions: &[&PACKETS, &BYTES, &TIME],
     };
+    #[cfg(feature = "schema")]
     const SCHEMA_UNIT: &'static str = "queue-size";
 
     fn from_base(dimension: usize, value: u64) -> Self {
@@ -575,6 +603,7 @@ impl Quantity for Sampling {
         example: "\"170 Hz\" or \"10 ms\"",
         dimensions: &[&FREQUENCY, &TIME],
     };
+    #[cfg(feature = "schema")]
     const SCHEMA_UNIT: &'static str = "sampling";
 
     fn from_base(dimension: usize, value: u64) -> Self {
@@ -594,8 +623,10 @@ impl Quantity for Sampling {
 
 textual!(Sampling);
 
+#[cfg(feature = "serde")]
 struct QuantityVisitor<Q>(std::marker::PhantomData<Q>);
 
+#[cfg(feature = "serde")]
 impl<Q: Quantity> Visitor<'_> for QuantityVisitor<Q> {
     type Value = Q;
 

@@ -5,14 +5,10 @@
 //! group and the host of its flow. A packet that no rule matches goes to the default class. Linux tries filters of equal
 //! priority in this order (`tc-flower`).
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use redtail_core::one_or_list::{self, OneOrList};
-use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use redtail_core::serde::{Deserialize, Deserializer, Serialize, Serializer};
 use redtail_core::{Dscp, Packet, ParamError, params};
 
 use crate::{FlowFacts, FlowTable, LinkFacts, Protocol};
@@ -309,35 +305,54 @@ impl<T> OneOrMore<T> {
     }
 }
 
-impl<T: Serialize> Serialize for OneOrMore<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        one_or_list::serialize(&self.0, serializer)
+redtail_core::when_serde! {
+    mod text {
+        use redtail_core::one_or_list::{self, OneOrList};
+        use redtail_core::serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+        use super::OneOrMore;
+
+        impl<T: Serialize> Serialize for OneOrMore<T> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                one_or_list::serialize(&self.0, serializer)
+            }
+        }
+
+        impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMore<T> {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let read = OneOrList {
+                    expected: "a value, or a list of values of which any will do",
+                    tables: true,
+                };
+                read.deserialize(deserializer).map(Self)
+            }
+        }
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMore<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let read = OneOrList {
-            expected: "a value, or a list of values of which any will do",
-            tables: true,
-        };
-        read.deserialize(deserializer).map(Self)
-    }
-}
+redtail_core::when_schema! {
+    mod schema {
+        use std::borrow::Cow;
 
-impl<T: JsonSchema> JsonSchema for OneOrMore<T> {
-    fn schema_name() -> Cow<'static, str> {
-        format!("OneOrMore_{}", T::schema_name()).into()
-    }
+        use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-    fn inline_schema() -> bool {
-        true
-    }
+        use super::OneOrMore;
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let value = generator.subschema_for::<T>();
-        json_schema!({
-            "anyOf": [value, { "type": "array", "items": value, "minItems": 1 }],
-        })
+        impl<T: JsonSchema> JsonSchema for OneOrMore<T> {
+            fn schema_name() -> Cow<'static, str> {
+                format!("OneOrMore_{}", T::schema_name()).into()
+            }
+
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                let value = generator.subschema_for::<T>();
+                json_schema!({
+                    "anyOf": [value, { "type": "array", "items": value, "minItems": 1 }],
+                })
+            }
+        }
     }
 }

@@ -32,10 +32,9 @@ impl<P: Packet> Fifo<P> {
     /// Removes and returns the oldest packet.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
-        // It is looked at where it is, and then copied as a whole.
-        let packet = self.packets.take_front()?;
-        self.bytes -= packet.size().as_u64();
-        Some(*packet)
+        let bytes = &mut self.bytes;
+        self.packets
+            .pop_front_seen(|packet| *bytes -= packet.size().as_u64())
     }
 
     /// The oldest packet.

@@ -12,6 +12,7 @@
 //! - `facts`: what a discipline can know about its link and the flows that cross it; `header`: what it finds in
 //!   TCP headers, for which it asks the `sink`
 //! - `figures`: how a queue reports its own metrics
+//! - `bottleneck`: a queue at work in another program, behind `Duration` and `Instant`; `datagram`: a packet for it
 //! - `plugin`: queues of users; `advise`: parameters for a queue on a link
 //!
 //! A link calls `AnyQueue::arrive` and `AnyQueue::depart`, which dispatch once for each packet, by enum and not
@@ -20,9 +21,14 @@
 //!
 //! CONTRIBUTING.md says how to add a discipline: a file in `queues`, two lines, and a page.
 
+// What the attributes of serde's and schemars' derives name, where `redtail-core` has these without effect.
+#![cfg_attr(not(feature = "schema"), allow(unused_imports))]
+
 pub mod advise;
+pub mod bottleneck;
 pub mod class;
 pub mod classify;
+pub mod datagram;
 pub mod facts;
 pub mod fifo;
 pub mod figures;
@@ -37,6 +43,8 @@ mod refuse;
 pub mod shaping;
 pub mod signal;
 
+pub use bottleneck::{Bottleneck, Path};
+pub use datagram::Datagram;
 pub use facts::{FlowFacts, FlowRun, FlowTable, GroupFacts, GroupTraffic, LinkFacts, Protocol};
 pub use figures::{FigureNames, Report};
 pub use header::TcpHeader;
@@ -48,6 +56,7 @@ use redtail_core::{Metric, Packet, ParamError, ParamWarning, Rate, Stream, Time,
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DropReason {
     /// The packet would have exceeded the queue's limit.
     Limit,
@@ -209,6 +218,17 @@ pub struct QueueContext {
 }
 
 impl QueueContext {
+    /// Before a link of this rate of which nothing else is known, and with a stream of random numbers that `seed`
+    /// decides.
+    pub fn simple(rate: Rate, seed: u64) -> Self {
+        Self {
+            rate,
+            stream: Stream::named(seed, 0, "queue"),
+            link: Arc::new(LinkFacts::of_rate(rate)),
+            plugins: Plugins::new(),
+        }
+    }
+
     /// Returns the context of a queue called `name` within this one: it has its own random stream and
     /// shares the rest.
     #[must_use]
@@ -217,6 +237,39 @@ impl QueueContext {
             stream: self.stream.child(name),
             ..self.clone()
         }
+    }
+}
+
+impl QueueParams {
+    /// Builds the queue when its parameters can be run on the link of `context`.
+    ///
+    /// ```
+    /// use redtail_core::Rate;
+    /// use redtail_qdisc::queues::tail_drop::TailDropParams;
+    /// use redtail_qdisc::{AnyQueue, Datagram, Limit, QueueContext, QueueParams};
+    ///
+    /// let context = QueueContext::simple(Rate::from_bps(1_000_000), 1);
+    /// let queue = |packets| QueueParams::TailDrop(TailDropParams::new(Limit::packets(packets)));
+    /// let built: AnyQueue<Datagram<()>> = queue(10).try_build(context.clone())?;
+    ///
+    /// let refused = queue(0).try_build::<Datagram<()>>(context).unwrap_err();
+    /// assert_eq!(refused.key, "limit");
+    /// # Ok::<(), redtail_core::ParamError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ParamError`] names the key, the problem and what is accepted; the key is `rate` when the link has none.
+    pub fn try_build<P: Packet>(&self, context: QueueContext) -> Result<AnyQueue<P>, ParamError> {
+        if context.rate == Rate::from_bps(0) {
+            return Err(ParamError::new(
+                "rate",
+                "is zero",
+                "a rate such as 10 Mbit/s",
+            ));
+        }
+        self.check()?;
+        self.check_at(&context.link)?;
+        Ok(self.build(context))
     }
 }
 
@@ -355,6 +408,7 @@ macro_rules! disciplines {
         kinded! {
             /// A queue discipline with its parameters, chosen by `kind`.
             #[schemars(rename = "QueueSpec")]
+            #[non_exhaustive]
             pub enum QueueParams { $($(#[$doc])* $kind => $variant($params),)+ }
         }
 
@@ -437,6 +491,7 @@ macro_rules! disciplines {
         /// discipline, and reading it would cost more than following the pointer.
         #[derive(Debug)]
         #[allow(missing_docs)] // the variants are documented in QueueParams
+        #[non_exhaustive]
         pub enum AnyQueue<P: Packet> {
             $($variant(Box<<$params as QueueKind>::Queue<P>>),)+
         }
@@ -592,3 +647,8 @@ disciplines! {
     /// A queue written by the user, in Python or Rust.
     "plugin" => Plugin(plugin::PluginParams),
 }
+
+/// The examples of README.md are tested.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

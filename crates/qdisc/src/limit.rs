@@ -1,11 +1,7 @@
 //! Limits of queues.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use redtail_core::serde::de::{self, IntoDeserializer, SeqAccess, Visitor};
-use redtail_core::serde::{Deserialize, Deserializer, Serialize, Serializer};
 use redtail_core::{Bytes, ParamError, QueueSize, Rate, Span};
 
 use crate::Backlog;
@@ -125,84 +121,107 @@ impl fmt::Display for Limit {
     }
 }
 
-impl Serialize for Limit {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut parts = self.parts();
-        match (parts.next(), parts.next()) {
-            (Some(part), None) => part.serialize(serializer),
-            _ => serializer.collect_seq(self.parts()),
+redtail_core::when_serde! {
+    mod text {
+        use std::fmt;
+
+        use redtail_core::QueueSize;
+        use redtail_core::serde::de::{self, IntoDeserializer, SeqAccess, Visitor};
+        use redtail_core::serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+        use super::Limit;
+
+        impl Serialize for Limit {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let mut parts = self.parts();
+                match (parts.next(), parts.next()) {
+                    (Some(part), None) => part.serialize(serializer),
+                    _ => serializer.collect_seq(self.parts()),
+                }
+            }
         }
-    }
-}
 
-impl<'de> Deserialize<'de> for Limit {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct LimitVisitor;
+        impl<'de> Deserialize<'de> for Limit {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct LimitVisitor;
 
-        impl<'de> Visitor<'de> for LimitVisitor {
-            type Value = Limit;
+                impl<'de> Visitor<'de> for LimitVisitor {
+                    type Value = Limit;
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("\"300 packets\", \"450 kB\", \"100 ms\", or a list of one of each")
-            }
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str("\"300 packets\", \"450 kB\", \"100 ms\", or a list of one of each")
+                    }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Limit, E> {
-                text.parse::<QueueSize>()
-                    .map(Limit::from)
-                    .map_err(E::custom)
-            }
+                    fn visit_str<E: de::Error>(self, text: &str) -> Result<Limit, E> {
+                        text.parse::<QueueSize>()
+                            .map(Limit::from)
+                            .map_err(E::custom)
+                    }
 
-            // A bare number has lost its unit: the size says so in its own words.
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Limit, E> {
-                QueueSize::deserialize(number.into_deserializer()).map(Limit::from)
-            }
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Limit, E> {
-                QueueSize::deserialize(number.into_deserializer()).map(Limit::from)
-            }
-            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Limit, E> {
-                QueueSize::deserialize(number.into_deserializer()).map(Limit::from)
-            }
+                    // A bare number has lost its unit: the size says so in its own words.
+                    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Limit, E> {
+                        QueueSize::deserialize(number.into_deserializer()).map(Limit::from)
+                    }
+                    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Limit, E> {
+                        QueueSize::deserialize(number.into_deserializer()).map(Limit::from)
+                    }
+                    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Limit, E> {
+                        QueueSize::deserialize(number.into_deserializer()).map(Limit::from)
+                    }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Limit, A::Error> {
-                let mut limit = Limit {
-                    packets: None,
-                    bytes: None,
-                    time: None,
-                };
-                while let Some(size) = seq.next_element()? {
-                    let repeated = match size {
-                        QueueSize::Packets(packets) => limit.packets.replace(packets).is_some(),
-                        QueueSize::Bytes(bytes) => limit.bytes.replace(bytes).is_some(),
-                        QueueSize::Time(time) => limit.time.replace(time).is_some(),
-                    };
-                    if repeated {
-                        return Err(de::Error::custom(
-                            "a limit has at most one size in packets, one in bytes and one in time",
-                        ));
+                    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Limit, A::Error> {
+                        let mut limit = Limit {
+                            packets: None,
+                            bytes: None,
+                            time: None,
+                        };
+                        while let Some(size) = seq.next_element()? {
+                            let repeated = match size {
+                                QueueSize::Packets(packets) => limit.packets.replace(packets).is_some(),
+                                QueueSize::Bytes(bytes) => limit.bytes.replace(bytes).is_some(),
+                                QueueSize::Time(time) => limit.time.replace(time).is_some(),
+                            };
+                            if repeated {
+                                return Err(de::Error::custom(
+                                    "a limit has at most one size in packets, one in bytes and one in time",
+                                ));
+                            }
+                        }
+                        if limit.parts().next().is_none() {
+                            return Err(de::Error::invalid_length(0, &self));
+                        }
+                        Ok(limit)
                     }
                 }
-                if limit.parts().next().is_none() {
-                    return Err(de::Error::invalid_length(0, &self));
-                }
-                Ok(limit)
+
+                deserializer.deserialize_any(LimitVisitor)
             }
         }
-
-        deserializer.deserialize_any(LimitVisitor)
     }
 }
 
-impl JsonSchema for Limit {
-    fn schema_name() -> Cow<'static, str> {
-        "Limit".into()
-    }
+redtail_core::when_schema! {
+    mod schema {
+        use std::borrow::Cow;
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let size = generator.subschema_for::<QueueSize>();
-        json_schema!({
-            "description": "Most packets, most bytes, most time that the link will take to send them, or a list of these; the packet in transmission does not count.",
-            "x-unit": "queue-size",
-            "anyOf": [size, { "type": "array", "items": size, "minItems": 1, "maxItems": 3 }],
-        })
+        use redtail_core::QueueSize;
+        use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+        use super::Limit;
+
+        impl JsonSchema for Limit {
+            fn schema_name() -> Cow<'static, str> {
+                "Limit".into()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                let size = generator.subschema_for::<QueueSize>();
+                json_schema!({
+                    "description": "Most packets, most bytes, most time that the link will take to send them, or a list of these; the packet in transmission does not count.",
+                    "x-unit": "queue-size",
+                    "anyOf": [size, { "type": "array", "items": size, "minItems": 1, "maxItems": 3 }],
+                })
+            }
+        }
     }
 }

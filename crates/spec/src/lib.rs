@@ -90,7 +90,7 @@ pub use format::FORMAT;
 pub use load::LoadRequest;
 pub use origin::Origin;
 pub use plan::{Case, Format, Plan, PlanOptions};
-pub use queue::queue_from_json;
+pub use queue::{queue_from_json, queue_from_text};
 pub use rates::{OPPORTUNITY, Phases, RateChangeParams, RateTrace};
 pub use replications::{Replications, StopRuleParams, Until};
 pub use schema::schema;

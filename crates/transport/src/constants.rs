@@ -7,19 +7,14 @@
 //! Each law has a struct of its constants, which [`constants!`] declares: key, text, default, range and source. The flows
 //! of a group share it.
 
-use std::borrow::Cow;
-use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
-use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use redtail_core::serde::de::value::StrDeserializer;
-use redtail_core::serde::de::{self, DeserializeOwned, MapAccess, Visitor};
-use redtail_core::serde::ser::SerializeMap;
-use redtail_core::serde::{Deserialize, Deserializer, Serialize, Serializer};
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, ParamError, Rate, Span, schemars, serde};
 
 /// The key that chooses the law.
+#[allow(dead_code)] // without serde there is no file
 const KIND: &str = "kind";
 
 /// The value of a constant as the file gives it.
@@ -336,9 +331,9 @@ constants! {
 }
 
 /// A choice of laws, each with its constants: the tables of `growth`, say.
-pub trait LawTable: From<Self::Kind> + JsonSchema {
+pub trait LawTable: From<Self::Kind> {
     /// The choice alone, a name.
-    type Kind: Copy + PartialEq + Serialize + DeserializeOwned + JsonSchema;
+    type Kind: Copy + PartialEq;
 
     /// The law.
     fn kind(&self) -> Self::Kind;
@@ -380,100 +375,138 @@ impl<T: LawTable> GivenLaw<T> {
     }
 }
 
-impl<T: LawTable> Serialize for GivenLaw<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut table = serializer.serialize_map(None)?;
-        if let Some(kind) = &self.kind {
-            table.serialize_entry(KIND, kind)?;
-        }
-        for (key, value) in &self.constants {
-            table.serialize_entry(key, value)?;
-        }
-        table.end()
-    }
-}
+redtail_core::when_serde! {
+    mod text {
+        use std::fmt;
+        use std::marker::PhantomData;
 
-impl<'de, T: LawTable> Deserialize<'de> for GivenLaw<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct LawVisitor<T>(PhantomData<T>);
+        use redtail_core::serde::de::value::StrDeserializer;
+        use redtail_core::serde::de::{self, DeserializeOwned, MapAccess, Visitor};
+        use redtail_core::serde::ser::SerializeMap;
+        use redtail_core::serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-        impl<'de, T: LawTable> Visitor<'de> for LawVisitor<T> {
-            type Value = GivenLaw<T>;
+        use super::{GivenLaw, KIND, LawTable};
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a law, or a table with its constants and perhaps kind")
+        impl<T: LawTable> Serialize for GivenLaw<T>
+        where
+            T::Kind: Serialize,
+        {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let mut table = serializer.serialize_map(None)?;
+                if let Some(kind) = &self.kind {
+                    table.serialize_entry(KIND, kind)?;
+                }
+                for (key, value) in &self.constants {
+                    table.serialize_entry(key, value)?;
+                }
+                table.end()
             }
+        }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<GivenLaw<T>, E> {
-                Ok(GivenLaw {
-                    kind: Some(T::Kind::deserialize(StrDeserializer::new(text))?),
-                    constants: Vec::new(),
-                })
-            }
+        impl<'de, T: LawTable> Deserialize<'de> for GivenLaw<T>
+        where
+            T::Kind: DeserializeOwned,
+        {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct LawVisitor<T>(PhantomData<T>);
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<GivenLaw<T>, A::Error> {
-                let (mut kind, mut constants) = (None, Vec::new());
-                while let Some(key) = map.next_key::<String>()? {
-                    match key.as_str() {
-                        KIND => kind = Some(map.next_value()?),
-                        _ => constants.push((key, map.next_value()?)),
+                impl<'de, T: LawTable> Visitor<'de> for LawVisitor<T>
+                where
+                    T::Kind: DeserializeOwned,
+                {
+                    type Value = GivenLaw<T>;
+
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str("the name of a law, or a table with its constants and perhaps kind")
+                    }
+
+                    fn visit_str<E: de::Error>(self, text: &str) -> Result<GivenLaw<T>, E> {
+                        Ok(GivenLaw {
+                            kind: Some(T::Kind::deserialize(StrDeserializer::new(text))?),
+                            constants: Vec::new(),
+                        })
+                    }
+
+                    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<GivenLaw<T>, A::Error> {
+                        let (mut kind, mut constants) = (None, Vec::new());
+                        while let Some(key) = map.next_key::<String>()? {
+                            match key.as_str() {
+                                KIND => kind = Some(map.next_value()?),
+                                _ => constants.push((key, map.next_value()?)),
+                            }
+                        }
+                        Ok(GivenLaw { kind, constants })
                     }
                 }
-                Ok(GivenLaw { kind, constants })
+
+                deserializer.deserialize_any(LawVisitor(PhantomData))
+            }
+        }
+    }
+}
+
+redtail_core::when_schema! {
+    pub(crate) use schema::table_schema;
+
+    mod schema {
+        use std::borrow::Cow;
+
+        use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+        use super::{Constants, GivenLaw, LawTable};
+
+        impl<T: LawTable + JsonSchema> JsonSchema for GivenLaw<T>
+        where
+            T::Kind: JsonSchema,
+        {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> Cow<'static, str> {
+                format!("Given{}", T::schema_name()).into()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                let (name, table) = (
+                    generator.subschema_for::<T::Kind>(),
+                    generator.subschema_for::<T>(),
+                );
+                json_schema!({"anyOf": [name, table]})
             }
         }
 
-        deserializer.deserialize_any(LawVisitor(PhantomData))
-    }
-}
-
-impl<T: LawTable> JsonSchema for GivenLaw<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        format!("Given{}", T::schema_name()).into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let (name, table) = (
-            generator.subschema_for::<T::Kind>(),
-            generator.subschema_for::<T>(),
-        );
-        json_schema!({"anyOf": [name, table]})
-    }
-}
-
-/// The schema of the table of a law: its constants, with their ranges, and `kind`, which may be left out.
-pub(crate) fn table_schema<C: Constants + JsonSchema>(
-    kind: &str,
-    text: &str,
-    usual: &C,
-    generator: &mut SchemaGenerator,
-) -> Schema {
-    let mut keys = C::json_schema(generator);
-    let mut properties = json_schema!({ "kind": {"type": "string", "const": kind} });
-    let own = keys.get_mut("properties").and_then(|own| own.as_object_mut());
-    for (key, mut property) in own.into_iter().flat_map(std::mem::take) {
-        let is_number = property["type"] == "number" || property["type"] == "integer";
-        let ends = C::accepted(&key).and_then(|accepted| accepted.numbers());
-        if let (Some((least, most)), true) = (ends, is_number) {
-            property["minimum"] = least.into();
-            property["maximum"] = most.into();
+        /// The schema of the table of a law: its constants, with their ranges, and `kind`, which may be left out.
+        pub(crate) fn table_schema<C: Constants + JsonSchema>(
+            kind: &str,
+            text: &str,
+            usual: &C,
+            generator: &mut SchemaGenerator,
+        ) -> Schema {
+            let mut keys = C::json_schema(generator);
+            let mut properties = json_schema!({ "kind": {"type": "string", "const": kind} });
+            let own = keys.get_mut("properties").and_then(|own| own.as_object_mut());
+            for (key, mut property) in own.into_iter().flat_map(std::mem::take) {
+                let is_number = property["type"] == "number" || property["type"] == "integer";
+                let ends = C::accepted(&key).and_then(|accepted| accepted.numbers());
+                if let (Some((least, most)), true) = (ends, is_number) {
+                    property["minimum"] = least.into();
+                    property["maximum"] = most.into();
+                }
+                if let Some(default) = usual.get(&key) {
+                    let mut shown = json_schema!({ "default": default });
+                    property["default"] = shown.remove("default").unwrap_or_default();
+                }
+                properties.insert(key, property);
+            }
+            json_schema!({
+                "type": "object",
+                "description": text.trim(),
+                "additionalProperties": false,
+                "properties": properties,
+            })
         }
-        if let Some(default) = usual.get(&key) {
-            let mut shown = json_schema!({ "default": default });
-            property["default"] = shown.remove("default").unwrap_or_default();
-        }
-        properties.insert(key, property);
     }
-    json_schema!({
-        "type": "object",
-        "description": text.trim(),
-        "additionalProperties": false,
-        "properties": properties,
-    })
 }
 
 /// Defines the tables of a choice of laws, each with the type of its constants and, if they are not that type's defaults,
@@ -534,34 +567,38 @@ macro_rules! law_tables {
             }
         }
 
-        impl redtail_core::serde::Serialize for $tables {
-            fn serialize<S: redtail_core::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                #[derive(redtail_core::serde::Serialize)]
-                #[serde(crate = "redtail_core::serde", tag = "kind", rename_all = "kebab-case")]
-                enum Tagged<'a> {
-                    $($variant(&'a $params),)+
-                }
-                match self {
-                    $(Self::$variant(constants) => Tagged::$variant(constants).serialize(serializer),)+
+        redtail_core::when_serde! {
+            impl redtail_core::serde::Serialize for $tables {
+                fn serialize<S: redtail_core::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    #[derive(redtail_core::serde::Serialize)]
+                    #[serde(crate = "redtail_core::serde", tag = "kind", rename_all = "kebab-case")]
+                    enum Tagged<'a> {
+                        $($variant(&'a $params),)+
+                    }
+                    match self {
+                        $(Self::$variant(constants) => Tagged::$variant(constants).serialize(serializer),)+
+                    }
                 }
             }
         }
 
-        impl redtail_core::schemars::JsonSchema for $tables {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($tables).into()
-            }
+        redtail_core::when_schema! {
+            impl redtail_core::schemars::JsonSchema for $tables {
+                fn schema_name() -> std::borrow::Cow<'static, str> {
+                    stringify!($tables).into()
+                }
 
-            fn json_schema(
-                generator: &mut redtail_core::schemars::SchemaGenerator,
-            ) -> redtail_core::schemars::Schema {
-                let tables = [$($crate::constants::table_schema::<$params>(
-                    $kinds::$variant.into(),
-                    concat!($($doc),*),
-                    &$crate::constants::law_tables!(@usual $params $(, $usual)?),
-                    generator,
-                )),+];
-                redtail_core::schemars::json_schema!({ "anyOf": tables })
+                fn json_schema(
+                    generator: &mut redtail_core::schemars::SchemaGenerator,
+                ) -> redtail_core::schemars::Schema {
+                    let tables = [$($crate::constants::table_schema::<$params>(
+                        $kinds::$variant.into(),
+                        concat!($($doc),*),
+                        &$crate::constants::law_tables!(@usual $params $(, $usual)?),
+                        generator,
+                    )),+];
+                    redtail_core::schemars::json_schema!({ "anyOf": tables })
+                }
             }
         }
     };

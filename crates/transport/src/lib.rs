@@ -20,6 +20,9 @@
 //!
 //! CONTRIBUTING.md says how to add a growth law, a model and a recovery.
 
+// What the attributes of serde's and schemars' derives name, where `redtail-core` has these without effect.
+#![cfg_attr(not(feature = "schema"), allow(unused_imports))]
+
 pub mod cc;
 pub mod choices;
 pub mod constants;
@@ -37,3 +40,8 @@ pub use strum::VariantArray;
 pub use tcp::endpoint::{Due, Endpoint, Taken};
 pub use tcp::receiver::Receiver;
 pub use tcp::sender::{Sender, SenderCounters, SenderSnapshot, Way};
+
+/// The examples of README.md are tested.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,12 +1,9 @@
 //! The parameters of a TCP connection.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use redtail_core::serde::de::value::MapAccessDeserializer;
-use redtail_core::serde::de::{self, MapAccess, Visitor};
-use redtail_core::serde::{Deserialize, Deserializer, Serialize};
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, ParamError, Rate, Span, schemars, serde};
 
 use crate::cc::slow_start::{SlowStartKind, SlowStartParams};
@@ -821,65 +818,85 @@ impl Default for ResolvedTcpParams {
     }
 }
 
-impl Serialize for ResolvedTcpParams {
-    /// Writes the preset's name and every parameter, so that a stored scenario still says what was
-    /// run after a preset has changed.
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(crate = "serde")]
-        struct Full<'a> {
-            preset: Preset,
-            #[serde(flatten)]
-            params: &'a TcpParams,
-        }
-        Full {
-            preset: self.given.preset,
-            params: &self.params,
-        }
-        .serialize(serializer)
-    }
-}
+redtail_core::when_serde! {
+    mod text {
+        use std::fmt;
 
-impl<'de> Deserialize<'de> for ResolvedTcpParams {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TcpVisitor;
+        use redtail_core::serde::de::value::MapAccessDeserializer;
+        use redtail_core::serde::de::{self, MapAccess, Visitor};
+        use redtail_core::serde::{self, Deserialize, Deserializer, Serialize};
 
-        impl<'de> Visitor<'de> for TcpVisitor {
-            type Value = ResolvedTcpParams;
+        use super::{GivenTcpParams, Preset, ResolvedTcpParams, TcpParams};
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a preset's name such as \"sack\", or a table such as { preset = \"sack\", ecn = true }")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<ResolvedTcpParams, E> {
-                let preset = Preset::deserialize(de::value::StrDeserializer::new(text))?;
-                Ok(GivenTcpParams {
-                    preset,
-                    ..GivenTcpParams::default()
+        impl Serialize for ResolvedTcpParams {
+            /// Writes the preset's name and every parameter, so that a stored scenario still says what was
+            /// run after a preset has changed.
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                #[derive(Serialize)]
+                #[serde(crate = "serde")]
+                struct Full<'a> {
+                    preset: Preset,
+                    #[serde(flatten)]
+                    params: &'a TcpParams,
                 }
-                .into())
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ResolvedTcpParams, A::Error> {
-                GivenTcpParams::deserialize(MapAccessDeserializer::new(map)).map(Into::into)
+                Full {
+                    preset: self.given.preset,
+                    params: &self.params,
+                }
+                .serialize(serializer)
             }
         }
 
-        deserializer.deserialize_any(TcpVisitor)
+        impl<'de> Deserialize<'de> for ResolvedTcpParams {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct TcpVisitor;
+
+                impl<'de> Visitor<'de> for TcpVisitor {
+                    type Value = ResolvedTcpParams;
+
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str("a preset's name such as \"sack\", or a table such as { preset = \"sack\", ecn = true }")
+                    }
+
+                    fn visit_str<E: de::Error>(self, text: &str) -> Result<ResolvedTcpParams, E> {
+                        let preset = Preset::deserialize(de::value::StrDeserializer::new(text))?;
+                        Ok(GivenTcpParams {
+                            preset,
+                            ..GivenTcpParams::default()
+                        }
+                        .into())
+                    }
+
+                    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ResolvedTcpParams, A::Error> {
+                        GivenTcpParams::deserialize(MapAccessDeserializer::new(map)).map(Into::into)
+                    }
+                }
+
+                deserializer.deserialize_any(TcpVisitor)
+            }
+        }
     }
 }
 
-impl JsonSchema for ResolvedTcpParams {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Tcp".into()
-    }
+redtail_core::when_schema! {
+    mod schema {
+        use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let preset = generator.subschema_for::<Preset>();
-        let table = generator.subschema_for::<GivenTcpParams>();
-        json_schema!({
-            "description": "A preset's name, or a table with a preset and what departs from it.",
-            "anyOf": [preset, table],
-        })
+        use super::{GivenTcpParams, Preset, ResolvedTcpParams};
+
+        impl JsonSchema for ResolvedTcpParams {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                "Tcp".into()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                let preset = generator.subschema_for::<Preset>();
+                let table = generator.subschema_for::<GivenTcpParams>();
+                json_schema!({
+                    "description": "A preset's name, or a table with a preset and what departs from it.",
+                    "anyOf": [preset, table],
+                })
+            }
+        }
     }
 }

@@ -35,6 +35,7 @@ macro_rules! presets {
         )]
         #[serde(crate = "serde", rename_all = "kebab-case")]
         #[schemars(crate = "schemars")]
+        #[non_exhaustive]
         pub enum Preset {
             $($(#[$meta])* $name,)+
         }

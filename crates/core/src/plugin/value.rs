@@ -1,10 +1,8 @@
 //! The values in the free table of a plug-in.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use crate::serde::{self, Deserialize, Serialize};
 
 /// A value of the experiment file that is passed to the plug-in unchanged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,16 +70,26 @@ impl Value {
     }
 }
 
-impl JsonSchema for Value {
-    fn schema_name() -> Cow<'static, str> {
-        "Value".into()
-    }
+crate::when_schema! {
+    mod schema {
+        use std::borrow::Cow;
 
-    fn inline_schema() -> bool {
-        true
-    }
+        use crate::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({})
+        use super::Value;
+
+        impl JsonSchema for Value {
+            fn schema_name() -> Cow<'static, str> {
+                "Value".into()
+            }
+
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({})
+            }
+        }
     }
 }

@@ -408,6 +408,7 @@ impl Wanted {
 
     /// A regular expression for the schema: what editors accept, close to what [`Wanted::parse`]
     /// accepts.
+    #[cfg(feature = "schema")]
     pub fn pattern(&self) -> String {
         let names: Vec<_> = self
             .dimensions
@@ -422,6 +423,7 @@ impl Wanted {
     }
 
     /// The expected form, for serde visitors and for the schema.
+    #[cfg(feature = "serde")]
     pub fn expectation(&self) -> String {
         format!("{} with its unit, for example {}", self.noun, self.example)
     }

@@ -87,6 +87,27 @@ enum After {
 }
 
 /// The law's state.
+///
+/// ```
+/// use redtail_core::{Span, Time};
+/// use redtail_qdisc::laws::codel::{CodelConfig, CodelDecision, CodelLaw, Head, InverseSqrt};
+///
+/// let config = CodelConfig {
+///     target: Span::from_ms(5),
+///     interval: Span::from_ms(100),
+///     mtu: 1500,
+///     inverse_sqrt: InverseSqrt::Exact,
+/// };
+/// // Packets leave every millisecond, each after a wait of 8 ms.
+/// let head = Head { sojourn: Span::from_ms(8), behind: 10_000, can_be_marked: true };
+/// let mut law = CodelLaw::default();
+/// let marked = (0..400).filter(|&ms| {
+///     let now = Time::ZERO + Span::from_ms(ms);
+///     law.judge(&config, head, now) == CodelDecision::Mark
+/// });
+/// // After an interval, and then with gaps of interval / sqrt(1), interval / sqrt(2), ...
+/// assert_eq!(marked.collect::<Vec<_>>(), [100, 200, 271, 329, 379]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct CodelLaw {
     first_above: Option<Time>,

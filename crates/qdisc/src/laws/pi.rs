@@ -62,6 +62,16 @@ pub struct PiConfig {
 }
 
 /// The controller with its state: the probability and the latest x.
+///
+/// ```
+/// use redtail_qdisc::laws::pi::{PiConfig, PiLaw};
+///
+/// // x is a delay in seconds, so the gains are in 1/s.
+/// let mut law = PiLaw::new(PiConfig { reference: 0.015, integral: 0.16, proportional: 3.2 });
+/// law.update(0.025);
+/// // 0.16 (0.025 - 0.015) + 3.2 (0.025 - 0)
+/// assert!((law.probability() - 0.0816).abs() < 1e-12);
+/// ```
 #[derive(Clone, Debug)]
 pub struct PiLaw {
     config: PiConfig,

@@ -150,6 +150,34 @@ struct Measurement {
 }
 
 /// The law with its state.
+///
+/// ```
+/// use redtail_core::{Bytes, Span, Time};
+/// use redtail_qdisc::laws::pie::{Decay, Delay, Flavour, PieConfig, PieDecision, PieLaw};
+///
+/// let mut law = PieLaw::new(PieConfig {
+///     target: Span::from_ms(15),
+///     interval: Span::from_ms(15),
+///     alpha: 0.125,
+///     beta: 1.25,
+///     max_burst: Span::ZERO,
+///     mean_packet: Bytes::new(1500),
+///     derandomize: false,
+///     delay: Delay::Timestamps,
+///     decay: Decay::NoDelay,
+///     flavour: Flavour::Rfc,
+/// });
+/// // In each interval a packet leaves that has waited for 60 ms, and 30 kB stay.
+/// let mut now = Time::ZERO;
+/// while law.probability() < 0.1 {
+///     now += Span::from_ms(15);
+///     law.on_departure(Bytes::new(1500), Span::from_ms(60), 30_000, now);
+///     law.update(30_000);
+/// }
+/// assert_eq!(law.delay(), 0.06);
+/// assert_eq!(law.on_arrival(30_000, None, || 0.05), PieDecision::Early);
+/// assert_eq!(law.on_arrival(30_000, None, || 0.95), PieDecision::Pass);
+/// ```
 #[derive(Clone, Debug)]
 pub struct PieLaw {
     config: PieConfig,

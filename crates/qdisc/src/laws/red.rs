@@ -139,6 +139,25 @@ pub struct Arrival {
 }
 
 /// The law with its state: a moving average and a count since the last drop.
+///
+/// ```
+/// use redtail_qdisc::laws::red::{Arrival, Flavour, RedConfig, RedDecision, RedLaw, Spacing};
+///
+/// let mut law = RedLaw::new(RedConfig {
+///     min_th: 5.0,
+///     max_th: 15.0,
+///     max_p: 0.1,
+///     w_q: 0.5,
+///     gentle_end: None,
+///     spacing: Spacing::Uniform,
+///     flavour: Flavour::Paper,
+/// });
+/// // Each arrival finds 20 packets: the average is 10, 15, ...
+/// let arrival = Arrival { backlog: 20.0, idle: None, relative_size: None };
+/// assert_eq!(law.on_arrival(arrival, || 0.99), RedDecision::Pass);
+/// assert_eq!(law.average(), 10.0);
+/// assert_eq!(law.on_arrival(arrival, || 0.99), RedDecision::Forced);
+/// ```
 #[derive(Clone, Debug)]
 pub struct RedLaw {
     config: RedConfig,

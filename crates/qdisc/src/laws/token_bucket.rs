@@ -18,6 +18,16 @@ use redtail_core::{Bytes, Rate, Time};
 const BIT: i128 = 1_000_000_000_000;
 
 /// A bucket with its tokens.
+///
+/// ```
+/// use redtail_core::{Bytes, Rate, Span, Time};
+/// use redtail_qdisc::laws::token_bucket::{TokenBucket, cost};
+///
+/// let packet = Bytes::new(1500);
+/// let mut bucket = TokenBucket::full(Rate::from_bps(1_000_000), packet);
+/// bucket.charge(packet, Time::ZERO);
+/// assert_eq!(bucket.when(cost(packet), Time::ZERO), Time::ZERO + Span::from_ms(12));
+/// ```
 #[derive(Clone, Debug)]
 pub struct TokenBucket {
     rate: u64,

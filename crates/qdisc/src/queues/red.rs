@@ -4,12 +4,8 @@
 //! bytes one of bytes; `byte_mode` is independent of that and makes a packet's
 //! drop probability proportional to its size.
 
-use std::borrow::Cow;
-use std::fmt;
-
-use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use redtail_core::serde::de::{self, Visitor};
-use redtail_core::serde::{Deserialize, Deserializer, Serialize, Serializer};
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{
     Bytes, Packet, ParamError, ParamWarning, QueueSize, Rate, Span, Stream, Time, as_f64, params,
     schemars, serde, shared_keys,
@@ -132,51 +128,72 @@ pub enum Gentle {
 
 const GENTLE_ACCEPTED: &str = "true, false, \"twice-max-th\" or \"limit\"";
 
-impl Serialize for Gentle {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Off => serializer.serialize_bool(false),
-            Self::TwiceMaxTh => serializer.serialize_str("twice-max-th"),
-            Self::Limit => serializer.serialize_str("limit"),
-        }
-    }
-}
+redtail_core::when_serde! {
+    mod gentle_text {
+        use std::fmt;
 
-impl<'de> Deserialize<'de> for Gentle {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct GentleVisitor;
+        use redtail_core::serde::de::{self, Visitor};
+        use redtail_core::serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-        impl Visitor<'_> for GentleVisitor {
-            type Value = Gentle;
+        use super::{GENTLE_ACCEPTED, Gentle};
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(GENTLE_ACCEPTED)
-            }
-
-            fn visit_bool<E: de::Error>(self, on: bool) -> Result<Gentle, E> {
-                Ok(if on { Gentle::TwiceMaxTh } else { Gentle::Off })
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Gentle, E> {
-                match text {
-                    "twice-max-th" => Ok(Gentle::TwiceMaxTh),
-                    "limit" => Ok(Gentle::Limit),
-                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+        impl Serialize for Gentle {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    Self::Off => serializer.serialize_bool(false),
+                    Self::TwiceMaxTh => serializer.serialize_str("twice-max-th"),
+                    Self::Limit => serializer.serialize_str("limit"),
                 }
             }
         }
 
-        deserializer.deserialize_any(GentleVisitor)
+        impl<'de> Deserialize<'de> for Gentle {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct GentleVisitor;
+
+                impl Visitor<'_> for GentleVisitor {
+                    type Value = Gentle;
+
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str(GENTLE_ACCEPTED)
+                    }
+
+                    fn visit_bool<E: de::Error>(self, on: bool) -> Result<Gentle, E> {
+                        Ok(if on { Gentle::TwiceMaxTh } else { Gentle::Off })
+                    }
+
+                    fn visit_str<E: de::Error>(self, text: &str) -> Result<Gentle, E> {
+                        match text {
+                            "twice-max-th" => Ok(Gentle::TwiceMaxTh),
+                            "limit" => Ok(Gentle::Limit),
+                            _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+                        }
+                    }
+                }
+
+                deserializer.deserialize_any(GentleVisitor)
+            }
+        }
     }
 }
 
-impl JsonSchema for Gentle {
-    fn schema_name() -> Cow<'static, str> {
-        "Gentle".into()
-    }
+redtail_core::when_schema! {
+    mod gentle_schema {
+        use std::borrow::Cow;
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "enum": [true, false, "twice-max-th", "limit"] })
+        use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+        use super::Gentle;
+
+        impl JsonSchema for Gentle {
+            fn schema_name() -> Cow<'static, str> {
+                "Gentle".into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "enum": [true, false, "twice-max-th", "limit"] })
+            }
+        }
     }
 }
 
@@ -360,6 +377,7 @@ impl RedParams {
 
     /// Without `tune`, keys that it would compute take their default, so that the scenario
     /// shows it.
+    #[cfg_attr(not(feature = "serde"), allow(dead_code))]
     fn filled_in(mut self) -> Self {
         if self.tune.is_none() {
             self.max_p.get_or_insert(MAX_P);

@@ -2,6 +2,7 @@
 
 mod ack_filter;
 mod aqm_laws;
+mod bottleneck;
 mod cake;
 mod classes_law;
 mod cobalt_law;

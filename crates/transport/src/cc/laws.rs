@@ -34,6 +34,7 @@ macro_rules! growth_laws {
         #[serde(crate = "serde", rename_all = "kebab-case")]
         #[schemars(crate = "schemars")]
         #[strum(serialize_all = "kebab-case")]
+        #[non_exhaustive]
         pub enum Growth {
             $($(#[doc = $law_doc])* $law,)+
             $($(#[doc = $model_doc])* $model,)+
