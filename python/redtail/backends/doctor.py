@@ -211,6 +211,9 @@ def _of_linux() -> Iterator[Need]:
     else:
         names = ", ".join(kernel.name for kernel in kept)
         yield Need("linux", "a kernel", found=names, lacking="" if names else kernels.GET_ONE)
+        for kernel in kept:
+            what = f"TCP congestion controls of {kernel.name}"
+            yield Need("linux", what, found=", ".join(kernel.controls()))
     for what, path in (
         ("the program for the guest", virtual.AGENT),
         ("the library for QEMU", virtual.TURNS),

@@ -65,6 +65,7 @@ impl Kind {
             ecn_retransmissions: _,
             bbr_ecn_max_rtt: _,
             // A receiver does not use these.
+            kernel_control: _,
             send_buffer: _,
             mss: _,
             header: _,
