@@ -8,16 +8,19 @@ they are skipped with the reason.
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import struct
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from test_kernels import CONTROL, QDISC, bzimage, make_modules, module
 from test_linux import LACKING
-from test_live import BULK, TAIL_DROP, link, mean
+from test_live import BULK, TAIL_DROP, link
 from typer.testing import CliRunner
 
 import redtail
@@ -26,8 +29,6 @@ from redtail.backends.virtual import initramfs, kernels
 from redtail.cli import app
 from redtail.engine import realtime
 from redtail.errors import RedtailError, RunError, SpecError
-
-MODULES = Path(__file__).parent / "modules"
 
 pytestmark = pytest.mark.filterwarnings("ignore::redtail.RedtailWarning")
 in_a_guest = pytest.mark.linux
@@ -330,41 +331,53 @@ def test_a_run_fails_if_the_kernel_turns_out_not_to_have_it() -> None:
     assert "the kernel has " in text and "cubic" in text
 
 
-@pytest.fixture(scope="module")
-def headers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The headers of the kernel that the tests use."""
-    try:
-        return kernels.headers(tmp_path_factory.mktemp("headers") / "kept")
-    except RedtailError as error:
-        pytest.skip(f"the kernel's headers cannot be had: {error}")
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "kernel-controllers.md"
+EXPERIMENT = "examples/kernel-module/experiment.toml"
+
+
+def follow(marked: str, folder: Path) -> Iterator[tuple[str, subprocess.CompletedProcess[str]]]:
+    """Run the commands of the page's block below a mark, and yield each with how it ended."""
+    (block,) = re.findall(rf"<!-- {marked} -->\n```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    for command in re.findall(r"(?:.*\\\n)*.+", block):
+        yield (
+            command,
+            subprocess.run(
+                ["bash", "-c", command],
+                cwd=folder,
+                env={**os.environ, "PATH": path, "REDTAIL_KERNELS": str(folder / "kernels")},
+                capture_output=True,
+                text=True,
+                check=False,
+            ),
+        )
 
 
 @pytest.fixture(scope="module")
-def quarter(headers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The module in `modules`, built for this kernel."""
-    folder = tmp_path_factory.mktemp("module")
-    shutil.copy(MODULES / "Kbuild", folder)
-    shutil.copy(MODULES / "tcp_redtail_quarter.c", folder)
-    words = ["make", "-C", str(headers), f"M={folder}", "CC=gcc", "modules"]
-    made = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert made.returncode == 0, made.stdout + made.stderr
-    return folder / "tcp_redtail_quarter.ko"
+def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the commands of the page were given, with a store of kernels of its own."""
+    folder, kernel = tmp_path_factory.mktemp("page"), kernels.find()
+    (folder / "examples").symlink_to(PAGE.parents[2] / "examples")
+    shutil.copytree(kernel.image.parent, folder / "kernels" / kernel.name)
+    for command, done in follow("with a kernel", folder):
+        if done.returncode and command.startswith("redtail kernel headers"):
+            pytest.skip(f"the kernel's headers cannot be had: {done.stderr.strip()}")
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    return folder
 
 
-@pytest.fixture
-def added() -> Iterator[list[str]]:
-    """Names of kernels, which are removed; the one that was the default is the default again."""
-    before, names = kernels.find(), list[str]()
-    yield names
-    for name in names:
-        kernels.remove(name)
-    kernels._made_default(before)
+def delays(folder: Path, *names: str) -> list[float | None]:
+    """The mean queueing delay with each control, in the page's experiment and its results."""
+    key = "traffic.download.tcp.kernel_control"
+    results = redtail.run(
+        folder / EXPERIMENT, out=folder / "runs", set={f'factors."{key}"': list(names)}
+    )
+    assert [case.factors[key] for case in results.cases] == list(names)
+    return [case.metrics["queue_delay_mean"].mean for case in results.cases]
 
-
-LONG = asking("reno").replace('"4 s"', '"20 s"').replace("flows = 4", "flows = 1")
 
 PATH, LARGEST, PACKET_S = 16.7, 66.7, 0.0012
-"""Packets of 1500 B on the path of `LONG`, and with its full buffer of 50; the time that each takes."""
+"""Packets of 1500 B on the path, and with its full buffer of 50; the time that each takes."""
 
 
 def expected(kept: float) -> float:
@@ -382,61 +395,74 @@ def expected(kept: float) -> float:
     return mean * PACKET_S
 
 
-def delay(name: str, kernel: str, out: Path) -> float:
-    """The mean queueing delay of `LONG` with a congestion control."""
-    results = redtail.run(redtail.Toml(LONG), out=out, backend=f"linux:{kernel}", set={KEY: name})
-    return mean(results, "queue_delay_mean")
-
-
 @in_a_guest
 @with_modules
 def test_a_module_of_ones_own_controls_connections(
-    quarter: Path, added: list[str], tmp_path: Path
+    followed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = kernels.find().name
-    added.append("with-quarter")
-    kernels.add("with-quarter", own=[quarter], base=plain)
+    monkeypatch.setenv("REDTAIL_KERNELS", str(followed / "kernels"))
     # Runs in virtual time are the same each time. The two expected values differ by 15 %.
-    assert delay("reno", "with-quarter", tmp_path) == pytest.approx(expected(1 / 2), rel=0.04)
-    found = delay("redtail_quarter", "with-quarter", tmp_path)
-    assert found == pytest.approx(expected(1 / 4), rel=0.04)
+    reno, own = delays(followed, "reno", "redtail_quarter")
+    assert reno == pytest.approx(expected(1 / 2), rel=0.04)
+    assert own == pytest.approx(expected(1 / 4), rel=0.04)
+    # Another kernel has not got it; results of the two have different keys.
     with pytest.raises(SpecError, match='"redtail_quarter" is no congestion control that this'):
-        delay("redtail_quarter", plain, tmp_path)
-    keys = {backends.find(f"linux:{name}").identity() for name in (plain, "with-quarter")}
+        redtail.run(followed / EXPERIMENT, out=followed / "runs", backend=f"linux:{plain}")
+    keys = {backends.find(f"linux:{name}").identity() for name in (plain, "mine")}
     assert len(keys) == 2
 
 
 @in_a_guest
 @with_modules
 def test_a_module_that_was_built_for_another_kernel_is_refused(
-    quarter: Path, tmp_path: Path
+    followed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("REDTAIL_KERNELS", str(followed / "kernels"))
     release = kernels.find().release
     other = release.replace("6", "7", 1)
-    data = quarter.read_bytes().replace(
-        f"vermagic={release} ".encode(), f"vermagic={other} ".encode()
-    )
+    built = followed / "tcp_redtail_quarter.ko"
+    texts = (f"vermagic={each} ".encode() for each in (release, other))
     with pytest.raises(SpecError) as refused:
-        kernels.add("other", own=[file(tmp_path / quarter.name, data)])
+        kernels.add("other", own=[file(tmp_path / built.name, built.read_bytes().replace(*texts))])
     assert f"was built for the kernel {other} " in str(refused.value)
     assert f"and the kernel is {release} " in str(refused.value)
 
 
+@pytest.mark.weekly
+@in_a_guest
+@with_modules
+def test_a_module_that_the_kernel_does_not_load_is_told_with_its_reason(
+    followed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REDTAIL_KERNELS", str(followed / "kernels"))
+    built = followed / "tcp_redtail_quarter.ko"
+    # A symbol with another version than the kernel's, as after a change of its types.
+    data = built.read_bytes().replace(b"tcp_reno_undo_cwnd\0", b"tcp_reno_undo_cwn_\0")
+    assert data != built.read_bytes()
+    kernels.add("other", own=[file(tmp_path / built.name, data)], base="mine")
+    with pytest.raises(RunError, match="does not start") as failed:
+        backends.find("linux:other").run(scenario(asking("redtail_quarter")))
+    kernels.remove("other")
+    assert "/modules.d/tcp_redtail_quarter.ko: " in str(failed.value)
+    assert "Unknown symbol tcp_reno_undo_cwn_" in str(failed.value)
+
+
 def missing_for_bpf() -> list[str]:
+    """What this computer lacks for an object in BPF."""
     programs = {"clang": shutil.which("clang"), "bpftool": initramfs.where("bpftool")}
-    return LACKING or [
+    return missing() + [
         f"the program {name} is not installed" for name, path in programs.items() if not path
     ]
 
 
 @in_a_guest
 @pytest.mark.skipif(bool(missing_for_bpf()), reason="; ".join(missing_for_bpf()))
-def test_an_object_in_bpf_controls_connections(added: list[str], tmp_path: Path) -> None:
-    made = tmp_path / "redtail_bpf.bpf.o"
-    source = MODULES / "redtail_bpf.bpf.c"
-    words = ["clang", "-target", "bpf", "-g", "-O2", "-Wall", "-Werror", "-c", str(source)]
-    subprocess.run([*words, "-o", str(made)], check=True)
-    added.append("with-bpf")
-    kernels.add("with-bpf", bpf=[made])
-    found = delay("redtail_bpf", "with-bpf", tmp_path)
+def test_an_object_in_bpf_controls_connections(
+    followed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for command, done in follow("with clang and bpftool", followed):
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    monkeypatch.setenv("REDTAIL_KERNELS", str(followed / "kernels"))
+    (found,) = delays(followed, "redtail_bpf")
     assert found == pytest.approx(expected(1 / 4), rel=0.04)

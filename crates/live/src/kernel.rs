@@ -405,3 +405,22 @@ fn common() -> Vec<Sysctl> {
         },
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_with_another_control_is_an_error_with_both_names() {
+        assert!(require_control("dctcp", "dctcp", false).is_ok());
+        for (found, repeated) in [("cubic", true), ("dctcp-reno", false), ("cubic-reno", true)] {
+            let error = require_control("dctcp", found, repeated).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!("kernel_control = \"dctcp\": the connection is controlled by {found}")
+            );
+        }
+        // Its own way without ECN, which a repeated SYN does not ask for.
+        assert!(require_control("dctcp", "dctcp-reno", true).is_ok());
+    }
+}

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Reno that keeps a quarter of the window after a loss, as a BPF object (struct_ops). */
 typedef unsigned int u32;
 
@@ -50,4 +51,4 @@ struct tcp_congestion_ops quarter = {
 	.name = "redtail_bpf",
 };
 
-char LICENSE[] SEC("license") = "GPL";
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: GPL-2.0
-/* Reno that keeps a quarter of the window after a loss: a module for the tests. */
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Reno that keeps a quarter of the window after a loss. */
 #include <linux/module.h>
 #include <net/tcp.h>
 
@@ -29,5 +29,5 @@ static void __exit quarter_unregister(void)
 module_init(quarter_register);
 module_exit(quarter_unregister);
 
-MODULE_LICENSE("GPL");
+MODULE_LICENSE("Dual MIT/GPL");
 MODULE_DESCRIPTION("Reno that keeps a quarter of the window after a loss");
