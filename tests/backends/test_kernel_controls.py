@@ -250,6 +250,10 @@ def test_an_object_in_bpf_is_added_to_a_copy_of_a_kernel(
     # A kernel that is made of it has the object too.
     both = kernels.add("both", own=[file(tmp_path / "tcp_other.ko", control("other"))])
     assert {"mine", "other"} <= set(both.controls())
+    script = file(tmp_path / "bpftool", b"#!/bin/sh\n")
+    monkeypatch.setattr(initramfs, "where", lambda program: str(script))
+    with pytest.raises(SpecError, match="bpftool is a script, which the guest cannot run"):
+        initramfs._objects(mine)
     monkeypatch.setattr(initramfs, "where", lambda program: None)
     with pytest.raises(SpecError, match="the program bpftool, which registers them, is not inst"):
         initramfs._objects(mine)

@@ -81,8 +81,16 @@ def _objects(kernel: Kernel) -> dict[str, tuple[int, bytes]]:
             "bpftool (Debian, Fedora), linux-tools-generic (Ubuntu) or bpf (Arch)",
             key="kernel",
         )
+    data = Path(program).read_bytes()
+    if not data.startswith(b"\x7fELF"):
+        raise SpecError(
+            f"kernel {kernel.name} has congestion controls in BPF, and {program} is a script, "
+            "which the guest cannot run; accepted: a PATH in which the program itself comes first, "
+            "such as /usr/lib/linux-tools/VERSION (Ubuntu)",
+            key="kernel",
+        )
     files = _libraries(os.path.realpath(program))
-    files[f"bin/{objects.PROGRAM}"] = (0o755, Path(program).read_bytes())
+    files[f"bin/{objects.PROGRAM}"] = (0o755, data)
     names = {f"objects.d/{path.name}": path for path in kernel.objects}
     files["objects"] = (0o644, "".join(f"/{name}\n" for name in names).encode())
     return files | {name: (0o644, objects.content(path)) for name, path in names.items()}
