@@ -171,6 +171,7 @@ impl Choices<'_> {
             unpaced_segments: if b(5) { 10 } else { 0 },
             lt_bw: b(3),
             bbr_ecn_max_rtt: Span::from_ms(if b(4) { 5 } else { 0 }),
+            kernel_control: None,
             alpha_start: match (a(5), a(6)) {
                 (true, _) => AlphaStart::Decaying,
                 (_, true) => AlphaStart::Held,

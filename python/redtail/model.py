@@ -1818,6 +1818,9 @@ class Tcp(Part):
         bbr_ecn_max_rtt: With growth `bbr3-google` and `ecn`, largest minimum round-trip time at
             which the sender responds to marks; 0 for any. A time with its unit, for example "100
             ms".
+        kernel_control: The congestion control of a Linux kernel, in place of `growth`, `slow_start`
+            and what marks do to the window: its name there (tcp_available_congestion_control), such
+            as "cdg". Only the backends with a kernel's TCP have it. A text.
         recovery: How losses are detected and repaired. "tahoe" or "reno" or "newreno" or
             "ns2-tahoe" or "ns2-reno" or "ns2-newreno" or "sack" or "rack-tlp" or "linux" or
             "sack-1996".
@@ -1993,6 +1996,7 @@ class Tcp(Part):
     unpaced_segments: int | None = None
     lt_bw: bool | None = None
     bbr_ecn_max_rtt: str | None = None
+    kernel_control: str | None = None
     recovery: (
         Literal[
             "tahoe",

@@ -22,7 +22,7 @@ use redtail_traffic::{Traces, table::TraceTable};
 
 use crate::exchange::{self, Asked, Failure, Printed, Reply, Request};
 use crate::run::{RunError, RunOptions, run};
-use crate::spaces::about;
+use crate::spaces::{self, about};
 use crate::sys::first_process::{
     end_machine, load_module, mix_random_numbers, mount_all, take_console,
 };
@@ -30,6 +30,12 @@ use crate::sys::ports::Ports;
 
 /// The list of modules to load, a path in each line.
 const MODULES: &str = "/modules";
+
+/// The list of objects in BPF to register, a path in each line; it may be missing.
+const OBJECTS: &str = "/objects";
+
+/// What registers them needs the types of the kernel.
+const TYPES: &str = "/sys/kernel/btf/vmlinux";
 
 /// The name of the request among the files of the configuration device.
 pub const REQUEST: &str = "opt/redtail/request";
@@ -76,6 +82,7 @@ fn serve() -> io::Result<()> {
     for module in fs::read_to_string(MODULES)?.lines() {
         load_module(Path::new(module))?;
     }
+    register_objects()?;
     let ports = Ports::open().map_err(|error| about(error, "ports"))?;
     ports.write_u8(PVPANIC, PANICKED);
     // The machine has been stopped here, and goes on now.
@@ -92,6 +99,22 @@ fn serve() -> io::Result<()> {
     let bytes = exchange::to_bytes(&reply);
     ports.write_all(CONSOLE, format!("{REPLY}{}\n", bytes.len()).as_bytes());
     ports.write_all(CONSOLE, &bytes);
+    Ok(())
+}
+
+/// Registers congestion controls in BPF, which stay until the machine ends (bpftool-struct_ops(8)).
+fn register_objects() -> io::Result<()> {
+    let Ok(list) = fs::read_to_string(OBJECTS) else {
+        return Ok(());
+    };
+    if !Path::new(TYPES).exists() {
+        return Err(io::Error::other(format!(
+            "{TYPES} is missing: the kernel was built without CONFIG_DEBUG_INFO_BTF, which objects in BPF need"
+        )));
+    }
+    for object in list.lines() {
+        spaces::run("bpftool", &["struct_ops", "register", object], "")?;
+    }
     Ok(())
 }
 

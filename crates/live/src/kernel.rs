@@ -62,9 +62,10 @@ const MSS: std::ops::RangeInclusive<u64> = 88..=16_000;
 /// The keys of a TCP table that a file may set besides `preset`; the rest of a preset is as this
 /// kernel has it. The network writes `ecn_codepoint` into packets. `slow_start = "standard"` is what kernels do with every congestion control but CUBIC,
 /// which has HyStart (net/ipv4/tcp_cubic.c); `growth` may be another law, with its own constants.
-const SETTABLE: [&str; 16] = [
+const SETTABLE: [&str; 17] = [
     "mss",
     "header",
+    "kernel_control",
     "initial_window",
     "dup_thresh",
     "delayed_ack",
@@ -81,10 +82,13 @@ const SETTABLE: [&str; 16] = [
     "idle_restart",
 ];
 
+/// The keys in whose place `kernel_control` stands.
+const CHOSEN_BY_CONTROL: [&str; 2] = ["growth", "slow_start"];
+
 /// The name in the kernel (`net.ipv4.tcp_congestion_control`) of what the parameters describe;
 /// `None` if no kernel has it.
-pub fn congestion_control(params: &TcpParams) -> Option<&'static str> {
-    if params.ecn_reduction == EcnReduction::Dctcp {
+pub fn congestion_control(params: &TcpParams) -> Option<&str> {
+    if params.ecn_reduction == EcnReduction::Dctcp && params.kernel_control.is_none() {
         return Some("dctcp");
     }
     let recovers = matches!(
@@ -93,6 +97,9 @@ pub fn congestion_control(params: &TcpParams) -> Option<&'static str> {
     );
     if !recovers || !params.handshake {
         return None;
+    }
+    if params.kernel_control.is_some() {
+        return params.kernel_control.as_deref();
     }
     Some(match params.growth.kind() {
         Growth::Reno | Growth::LinuxReno => "reno",
@@ -121,6 +128,24 @@ pub fn available() -> io::Result<BTreeSet<String>> {
     let folder = "/proc/sys/net/ipv4";
     let names = fs::read_to_string(format!("{folder}/tcp_available_congestion_control"))?;
     Ok(names.split_whitespace().map(str::to_owned).collect())
+}
+
+/// Makes sure that a connection is controlled by what the file asks for. Without ECN a controller that needs it may
+/// go on as Reno under a name of its own (`dctcp-reno`, net/ipv4/tcp_dctcp.c), and a SYN that was sent again asks
+/// for none; `repeated` says that this may be so.
+///
+/// # Errors
+/// When another one is at work; the message has both names.
+pub fn require_control(wanted: &str, found: &str, repeated: bool) -> io::Result<()> {
+    let falls_back = found
+        .strip_suffix("-reno")
+        .is_some_and(|own| own == wanted && repeated);
+    if found == wanted || falls_back {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "kernel_control = \"{wanted}\": the connection is controlled by {found}"
+    )))
 }
 
 /// Why a scenario cannot be run: a key of the experiment file, and the reason.
@@ -227,6 +252,15 @@ fn refuse_tcp(
     };
     let control = congestion_control(params);
     match control {
+        Some(control) if params.kernel_control.is_some() && !available.contains(control) => refuse(
+            key("kernel_control"),
+            format!(
+                "\"{control}\" is no congestion control that this kernel has loaded; accepted: {}; root loads modules \
+                 (`modprobe tcp_{control}`), and `redtail kernel add NAME --module FILE` puts one of yours into a \
+                 kernel for backend linux",
+                has()
+            ),
+        ),
         None => refuse(
             key("preset"),
             format!(
@@ -261,7 +295,17 @@ fn refuse_tcp(
     };
     for (name, value) in given {
         let standard = params.slow_start == SlowStartKind::Standard.into();
-        let has_it = usual.get(&name) == Some(&value)
+        let usual = usual.get(&name) == Some(&value);
+        if !usual && params.kernel_control.is_some() && CHOSEN_BY_CONTROL.contains(&name.as_str()) {
+            refuse(
+                key(&name),
+                format!(
+                    "is {value} beside kernel_control, which is in its place; accepted: one of the two"
+                ),
+            );
+            continue;
+        }
+        let has_it = usual
             || SETTABLE.contains(&name.as_str())
             || name == "growth" && params.growth == params.growth.kind().into()
             || name == "slow_start" && standard && control != Some("cubic");
@@ -362,4 +406,23 @@ fn common() -> Vec<Sysctl> {
             required: false,
         },
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_with_another_control_is_an_error_with_both_names() {
+        assert!(require_control("dctcp", "dctcp", false).is_ok());
+        for (found, repeated) in [("cubic", true), ("dctcp-reno", false), ("cubic-reno", true)] {
+            let error = require_control("dctcp", found, repeated).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!("kernel_control = \"dctcp\": the connection is controlled by {found}")
+            );
+        }
+        // Its own way without ECN, which a repeated SYN does not ask for.
+        assert!(require_control("dctcp", "dctcp-reno", true).is_ok());
+    }
 }

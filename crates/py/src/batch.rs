@@ -35,6 +35,9 @@ impl Failure {
             Self::Scenario(error) => spec_error(py, &error),
             Self::Python(error) => error,
             Self::Run(RunError::Plugin(failure)) => queue_failed(py, &failure),
+            Self::Run(error @ RunError::OfKernel(..)) => {
+                crate::SpecError::new_err(error.to_string())
+            }
             Self::Run(error) => Cancelled::new_err(error.to_string()),
             Self::Panic(payload) => {
                 let text = payload.downcast_ref::<&str>().copied();

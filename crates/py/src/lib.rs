@@ -701,8 +701,26 @@ fn run_captured(
         RunError::Cancelled => Cancelled::new_err("the run was cancelled"),
         RunError::Plugin(failure) => queue_failed(py, &failure),
         RunError::Capture(error) => capture_failed(&error, &files),
+        RunError::OfKernel(..) => SpecError::new_err(error.to_string()),
     })?;
     Ok(RunResult(Arc::new(result)))
+}
+
+/// The congestion controls of a kernel that a scenario asks for: the key of each, and the name.
+///
+/// # Errors
+/// `SpecError` when the text is no scenario.
+#[pyfunction]
+fn kernel_controls(py: Python<'_>, scenario: &str) -> PyResult<Vec<(String, String)>> {
+    let scenario = Scenario::from_json(scenario).map_err(|error| spec_error(py, &error))?;
+    let found = scenario.kernel_controls().into_iter();
+    Ok(found.map(|(key, name)| (key, name.to_owned())).collect())
+}
+
+/// The line of an experiment that gives a key; `None` without one, as in a text that is not TOML.
+#[pyfunction]
+fn line_of(text: &str, key: &str) -> Option<u32> {
+    redtail_spec::line_of(text, key)
 }
 
 /// The JSON schema of the experiment file.
@@ -899,6 +917,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(time_s, module)?)?;
     module.add_function(wrap_pyfunction!(si_value, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;
+    module.add_function(wrap_pyfunction!(kernel_controls, module)?)?;
+    module.add_function(wrap_pyfunction!(line_of, module)?)?;
     module.add_function(wrap_pyfunction!(metrics, module)?)?;
     module.add_function(wrap_pyfunction!(metric_names, module)?)?;
     module.add_function(wrap_pyfunction!(traffic_examples, module)?)?;

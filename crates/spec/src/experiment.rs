@@ -307,6 +307,19 @@ impl Scenario {
         serde_json::to_string(self).expect("a scenario has a text form")
     }
 
+    /// The congestion controls of a kernel that its groups ask for: the key of each, and the name. Only a kernel can
+    /// run such a scenario.
+    pub fn kernel_controls(&self) -> Vec<(String, &str)> {
+        let asked = self.traffic.iter().filter_map(|group| {
+            let name = group.tcp()?.params.kernel_control.as_deref()?;
+            Some((
+                format!("traffic.{}.tcp.kernel_control", group.access().name),
+                name,
+            ))
+        });
+        asked.collect()
+    }
+
     /// The same run on real hosts: without the random delays that are a model of them, but with those that
     /// the file gives.
     #[must_use]

@@ -89,7 +89,7 @@ pub use experiment::{
 pub use format::FORMAT;
 pub use load::LoadRequest;
 pub use origin::Origin;
-pub use plan::{Case, Format, Plan, PlanOptions};
+pub use plan::{Case, Format, Plan, PlanOptions, line_of};
 pub use queue::{queue_from_json, queue_from_text};
 pub use rates::{OPPORTUNITY, Phases, RateChangeParams, RateTrace};
 pub use replications::{Replications, StopRuleParams, Until};

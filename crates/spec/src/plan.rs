@@ -206,6 +206,16 @@ impl Plan {
     }
 }
 
+/// The line of an experiment in TOML that gives a key, or values of it as a factor; `None` without one.
+pub fn line_of(text: &str, key: &str) -> Option<u32> {
+    let tree = Node::from_toml(text, None).ok()?;
+    let factors = tree.as_table()?.get("factors").and_then(Node::as_table);
+    match factors.and_then(|factors| factors.entry(key)) {
+        Some(factor) => factor.origin.line(),
+        None => paths::origin(&tree, key).line(),
+    }
+}
+
 fn expand_and_check(
     mut tree: Node,
     file: Option<&str>,

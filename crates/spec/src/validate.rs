@@ -12,7 +12,6 @@ use redtail_traffic::{
     Access, Direction, TraceParams, TraceTable, TrafficParams, check_host_jitter,
 };
 
-use redtail_transport::ResolvedTcpParams;
 
 use crate::error::Problem;
 use crate::experiment::{Experiment, HopParams, LinkParams, Topology, topology};

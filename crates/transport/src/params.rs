@@ -111,6 +111,8 @@ tcp_params! {
     /// With growth `bbr3-google` and `ecn`, largest minimum round-trip time at which the sender responds to marks; 0 for any.
     /// Source: google/bbr, branch v3, tcp_bbr.c (bbr_ecn_max_rtt_us).
     bbr_ecn_max_rtt: Span,
+    /// The congestion control of a Linux kernel, in place of `growth`, `slow_start` and what marks do to the window: its name there (tcp_available_congestion_control), such as "cdg". Only the backends with a kernel's TCP have it.
+    kernel_control: Option<String>,
     /// How losses are detected and repaired.
     recovery: RecoveryKind,
     /// Reduce the data in flight in proportion to the data delivered during recovery (RFC 9937); with selective acknowledgements. With recovery `linux` in whole segments, from the window before the reduction (Linux 6.1, `tcp_cwnd_reduction`).
@@ -244,6 +246,7 @@ impl Default for TcpParams {
             unpaced_segments: 0,
             lt_bw: false,
             bbr_ecn_max_rtt: Span::from_ms(5),
+            kernel_control: None,
             prr: false,
             halving: Halving::FlightSize,
             initial_window: 10,
@@ -303,6 +306,10 @@ const MAX_WINDOW_SCALE: u8 = 14;
 /// The largest initial window, which is sent in one event. It is more segments of 1460 B than the
 /// largest window holds (1 GiB, RFC 7323).
 const LARGEST_INITIAL_WINDOW: u32 = 1 << 20;
+
+/// The longest name of a congestion control: Linux has 16 bytes for it and the zero at its end
+/// (`TCP_CA_NAME_MAX`, include/net/tcp.h).
+const LONGEST_CONTROL: usize = 15;
 
 /// The shortest retransmission timeout.
 const LEAST_RTO: Span = Span::from_us(1);
@@ -562,6 +569,7 @@ impl TcpParams {
             ));
         }
         self.check_constants()?;
+        self.check_control()?;
         self.check_ecn()?;
         let within = |table| move |error: ParamError| error.within(table);
         self.slow_start.check().map_err(within("slow_start"))?;
@@ -622,6 +630,24 @@ impl TcpParams {
             ));
         }
         Ok(())
+    }
+
+    /// Refuses what can be the name of no congestion control of Linux, which lists them in a line.
+    fn check_control(&self) -> Result<(), ParamError> {
+        let fits = |name: &String| {
+            let ok = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.+".contains(&byte);
+            (1..=LONGEST_CONTROL).contains(&name.len()) && name.bytes().all(ok)
+        };
+        match &self.kernel_control {
+            Some(name) if !fits(name) => Err(ParamError::new(
+                "kernel_control",
+                "cannot be the name of a congestion control",
+                format!(
+                    "1 to {LONGEST_CONTROL} letters, digits, \"_\", \"-\", \".\" and \"+\" (TCP_CA_NAME_MAX of Linux), for example \"cdg\""
+                ),
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn check_ecn(&self) -> Result<(), ParamError> {

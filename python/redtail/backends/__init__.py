@@ -153,10 +153,13 @@ def require_able(backend: Backend, plans: Sequence[Plan]) -> None:
     for plan in plans:
         refusals = backend.refuse(plan)
         if refusals:
-            where = f"{plan.file}: " if plan.file else f"{plan.name}: "
+            line = plan.line_of(refusals[0].key)
+            number = "" if line is None else f"{line}:"
+            where = f"{plan.file}:{number} " if plan.file else f"{plan.name}: "
             lines = [f"{each.key}: {each.reason}" for each in refusals]
             raise SpecError(
                 f"{where}backend {backend.name} cannot run this experiment: " + "; ".join(lines),
                 file=plan.file,
+                line=line,
                 key=refusals[0].key,
             )

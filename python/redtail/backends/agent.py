@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from redtail.backends import host
+from redtail.backends import controls, host
 from redtail.engine import realtime
 from redtail.errors import QueueError, RunError, SpecError
 
@@ -173,8 +173,7 @@ def survey() -> int:
     """Print as JSON what this host has for runs in real time."""
     found: dict[str, object] = {"namespaces": namespaces(), "tun": tun()}
     if not found["namespaces"]:
-        controls = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-        found["controls"] = controls.read_text().split() if controls.exists() else []
+        found["controls"] = controls.of_this_computer()
         realtime.enter_network()
         device = "trial"
         made = subprocess.run(

@@ -66,6 +66,8 @@ MODULES = packages(
 
 QEMU = packages("qemu-system-x86", "qemu-system-x86-core", "qemu-system-x86")
 
+BPFTOOL = packages("bpftool, on Ubuntu linux-tools-generic", "bpftool", "bpf")
+
 FILTERS = "filters of the kernel, for queues with classes"
 
 OUTSIDE = {
@@ -175,7 +177,7 @@ def _kinds(reasons: dict[str, str], what: str, *, required: bool) -> Iterator[Ne
 
 def _of_linux() -> Iterator[Need]:
     from redtail.backends import virtual
-    from redtail.backends.virtual import initramfs, kernels
+    from redtail.backends.virtual import initramfs, kernels, objects
 
     machine = platform.machine()
     here = sys.platform.startswith("linux") and machine == "x86_64"
@@ -204,6 +206,15 @@ def _of_linux() -> Iterator[Need]:
             lacking="" if version else "it is not installed",
             packages=IPROUTE2,
         )
+    bpftool = initramfs.where(objects.PROGRAM)
+    yield Need(
+        "linux",
+        "the program bpftool, for congestion controls in BPF",
+        found=bpftool or "",
+        lacking="" if bpftool else "it is not installed",
+        required=False,
+        packages=BPFTOOL,
+    )
     try:
         kept = kernels.known()
     except RedtailError as error:
@@ -211,6 +222,9 @@ def _of_linux() -> Iterator[Need]:
     else:
         names = ", ".join(kernel.name for kernel in kept)
         yield Need("linux", "a kernel", found=names, lacking="" if names else kernels.GET_ONE)
+        for kernel in kept:
+            what = f"TCP congestion controls of {kernel.name}"
+            yield Need("linux", what, found=", ".join(kernel.controls()))
     for what, path in (
         ("the program for the guest", virtual.AGENT),
         ("the library for QEMU", virtual.TURNS),

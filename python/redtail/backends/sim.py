@@ -32,8 +32,12 @@ class Sim:
         return facts.code_version()
 
     def refuse(self, plan: Plan) -> Sequence[Refusal]:
-        """Return no reason: what is checked can be run."""
-        return ()
+        """Refuse congestion controls of a kernel; all else that is checked can be run."""
+        reason = (
+            "is a congestion control of a Linux kernel; accepted: backend live, live-tc, linux or "
+            "linux-tcp, or a preset of redtail in place of this key"
+        )
+        return [Refusal(key, f'"{name}" {reason}') for key, name in plan.kernel_controls()]
 
     def cancel_token(self) -> Cancel:
         """Return the engine's token."""

@@ -153,6 +153,10 @@ _KERNEL_COMMANDS = {
         "kernel.add",
         "Keep a copy of a kernel of yours; it becomes the default.",
     ),
+    "headers": (
+        "kernel.headers",
+        "Get the headers of a kernel, with which modules for it are built, without root.",
+    ),
     "list": (
         "kernel.list_kernels",
         "List the kernels: release, origin, queues, congestion controls, size, and the default.",
@@ -176,7 +180,7 @@ class _Commands(PlainGroup):
             ),
             "kernel": group(
                 "kernel",
-                "Get, add, list and remove kernels for the backend linux.",
+                "Get, add, list and remove kernels for the backend linux, and headers for modules.",
                 _KERNEL_COMMANDS,
             ),
         }

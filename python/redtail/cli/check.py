@@ -30,6 +30,7 @@ def check(
     for line in plan.outline:
         say(f"  {line}")
     print_code(plan)
+    print_controls(plan)
     titles = [case.title for case in plan.cases if case.title]
     if titles:
         say("cases:")
@@ -41,6 +42,16 @@ def print_code(plan: Plan) -> None:
     """Say which code of the user a run executes."""
     for each in plan.code:
         say(f"would run code: {each.text}")
+
+
+def print_controls(plan: Plan) -> None:
+    """Say which kernels have the congestion controls that an experiment asks for."""
+    from redtail.backends import controls
+
+    for key, name in plan.kernel_controls():
+        say(f'{key} = "{name}":')
+        for line in controls.where(name):
+            say(f"  {line}")
 
 
 def amount(plan: Plan) -> str:

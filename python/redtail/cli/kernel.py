@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -49,22 +50,49 @@ def fetch(
 def add(
     name: Name,
     image: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--image",
             metavar="FILE",
             help="The kernel for x86-64: a bzImage (vmlinuz), or a vmlinux with CONFIG_PVH.",
         ),
-    ],
+    ] = None,
     modules: Annotated[
-        Path,
+        Path | None,
         typer.Option(
             "--modules",
             metavar="DIR",
             help="Its modules, with the file modules.builtin: what `make modules_install "
             "INSTALL_MOD_PATH=DIR` has made, or the build tree.",
         ),
-    ],
+    ] = None,
+    own: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--module",
+            metavar="FILE",
+            help="A module of yours, such as tcp_NAME.ko with a congestion control; repeatable. "
+            "Without --image, the kernel is one that is kept.",
+        ),
+    ] = None,
+    bpf: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--bpf",
+            metavar="FILE",
+            help="A congestion control in BPF, NAME.bpf.o; repeatable. Runs need the program "
+            "bpftool.",
+        ),
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            "--base",
+            metavar="KERNEL",
+            help="With --module or --bpf, the kernel that is copied; by default the default one.",
+            autocompletion=completion.kernels,
+        ),
+    ] = None,
     iproute2: Annotated[
         str | None,
         typer.Option(
@@ -78,8 +106,36 @@ def add(
     """Keep a copy of a kernel of yours; it becomes the default."""
     from redtail.backends.virtual import kernels
 
-    kernel = kernels.add(name, image, modules, iproute2)
+    kernel = kernels.add(name, image, modules, iproute2, base=base, own=own or (), bpf=bpf or ())
     say(f"{kernel.name}: Linux {kernel.release}, {_counted(kernel.queues(), kernel.controls())}")
+
+
+def headers(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A new folder for them (80 MB with Debian 12).")
+    ],
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            "--kernel",
+            metavar="NAME",
+            help="A kernel from `redtail kernel fetch`; by default the default one.",
+            autocompletion=completion.kernels,
+        ),
+    ] = None,
+    suite: Annotated[
+        str | None,
+        typer.Option("--suite", metavar="NAME", help="The suite that the kernel was fetched from."),
+    ] = None,
+) -> None:
+    """Get the headers of a kernel, with which modules for it are built, without root.
+
+    They are packages of this computer's distribution, and are not installed.
+    """
+    from redtail.backends.virtual import kernels
+
+    tree = kernels.headers(folder, kernel, lambda text: complain(text, "note"), suite)
+    say(f"make -C {shlex.quote(str(tree))} M=$PWD modules")
 
 
 def list_kernels(as_json: AsJson = False) -> None:

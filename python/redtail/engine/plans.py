@@ -198,6 +198,27 @@ class Plan:
             found = getattr(self._native_plan, "loads", lambda case: "[]")(case)
         return [LoadRequest(**each) for each in json.loads(found)]
 
+    def kernel_controls(self) -> list[tuple[str, str]]:
+        """Return the congestion controls of a kernel that its cases ask for: keys and names."""
+        if not any("kernel_control" in text for text in (self.text, *self.sets)):
+            return []
+        with native.translated():
+            found = [
+                each
+                for case in range(len(self.cases))
+                for each in native.module().kernel_controls(self.example(case))
+            ]
+        return list(dict.fromkeys(found))
+
+    def line_of(self, key: str) -> int | None:
+        """Return the line of its file that gives a key; None if that is not known."""
+        replaced = any(text.partition("=")[0].strip() == key for text in self.sets)
+        if self.form != "toml" or replaced:
+            return None
+        # A stand-in for the native module may not have the function.
+        found = getattr(native.module(), "line_of", lambda text, key: None)(self.text, key)
+        return None if found is None else int(found)
+
     def unconstrained(self, case: int, replication: int, group: str, users: int) -> str:
         """Return a run of a group alone with so many users, where nothing limits its rate."""
         with native.translated():

@@ -259,7 +259,9 @@ def _parts(
     if labels := settings.get(f"{name}.tcp"):
         found.append((f"TCP {_several(labels)}", True))
     elif isinstance(tcp := group.get("tcp"), Mapping) and "preset" in tcp:
-        found.append((f"TCP {tcp['preset']}", False))
+        varied = f"{name}.tcp.kernel_control" in settings
+        control = "" if varied else tcp.get("kernel_control")
+        found.append((f"TCP {tcp['preset']}" + (f" with {control}" if control else ""), False))
     if group.get("rate") and f"{name}.rate" not in settings:
         found.append((str(group["rate"]), False))
     delay = None if f"{name}.access_delay" in settings else group.get("access_delay")

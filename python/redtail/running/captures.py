@@ -126,6 +126,7 @@ def execute(
         raise SpecError(
             f"packets of backend {backend} cannot be captured; accepted: {', '.join(known)}"
         )
+    backends.require_able(makes, [plan])
     plan.require_loaded()
     number = _chosen(plan, case)
     if not 0 <= replication < plan.replications:

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::serde::{self, Deserialize, Serialize};
+use crate::serde::{Deserialize, Serialize};
 
 /// A value of the experiment file that is passed to the plug-in unchanged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use redtail_traffic::{
 };
 use rustix::net::{getsockname, sockopt};
 
-use super::stream::Stream;
+use super::stream::{Stream, require_control};
 use super::{Hosts, Owner, Timer};
 use crate::addresses::{self, Side};
 use crate::packet::Socket;
@@ -267,6 +267,11 @@ impl Hosts<'_> {
             return Ok(()); // the client has given it up
         };
         self.kernel.watch(&socket, Owner::Server, place)?;
+        if let Some(connection) = &self.connections[place as usize] {
+            // The client knows whether it sent its SYN again, and may have gone since.
+            let group = &self.scenario.traffic[connection.at.group];
+            require_control(group, &socket, true)?;
+        }
         if let Some(connection) = self.connections[place as usize].as_deref_mut() {
             connection.server = Some(Stream::new(socket, true));
             connection.exchanges.accept();

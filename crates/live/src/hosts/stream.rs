@@ -5,7 +5,7 @@ use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
 
 use redtail_core::Time;
-use redtail_traffic::ServerStream;
+use redtail_traffic::{ServerStream, TrafficParams};
 use redtail_transport::TcpParams;
 use rustix::io::Errno;
 use rustix::net::{
@@ -15,7 +15,7 @@ use rustix::net::{
 
 use super::{Hosts, Owner};
 use crate::addresses::{self, Side};
-use crate::kernel::congestion_control;
+use crate::kernel::{self, congestion_control};
 use crate::packet::Socket;
 use crate::sys::tcp_info::{TcpInfo, set_not_sent_low_water, tcp_info};
 
@@ -212,6 +212,32 @@ pub(super) fn open_socket(kind: SocketType, class: u8) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
+/// Makes sure that a connection of a group, whose socket sends data, is controlled as the file says by
+/// `kernel_control`. `repeated` says whether a SYN may have been sent again.
+pub(super) fn require_control(
+    group: &TrafficParams,
+    socket: &OwnedFd,
+    repeated: bool,
+) -> io::Result<()> {
+    let wanted = group
+        .tcp()
+        .and_then(|tcp| tcp.params.kernel_control.as_deref());
+    wanted.map_or(Ok(()), |wanted| {
+        kernel::require_control(wanted, &sockopt::tcp_congestion(socket)?, repeated)
+    })
+}
+
+/// The error of a kernel that does not take a congestion control, with what it has.
+fn lacks(control: &str, error: Errno) -> io::Error {
+    let has = match kernel::available() {
+        Ok(names) => names.into_iter().collect::<Vec<_>>().join(", "),
+        Err(error) => format!("what it does not tell ({error})"),
+    };
+    io::Error::other(format!(
+        "the congestion control {control}: {error}; the kernel has {has}"
+    ))
+}
+
 /// The octet of DSCP and ECN for packets of a group; TCP sets the ECN bits itself.
 pub(super) fn traffic_class(dscp: redtail_core::Dscp) -> u8 {
     dscp.get() << 2
@@ -236,7 +262,7 @@ impl Hosts<'_> {
         let params: &TcpParams = &spec.tcp().expect("the group has TCP").params;
         let socket = open_socket(SocketType::STREAM, traffic_class(spec.access().dscp))?;
         let control = congestion_control(params).expect("it was checked that the kernel has it");
-        sockopt::set_tcp_congestion(&socket, control)?;
+        sockopt::set_tcp_congestion(&socket, control).map_err(|error| lacks(control, error))?;
         sockopt::set_tcp_nodelay(&socket, true)?;
         set_not_sent_low_water(&socket, NOT_SENT)?;
         Ok(socket)
@@ -313,6 +339,8 @@ impl Hosts<'_> {
                     // Nothing but SYNs was sent yet.
                     flow.repeated_syns =
                         tcp_info(&sender.socket).map_or(0, |info| info.retransmissions);
+                    let group = &self.scenario.traffic[flow.group];
+                    require_control(group, &sender.socket, flow.repeated_syns > 0)?;
                 }
                 Err(_) => sender.failed = true,
             }

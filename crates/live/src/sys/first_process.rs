@@ -51,11 +51,45 @@ pub fn take_console() -> io::Result<()> {
 /// Loads a module of the kernel, if it is not there already.
 ///
 /// # Errors
-/// When the kernel refuses it.
+/// When the kernel refuses it; the message has what the kernel says of the module.
 pub fn load_module(path: &Path) -> io::Result<()> {
     match finit_module(File::open(path)?.as_fd(), c"", 0) {
         Ok(()) | Err(Errno::EXIST) => Ok(()),
-        Err(error) => Err(about(error.into(), &path.display().to_string())),
+        Err(error) => {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            let said = said_of(&name);
+            Err(io::Error::other(format!(
+                "{}: {error}{said}",
+                path.display()
+            )))
+        }
+    }
+}
+
+/// Bytes of the longest record of the kernel's log (`PRINTK_MESSAGE_MAX`, kernel/printk/internal.h).
+const RECORD: usize = 8192;
+
+/// What the kernel's log says of a module, after a semicolon each (Documentation/ABI/testing/dev-kmsg).
+fn said_of(module: &str) -> String {
+    let mut said = String::new();
+    let Ok(log) = open(
+        "/dev/kmsg",
+        OFlags::RDONLY | OFlags::NONBLOCK,
+        Mode::empty(),
+    ) else {
+        return said;
+    };
+    let mut record = [0; RECORD];
+    loop {
+        let text = match rustix::io::read(&log, &mut record) {
+            Ok(count) if count > 0 => String::from_utf8_lossy(&record[..count]),
+            Err(Errno::INTR | Errno::PIPE) => continue, // older records have been overwritten
+            _ => return said,                           // there are no more
+        };
+        let message = text.split_once(';').map(|(_, rest)| rest);
+        let line = message.and_then(|rest| rest.lines().next());
+        let own = line.filter(|line| line.starts_with(&format!("{module}: ")));
+        said.extend(own.iter().flat_map(|line| ["; ", line]));
     }
 }
 

@@ -41,6 +41,8 @@ pub enum RunError {
     Plugin(Box<PluginFailure>),
     /// Packets could not be captured.
     Capture(CaptureError),
+    /// The scenario asks for what only a kernel has: the key, and the name of a congestion control.
+    OfKernel(String, String),
 }
 
 impl fmt::Display for RunError {
@@ -49,6 +51,12 @@ impl fmt::Display for RunError {
             Self::Cancelled => f.write_str("the run was cancelled"),
             Self::Plugin(failure) => failure.fmt(f),
             Self::Capture(error) => error.fmt(f),
+            Self::OfKernel(key, name) => {
+                write!(
+                    f,
+                    "{key} = {name:?}: only a kernel has this congestion control"
+                )
+            }
         }
     }
 }
@@ -70,7 +78,8 @@ impl From<CaptureError> for RunError {
 /// Runs `scenario`, which must have passed validation, to its end.
 ///
 /// # Errors
-/// [`RunError`] if the run was cancelled, a plug-in failed, or packets could not be captured.
+/// [`RunError`] if the run was cancelled, a plug-in failed, packets could not be captured, or the scenario asks for
+/// a congestion control of a kernel.
 ///
 /// # Panics
 /// When packets are not conserved, or a queue of redtail breaks its contract: faults of redtail. And
@@ -80,6 +89,9 @@ pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<RunResult, Ru
 }
 
 fn run_to_end(scenario: &Scenario, options: RunOptions<'_>) -> Result<RunResult, RunError> {
+    if let [(key, name), ..] = scenario.kernel_controls().as_slice() {
+        return Err(RunError::OfKernel(key.clone(), (*name).to_owned()));
+    }
     let never = AtomicBool::new(false);
     let mut engine = Engine::new(scenario, &options.plugins, &options.traces);
     if let Some(capture) = options.capture {

@@ -68,6 +68,7 @@ impl Kind {
             class: _,
             params: _,
             source: _,
+            kernel_control: _,
             send_buffer: _,
             mss: _,
             header: _,

@@ -10,7 +10,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -37,7 +37,7 @@ _ET_EXEC, _ET_DYN, _EM_X86_64, _PT_NOTE = 2, 3, 62, 4
 _XEN_ELFNOTE_PHYS32_ENTRY = 18
 
 _BANNER = re.compile(rb"Linux version (\S+) \(")
-_VERMAGIC = re.compile(rb"(?<![ -~])vermagic=([^\0 ]+)")
+_VERMAGIC = re.compile(rb"(?<![ -~])vermagic=(([^\0 ]+)[^\0]*)")
 _DEPENDS = re.compile(rb"(?<![ -~])depends=([^\0]*)")
 _SUFFIX = re.compile(r"\.ko(\.xz|\.gz|\.zst)?$")
 
@@ -168,10 +168,31 @@ def vermagic(path: Path, data: bytes) -> str:
     Raises:
         SpecError: it is no module.
     """
+    return _vermagic(path, data)[2].decode(errors="replace")
+
+
+def whole_vermagic(path: Path, data: bytes) -> str:
+    """Return all that a module says of the kernel that it was built for.
+
+    It is the release and settings that change what modules share with the kernel
+    (include/linux/vermagic.h of Linux).
+
+    Raises:
+        SpecError: it is no module.
+    """
+    return _vermagic(path, data)[1].decode(errors="replace").strip()
+
+
+def _vermagic(path: Path, data: bytes) -> re.Match[bytes]:
     found = _VERMAGIC.search(data)
     if found is None:
         raise SpecError(f"{path}: is not a kernel module: it has no vermagic")
-    return found[1].decode(errors="replace")
+    return found
+
+
+def has_text(data: bytes, text: str) -> bool:
+    """Return whether a module has a text as a whole, as a name in its structures is."""
+    return re.search(rb"(?<![ -~])" + re.escape(text.encode()) + rb"\0", data) is not None
 
 
 def depends(data: bytes) -> list[str]:
@@ -199,6 +220,26 @@ class Modules:
 
     def __contains__(self, name: object) -> bool:
         return name in self.files or name in self.builtin
+
+    def with_files(self, paths: Iterable[Path]) -> Modules:
+        """Return the same with further modules, each in place of one of its name.
+
+        Raises:
+            SpecError: a file cannot be the one of a module, or two are of one module.
+        """
+        own: dict[str, Path] = {}
+        for path in paths:
+            if not _SUFFIX.search(path.name):
+                raise SpecError(
+                    f"{path}: is not the file of a kernel module; accepted: NAME.ko, NAME.ko.xz, "
+                    "NAME.ko.gz or NAME.ko.zst",
+                    key="--module",
+                )
+            name = module_name(path)
+            if name in own:
+                raise SpecError(f"{own[name]} and {path}: the same module twice; accepted: one")
+            own[name] = path
+        return replace(self, files={**self.files, **own}, builtin=self.builtin - own.keys())
 
     def order(self, wanted: Iterable[str]) -> list[Path]:
         """Return the files of modules in the order in which to load them: dependencies first.

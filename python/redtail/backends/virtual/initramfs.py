@@ -8,6 +8,9 @@ of Linux). The guest finds in it
                            their libraries where the programs look for them
     /modules               the modules to load, a path in each line, in the order to load them
     /modules.d/NAME.ko
+    /bin/bpftool           this computer's, if there are objects in BPF
+    /objects               these, in the form of /modules
+    /objects.d/NAME.bpf.o
     /dev, /proc, /sys, /run, /tmp
 """
 
@@ -21,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from redtail.backends import host
-from redtail.backends.virtual import images
+from redtail.backends.virtual import images, objects
 from redtail.backends.virtual import programs as of_guest
 from redtail.backends.virtual.kernels import PROGRAMS, Kernel
 from redtail.errors import SpecError
@@ -63,7 +66,34 @@ def build(kernel: Kernel, agent: Path) -> bytes:
     files["modules"] = (0o644, "".join(f"/{name}\n" for name in names).encode())
     for name, module in zip(names, paths, strict=True):
         files[name] = (0o644, images.module_bytes(module))
-    return archive(files)
+    return archive({**_objects(kernel), **files})
+
+
+def _objects(kernel: Kernel) -> dict[str, tuple[int, bytes]]:
+    """Return the kernel's objects in BPF, and the program that registers them, by their paths."""
+    if not kernel.objects:
+        return {}
+    program = where(objects.PROGRAM)
+    if program is None:
+        raise SpecError(
+            f"kernel {kernel.name} has congestion controls in BPF, and the program "
+            f"{objects.PROGRAM}, which registers them, is not installed; it is in the package "
+            "bpftool (Debian, Fedora), linux-tools-generic (Ubuntu) or bpf (Arch)",
+            key="kernel",
+        )
+    data = Path(program).read_bytes()
+    if not data.startswith(b"\x7fELF"):
+        raise SpecError(
+            f"kernel {kernel.name} has congestion controls in BPF, and {program} is a script, "
+            "which the guest cannot run; accepted: a PATH in which the program itself comes first, "
+            "such as /usr/lib/linux-tools/VERSION (Ubuntu)",
+            key="kernel",
+        )
+    files = _libraries(os.path.realpath(program))
+    files[f"bin/{objects.PROGRAM}"] = (0o755, data)
+    names = {f"objects.d/{path.name}": path for path in kernel.objects}
+    files["objects"] = (0o644, "".join(f"/{name}\n" for name in names).encode())
+    return files | {name: (0o644, objects.content(path)) for name, path in names.items()}
 
 
 def _programs(kernel: Kernel) -> dict[str, tuple[int, bytes]]:

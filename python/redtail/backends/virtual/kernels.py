@@ -6,6 +6,7 @@ They are kept in a folder for each, in `$REDTAIL_KERNELS` or else below the fold
                  modules/*.ko    queues, classifiers, redirection, congestion controls, tun, and
                                  what they need, decompressed
                  modules/modules.builtin
+                 objects/*.bpf.o congestion controls in BPF, if some were added
                  programs/       iproute2 with its libraries, if it was fetched with the kernel
                  kernel.json     what else is known of it
 
@@ -22,7 +23,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +31,7 @@ from types import MappingProxyType
 from typing import Any
 
 from redtail.backends.host import FILTERS, QUEUES
-from redtail.backends.virtual import images, packages, suites
+from redtail.backends.virtual import images, objects, packages, suites
 from redtail.backends.virtual import programs as of_guest
 from redtail.errors import Cancelled, SpecError, StoreError
 from redtail.files import caches, is_file_name, path_of, plain_bytes
@@ -39,6 +40,7 @@ from redtail.store import format, sealing, writing
 _ABOUT = "kernel.json"
 _IMAGE = "image"
 _MODULES = "modules"
+_OBJECTS = "objects"
 _PROGRAMS = "programs"
 
 _LARGEST_ABOUT = 1 << 20
@@ -47,7 +49,9 @@ _OF = "redtail kernel"
 """What a description says that it is; without it a folder is not redtail's, and never removed."""
 
 # The files in the folder of a kernel.
-_OURS = re.compile(rf"{_IMAGE}|{re.escape(_ABOUT)}|{_MODULES}/[^/]+|{_PROGRAMS}/.+")
+_OURS = re.compile(
+    rf"{_IMAGE}|{re.escape(_ABOUT)}|{_MODULES}/[^/]+|{_OBJECTS}/[^/]+|{_PROGRAMS}/.+"
+)
 
 NO_PROGRAMS: Mapping[str, tuple[int, Path]] = MappingProxyType({})
 
@@ -90,6 +94,8 @@ class Kernel:
         identity: a SHA-256 over the image and the modules that are kept, and over its programs.
         added: when it was fetched or added, in nanoseconds since 1970.
         iproute2: the version that was fetched with it; empty if the guest has this computer's.
+        own: modules of the user that are to be kept with it, each in place of one of its name.
+        objects: congestion controls in BPF, a file for each.
     """
 
     name: str
@@ -100,6 +106,8 @@ class Kernel:
     identity: str = ""
     added: int = 0
     iproute2: str = ""
+    own: tuple[Path, ...] = ()
+    objects: tuple[Path, ...] = ()
 
     @property
     def programs(self) -> dict[str, tuple[int, Path]]:
@@ -109,7 +117,7 @@ class Kernel:
     @cached_property
     def found(self) -> images.Modules:
         """The files of its modules, and what is built in."""
-        return images.modules_in(self.modules, self.release)
+        return images.modules_in(self.modules, self.release).with_files(self.own)
 
     def queues(self) -> list[str]:
         """Return the kinds of queue that it has, by the names that `tc` has for them, sorted."""
@@ -122,7 +130,8 @@ class Kernel:
 
     def controls(self) -> list[str]:
         """Return the TCP congestion controls that it has, sorted."""
-        return sorted({*_ALWAYS_CONTROLS, *(name[4:] for name in _controls(self.found))})
+        modules = (name[4:] for name in _controls(self.found))
+        return sorted({*_ALWAYS_CONTROLS, *modules, *map(objects.control, self.objects)})
 
     def to_load(self) -> list[Path]:
         """Return the modules that the guest loads, each after those that it needs.
@@ -141,7 +150,7 @@ class Kernel:
     def size(self) -> int:
         """The bytes of its image and of the files of its modules and programs."""
         programs = (path for _, path in self.programs.values())
-        paths = (self.image, *self.found.files.values(), *programs)
+        paths = (self.image, *self.found.files.values(), *self.objects, *programs)
         return sum(path.stat().st_size for path in paths)
 
     def check(self) -> None:
@@ -151,7 +160,7 @@ class Kernel:
             StoreError: they are not those, or cannot be read.
         """
         try:
-            now = identity_of(self.image, self.found, self.programs)
+            now = identity_of(self.image, self.found, self.programs, self.objects)
         except (SpecError, OSError) as error:
             raise StoreError(f"kernel {self.name} is damaged: {error}; {_again(self)}") from None
         if now != self.identity:
@@ -207,7 +216,10 @@ def _kept(found: images.Modules) -> list[Path]:
 
 
 def identity_of(
-    image: Path, found: images.Modules, programs: Mapping[str, tuple[int, Path]] = NO_PROGRAMS
+    image: Path,
+    found: images.Modules,
+    programs: Mapping[str, tuple[int, Path]] = NO_PROGRAMS,
+    of_bpf: Sequence[Path] = (),
 ) -> str:
     """Return a SHA-256 in hexadecimal over an image and what is kept with it."""
     whole = hashlib.sha256()
@@ -219,6 +231,9 @@ def identity_of(
     whole.update("\n".join(sorted(found.builtin)).encode())
     for name, (_, path) in sorted(programs.items()):
         whole.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    for path in sorted(of_bpf, key=objects.control):
+        content = hashlib.sha256(objects.content(path)).hexdigest()
+        whole.update(f"{objects.control(path)} {content}\n".encode())
     return whole.hexdigest()
 
 
@@ -260,6 +275,7 @@ def _read(folder: Path) -> Kernel:
         modules=folder / _MODULES,
         **texts,
         added=about["added"],
+        objects=tuple(sorted((folder / _OBJECTS).glob("*"))),
     )
 
 
@@ -356,19 +372,33 @@ def examine(name: str, image: Path, modules: Path, origin: str = "") -> Kernel:
     return Kernel(name, release, image, found.folder, origin, identity_of(image, found))
 
 
-def add(name: str, image: Path, modules: Path, iproute2: str | None = None) -> Kernel:
-    """Keep a copy of a kernel of the user.
+def add(
+    name: str,
+    image: Path | None = None,
+    modules: Path | None = None,
+    iproute2: str | None = None,
+    *,
+    base: str | None = None,
+    own: Sequence[Path] = (),
+    bpf: Sequence[Path] = (),
+) -> Kernel:
+    """Keep a copy of a kernel of the user, or of one that is kept, with modules of the user.
 
     Args:
         name: what to call it.
-        image: a bzImage, or a vmlinux with a PVH note.
+        image: a bzImage, or a vmlinux with a PVH note; None for that of `base`.
         modules: a folder with its modules and its list modules.builtin, which may be deep in it.
         iproute2: the name of a kernel that was fetched from another suite, whose iproute2 the guest
-            gets; None for this computer's.
+            gets; None for this computer's, or for that of `base`.
+        base: the name of a kernel that is kept; None for the default one.
+        own: files of modules: congestion controls (tcp_NAME), queues (sch_NAME), and what these
+            need. One stands in place of the kernel's own of its name.
+        bpf: congestion controls in BPF: NAME.bpf.o with a struct_ops of that name.
 
     Raises:
         SpecError: the name is taken or is none, the files are not those of one kernel for x86-64
-            with what a guest needs, or no iproute2 was fetched with that kernel.
+            with what a guest needs, a module does not fit it, or no iproute2 was fetched with that
+            kernel.
         StoreError: the copy cannot be written.
         Cancelled: by Ctrl-C.
     """
@@ -380,8 +410,9 @@ def add(name: str, image: Path, modules: Path, iproute2: str | None = None) -> K
                 f"`redtail kernel remove {name}`",
                 key="NAME",
             )
-        kernel = examine(name, path_of(image), path_of(modules))
-        programs = NO_PROGRAMS
+        own, bpf = [path_of(path) for path in own], [path_of(path) for path in bpf]
+        kernel, programs = _to_copy(name, image, modules, base, (own, bpf))
+        _require_fitting(kernel)
         if iproute2 is not None:
             other = find(iproute2)
             if not other.iproute2:
@@ -393,6 +424,85 @@ def add(name: str, image: Path, modules: Path, iproute2: str | None = None) -> K
             kernel, programs = replace(kernel, iproute2=other.iproute2), other.programs
         with _aside(name) as folder:
             return _put(kernel, folder, programs)
+
+
+def _to_copy(
+    name: str,
+    image: Path | None,
+    modules: Path | None,
+    base: str | None,
+    added: tuple[Sequence[Path], Sequence[Path]],
+) -> tuple[Kernel, Mapping[str, tuple[int, Path]]]:
+    """Return the kernel that a copy is made of, with modules of the user, and its programs.
+
+    Raises:
+        SpecError: it is not said which one, or as for `examine`.
+    """
+    if image is not None and modules is not None and base is None:
+        return _with(examine(name, path_of(image), path_of(modules)), *added), NO_PROGRAMS
+    if image is not None or modules is not None or not any(added):
+        raise SpecError(
+            f"{name}: it is not said what the kernel is; accepted: --image FILE with --modules "
+            "DIR, or --module FILE or --bpf FILE, whose kernel is the default one or that of "
+            "--base",
+            key="--image",
+        )
+    kept = find(base)
+    kept.check()
+    return replace(_with(kept, *added), name=name), kept.programs
+
+
+def _with(kernel: Kernel, own: Sequence[Path], bpf: Sequence[Path]) -> Kernel:
+    """Return a kernel with modules and objects of the user."""
+    if not own and not bpf:
+        return kernel
+    for path in bpf:
+        objects.require(path)
+    names = ", ".join(path.name for path in (*own, *bpf))
+    origin = f"{kernel.origin}, with {names}"
+    return replace(kernel, own=tuple(own), objects=(*kernel.objects, *bpf), origin=origin)
+
+
+def _require_fitting(kernel: Kernel) -> None:
+    """Refuse modules of the user that the kernel would not load, or that no run could use.
+
+    Raises:
+        SpecError: one was built for another kernel, or is none of those that are kept.
+    """
+    kept = {images.module_name(path): path for path in _kept(kernel.found)}
+    others = (path for path in kept.values() if path not in kernel.own)
+    wanted = {images.whole_vermagic(path, images.module_bytes(path)) for path in others}
+    for path in kernel.own:
+        name, data = images.module_name(path), images.module_bytes(path)
+        built_for = images.whole_vermagic(path, data)
+        if images.vermagic(path, data) != kernel.release or (wanted and built_for not in wanted):
+            raise SpecError(
+                f"{path}: was built for the kernel {built_for}, and the kernel is "
+                f"{', '.join(sorted(wanted)) or kernel.release}; accepted: a module that was built "
+                "with the headers and the configuration of this kernel",
+                key="--module",
+            )
+        if name not in kept:
+            raise SpecError(
+                f"{path}: is nothing that a run could use; accepted: a congestion control, which "
+                "is a module tcp_NAME that calls tcp_register_congestion_control; a queue, "
+                "sch_NAME; and what these need",
+                key="--module",
+            )
+        control = name.removeprefix("tcp_")
+        if name in _controls(kernel.found) and not images.has_text(data, control):
+            raise SpecError(
+                f"{path}: does not register a congestion control of the name {control}; accepted: "
+                "for one of the name NAME the file tcp_NAME.ko",
+                key="--module",
+            )
+    names = [*map(objects.control, kernel.objects), *(name[4:] for name in _controls(kernel.found))]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SpecError(
+            f"two congestion controls have the name {twice[0]}; accepted: a name for each",
+            key="--module",
+        )
 
 
 def _require_name(name: str) -> None:
@@ -451,6 +561,68 @@ def fetch(
         return _put(kernel, folder / "kept", found)
 
 
+def headers(
+    folder: Path,
+    name: str | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+    suite: str | None = None,
+) -> Path:
+    """Get what modules for a kernel are built with, from the packages of its distribution.
+
+    Nothing is installed, and root is not needed.
+
+    Args:
+        folder: a new folder for it.
+        name: the kernel, from `fetch`; None for the default one.
+        progress: is told what is being done.
+        suite: the suite that the kernel was fetched from, if it was one.
+
+    Returns:
+        The folder for `make -C`.
+
+    Raises:
+        SpecError: there is no such kernel, or it is of no package; the folder exists.
+        RedtailError: the packages could not be downloaded or unpacked.
+        StoreError: they cannot be written.
+        Cancelled: by Ctrl-C.
+    """
+    folder = path_of(folder).absolute()
+    if os.path.lexists(folder):
+        raise SpecError(f"{folder}: exists; accepted: a new folder", key="DIR")
+    kernel = find(name)
+    packages.require_apt()
+    aside = writing.temporary_path(folder.parent, folder.name)
+    try:
+        aside.mkdir(parents=True)
+        source = suites.SYSTEM
+        if suite is not None:
+            source = suites.find(suite, aside / "suite", progress)
+        wanted = packages.headers(kernel.origin, source)
+        unpacked, _ = packages.unpack(wanted, aside, progress, source)
+        tree = Path("usr/src") / wanted.image
+        _name_place(unpacked / tree / "Makefile", folder)
+        os.rename(unpacked, folder)
+        return folder / tree
+    except KeyboardInterrupt:
+        raise Cancelled("interrupted; no headers were fetched") from None
+    except OSError as error:
+        whose = writing.owner(folder) if isinstance(error, PermissionError) else ""
+        raise StoreError(
+            f"{folder}: the headers cannot be written: {error.strerror or error}{whose}; "
+            "accepted: a new folder where there is room for 100 MB"
+        ) from error
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _name_place(makefile: Path, folder: Path) -> None:
+    """Let a Makefile of Debian's headers include the common one in a folder, not in /usr/src."""
+    if makefile.is_file() and not makefile.is_symlink():
+        text = makefile.read_text(encoding="utf-8")
+        text = text.replace("include /usr/src/", f"include {folder}/usr/src/")
+        makefile.write_text(text, encoding="utf-8")
+
+
 def _image_in(unpacked: Path, wanted: packages.Wanted) -> Path:
     found = sorted(path for path in unpacked.rglob("vmlinu[xz]*") if path.is_file())
     if not found:
@@ -500,8 +672,13 @@ def _put(
         data = images.module_bytes(path)
         with _writing(folder):
             (folder / _MODULES / f"{images.module_name(path)}.ko").write_bytes(data)
+    for path in kernel.objects:
+        data = objects.content(path)
+        with _writing(folder):
+            (folder / _OBJECTS).mkdir(exist_ok=True)
+            (folder / _OBJECTS / path.name).write_bytes(data)
     names = (f"{name}.ko\n" for name in sorted(kernel.found.builtin))
-    identity = identity_of(kernel.image, kernel.found, programs)
+    identity = identity_of(kernel.image, kernel.found, programs, kernel.objects)
     kernel = replace(kernel, added=_later_than_all(), identity=identity)
     place = store() / kernel.name
     with _writing(folder):

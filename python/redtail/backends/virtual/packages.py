@@ -29,6 +29,11 @@ _PART = re.compile(
     r"(?P<name>linux-(?:image|binary|modules|base)-[a-z0-9+.-]+)(:\w+)?"
     r"(\s*\((?P<relation>[<=>]+)\s*(?P<version>[^)]+)\))?"
 )
+# What modules are built with: Debian has headers, those that all its kernels have, and programs.
+_HEADERS = re.compile(
+    r"(?P<name>linux-(?:headers|kbuild)-[a-z0-9+.-]+)(:\w+)?"
+    r"(\s*\((?P<relation>[<=>]+)\s*(?P<version>[^)]+)\))?"
+)
 # The packages of libraries that programs need; others are for their installation.
 _LIBRARY = re.compile(r"(?P<name>(?:lib[a-z0-9]|zlib1g)[a-z0-9+.-]*)(:\w+)?(\s*\(.*\))?")
 
@@ -103,10 +108,39 @@ def resolve(package: str | None, source: Source = SYSTEM) -> Wanted:
     programs: dict[str, Mapping[str, str]] = {}
     if source.suite:
         _follow_libraries(_IPROUTE2, programs, source)
+    return _wanted(image, parts, programs)
+
+
+def headers(origin: str, source: Source = SYSTEM) -> Wanted:
+    """Return what has to be downloaded to build modules for a kernel from a package.
+
+    Args:
+        origin: the package with the kernel's image and its version.
+        source: where packages come from.
+
+    Raises:
+        SpecError: it is no such package, or apt does not know its headers.
+    """
+    found = re.match(r"linux-image-(?:unsigned-)?(\S+) ([^\s,]+)", origin)
+    if found is None:
+        raise SpecError(
+            f"{origin}: is no package with a kernel; accepted: a kernel from `redtail kernel "
+            "fetch`; of a kernel of yours the build tree takes the place of headers",
+            key="--kernel",
+        )
+    name, version = f"linux-headers-{found[1]}", found[2]
+    parts: dict[str, Mapping[str, str]] = {}
+    _follow(f"{name}={version}", parts, source, _HEADERS)
+    return _wanted(name, parts, {})
+
+
+def _wanted(
+    name: str, parts: Mapping[str, Mapping[str, str]], programs: Mapping[str, Mapping[str, str]]
+) -> Wanted:
     everything = [*parts.values(), *programs.values()]
     return Wanted(
-        image,
-        parts[image].get("Version", ""),
+        name,
+        parts[name].get("Version", ""),
         _as_words(parts),
         _as_words(programs),
         sum(int(about.get("Size", 0)) for about in everything),
@@ -230,8 +264,13 @@ def _default() -> str:
     )
 
 
-def _follow(name: str, parts: dict[str, Mapping[str, str]], source: Source) -> None:
-    """Enter a package and those parts of a kernel that it depends on."""
+def _follow(
+    name: str,
+    parts: dict[str, Mapping[str, str]],
+    source: Source,
+    part: re.Pattern[str] = _PART,
+) -> None:
+    """Enter a package and those parts of a kernel, or of its headers, that it depends on."""
     about = _about(name, source)
     plain = name.partition("=")[0]
     if not about:
@@ -249,10 +288,10 @@ def _follow(name: str, parts: dict[str, Mapping[str, str]], source: Source) -> N
         )
     parts[plain] = about
     for relation in _relations(about):
-        found = _PART.fullmatch(relation)
+        found = part.fullmatch(relation)
         if found and found["name"] not in parts:
             version = f"={found['version']}" if found["relation"] == "=" else ""
-            _follow(found["name"] + version, parts, source)
+            _follow(found["name"] + version, parts, source, part)
 
 
 def _follow_libraries(name: str, parts: dict[str, Mapping[str, str]], source: Source) -> None:

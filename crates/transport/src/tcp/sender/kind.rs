@@ -129,6 +129,7 @@ impl Kind {
             ecn_fallback: _,
             ecn_retransmissions: _,
             // A sender does not use these, or only to push segments.
+            kernel_control: _,
             header: _,
             delayed_ack: _,
             delayed_ack_timeout: _,
