@@ -324,7 +324,7 @@ def _row(expected: Expectation, measured: _Measured, of: RowOf) -> Row:
     numbers, sides = measured.rows(expected, of)
     values, bounds, is_ratio = _compared(expected, sides)
     cases = tuple(dict.fromkeys(of.cases.values()))
-    shown = _shown(expected, is_ratio)
+    shown = _shown(expected, bounds, is_ratio)
     row = Row(
         case=of.title,
         evidence=Evidence(expected.text, estimate(values), bounds, shown),
@@ -378,13 +378,15 @@ def _compared(
     return [left - other for left, other in sides], Bounds(**{key: 0.0}), False
 
 
-def _shown(expected: Expectation, is_ratio: bool) -> Metric:
+def _shown(expected: Expectation, bounds: Bounds, is_ratio: bool) -> Metric:
     """Return how a number is shown."""
     only = expected.terms.get(expected.left.names[0]) if len(expected.left.names) == 1 else None
     if isinstance(only, OfMetric) and _bare(expected.left) and not is_ratio:
         return names.describe(only.metric)
     unit = "1" if is_ratio else expected.unit
     scale, shown_unit = _SHOWN.get(unit, (1.0, "" if unit == "1" else unit))
+    if unit == "s" and max(map(abs, bounds.limits)) >= 1:
+        scale, shown_unit = 1.0, "s"
     return Metric(expected.text, expected.name, unit, "", scale, shown_unit)
 
 

@@ -99,23 +99,26 @@ class Run:
         times = part["time_s"]
         values = part[_COLUMNS[term.table][term.series][0]]
         first, last = self._lasts(term, part)
+        exists = (times >= first) & (times <= last)
+        part = {name: column[exists] for name, column in part.items()}
+        times, values = times[exists], values[exists]
         window = term.window
         begin = first if window.begin is None else window.begin
-        counts = (times >= max(first, begin)) & (times <= last)
+        counts = times >= begin
         if window.end is not None:
             counts &= times <= window.end
         if window.state:
             counts &= part["state"] == window.state
         if term.series != "state":
             counts &= values == values
-        times, values = times[counts], values[counts]
-        if not len(values):
+        if not counts.any():
             return math.nan
         if term.condition is not None:
-            holds = self._holds(term, group, values)
+            holds = self._holds(term, group, values)[counts]
             if term.how == "share":
                 return float(holds.mean())
-            return float(times[holds.argmax()] - begin) if holds.any() else math.inf
+            return float(times[counts][holds.argmax()] - begin) if holds.any() else math.inf
+        values = values[counts]
         match term.how:
             case "first" | "last":
                 return float(values[0 if term.how == "first" else -1])
@@ -123,6 +126,10 @@ class Run:
                 return float(getattr(values, how)())
 
     def _holds(self, term: OverTime, group: str, values: Values) -> Values:
+        """Return of each sample of a flow whether the condition holds.
+
+        The first sample of a flow enters the state that it is in.
+        """
         import numpy as np
 
         assert term.condition is not None
