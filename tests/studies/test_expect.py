@@ -225,6 +225,27 @@ def test_looks_share_the_error() -> None:
     assert row.needed is not None
 
 
+def test_what_has_not_finished_is_later_than_the_end(tmp_path: Path) -> None:
+    """4 MB take at least 3.2 s of 10 Mbit/s: too long for the bound, or for the run."""
+    path = tmp_path / "t.toml"
+    path.write_text(
+        """
+        name = "Late"
+        duration = "3 s"
+        replications = 2
+        bottleneck = { rate = "10 Mbit/s", delay = "5 ms", queue = { kind = "codel" } }
+        traffic = [{ name = "t", kind = "transfer", size = "4 MB", start = "uniform 0..0.1 s" }]
+        [expect]
+        "soon" = "t.completion_time_mean < 2 s"
+        "soon in each" = { holds = "t.completion_time_mean < 2 s", of = "each" }
+        "some time" = "t.completion_time_mean < 3.5 s"
+        """
+    )
+    (found,) = expect.judge([(redtail.check(path), redtail.run(path, out=tmp_path))])
+    answers = [each.judgement for each in found.judged]
+    assert answers == [Judgement.FAILS, Judgement.FAILS, Judgement.UNDECIDED]
+
+
 # --- What is written --------------------------------------------------------------------------
 
 

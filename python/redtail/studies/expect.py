@@ -49,7 +49,6 @@ from redtail.formula import Formula
 from redtail.metrics import Metric
 from redtail.options import ExecuteOptions
 from redtail.running import runner
-from redtail.scenario import seconds
 from redtail.studies.checks import FEWEST_SIGNS, Answer, Bounds, Evidence
 from redtail.studies.definition import Judgement
 from redtail.studies.gaps import doubled
@@ -269,49 +268,80 @@ class _Measured:
             self._scenarios[case] = json.loads(self.plan.example(case))
         return self._scenarios[case]
 
-    def duration(self, case: int) -> float:
-        """Return how long runs last, in seconds."""
-        return seconds(self.scenario(case)["duration"])
-
     def determined(self, cases: Iterable[int]) -> bool:
         """Whether runs follow from the scenario alone: simulations that draw nothing."""
         return self.simulated and all(copies.draws_nothing(self.scenario(case)) for case in cases)
 
-    def rows(
-        self, expected: Expectation, row: RowOf
-    ) -> tuple[list[int], list[tuple[float, float]]]:
-        """Return the replications that all cases of a row have, and both sides in each."""
+    def rows(self, expected: Expectation, row: RowOf) -> list[_Sides]:
+        """Return both sides in each replication that all cases of a row have."""
         first = next(iter(row.cases.values()))
         group = group_of_path(expected, self.scenario(first))
-        common = sorted(
-            set.intersection(*(set(self.cases[case].runs) for case in row.cases.values()))
-        )
+        common = set.intersection(*(set(self.cases[case].runs) for case in row.cases.values()))
         found = []
-        for number in common:
-            values = {}
+        for number in sorted(common):
+            values, bounded = {}, {}
             for name, term in expected.terms.items():
-                values[name] = self._value(term, row.cases.get(name, first), number, group)
-            found.append(
-                (
-                    expected.left(values, bounded=False),
-                    expected.right(values, bounded=False),
-                )
-            )
-        return common, found
+                case = row.cases.get(name, first)
+                values[name] = bounded[name] = self._value(term, case, number, group)
+                if math.isinf(values[name]) and isinstance(term, OfMetric | OverTime):
+                    bounded[name] = self._left(term, case, number)
+            left, right = (side(values, bounded=False) for side in (expected.left, expected.right))
+            found.append(_Sides(number, left, right, expected.left(bounded)))
+        return found
 
     def _value(
         self, term: OfMetric | OfPath | OverTime | Quantity, case: int, number: int, group: str
     ) -> float:
         if isinstance(term, Quantity):
             return term.value
-        run = self.cases[case].runs[number]
         if isinstance(term, OfMetric):
-            return run.metrics.get(term.metric, math.nan)
-        if run.folder not in self._runs:
-            self._runs[run.folder] = Run(run.folder, self.scenario(case))
-        if isinstance(term, OfPath):
-            return self._runs[run.folder].path(term, group)
-        return self._runs[run.folder].over_time(term, group)
+            return _of_metric(term.metric, self.cases[case].runs[number].metrics)
+        run = self._run(case, number)
+        return run.path(term, group) if isinstance(term, OfPath) else run.over_time(term, group)
+
+    def _left(self, term: OfMetric | OverTime, case: int, number: int) -> float:
+        """Return how long a run goes on in which something has not happened."""
+        run = self._run(case, number)
+        if isinstance(term, OfMetric):
+            return run.left(names.prefix(term.metric))
+        return run.left(term.place, term.window.begin, term.window.end)
+
+    def _run(self, case: int, number: int) -> Run:
+        folder = self.cases[case].runs[number].folder
+        if folder not in self._runs:
+            self._runs[folder] = Run(folder, self.scenario(case))
+        return self._runs[folder]
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Both sides of an expectation in a replication.
+
+    Attributes:
+        number: the replication.
+        left: the left side; infinite where it is a time of what does not happen.
+        right: the right side.
+        least: the left side, with the rest of the run for what does not happen in it.
+    """
+
+    number: int
+    left: float
+    right: float
+    least: float
+
+
+def _of_metric(name: str, metrics: Mapping[str, float]) -> float:
+    """Return a metric of a run: infinite where it is a time of what has not finished.
+
+    NaN where some has finished and much has not (`censoring`): the time is one of the rest.
+    """
+    value = metrics.get(name, math.nan)
+    unfinished = censoring.shares(name, lambda share: [metrics.get(share, math.nan)])
+    if not unfinished or not unfinished[0] > 0:
+        return value
+    if math.isnan(value):
+        return math.inf
+    return value if censoring.is_quantile(name) or unfinished[0] <= censoring.BOUND else math.nan
 
 
 def _drafted(expected: Expectation, plan: Plan, results: Results) -> Judged:
@@ -321,7 +351,7 @@ def _drafted(expected: Expectation, plan: Plan, results: Results) -> Judged:
 
 
 def _row(expected: Expectation, measured: _Measured, of: RowOf) -> Row:
-    numbers, sides = measured.rows(expected, of)
+    sides = measured.rows(expected, of)
     values, bounds, is_ratio = _compared(expected, sides)
     cases = tuple(dict.fromkeys(of.cases.values()))
     shown = _shown(expected, bounds, is_ratio)
@@ -333,9 +363,15 @@ def _row(expected: Expectation, measured: _Measured, of: RowOf) -> Row:
         cases=cases,
     )
     if any(map(math.isinf, values)):
-        return _never(row, numbers, measured.duration(cases[0]))
+        rest = [replace(each, left=each.least) for each in sides]
+        return _never(row, sides, _compared(expected, rest)[0])
     if expected.of == "each":
-        return _each(row, numbers, measured.determined(cases), _copied(measured, cases))
+        return _each(
+            row,
+            [each.number for each in sides],
+            measured.determined(cases),
+            _copied(measured, cases),
+        )
     found = _observed(expected, measured, of, values)
     evidence = Evidence(expected.text, found, bounds, shown)
     answer = evidence.answer
@@ -346,15 +382,13 @@ def _row(expected: Expectation, measured: _Measured, of: RowOf) -> Row:
     return replace(row, p=_p(values, found, bounds) if found.n > 1 else None)
 
 
-def _compared(
-    expected: Expectation, sides: Sequence[tuple[float, float]]
-) -> tuple[list[float], Bounds, bool]:
+def _compared(expected: Expectation, sides: Sequence[_Sides]) -> tuple[list[float], Bounds, bool]:
     """Return what is estimated of each replication, its bounds, and whether it is a ratio.
 
     It is the left side where the right one is the same number in all, else their difference; or
     their ratio, where the margin is a share.
     """
-    right = [each for _, each in sides]
+    right = [each.right for each in sides]
     fixed = expected.bounded_by_numbers and len({f"{each:.12g}" for each in right}) < 2
     bound = right[0] if right else math.nan
     if expected.margin is not None:
@@ -362,20 +396,20 @@ def _compared(
         wide = expected.margin.value * (abs(bound) if share else 1.0)
         if fixed:
             bounds = Bounds(at_least=bound - wide, at_most=bound + wide)
-            return [left for left, _ in sides], bounds, False
+            return [each.left for each in sides], bounds, False
         if share:
-            ratios = [left / other if other else math.nan for left, other in sides]
+            ratios = [each.left / each.right if each.right else math.nan for each in sides]
             least, most = 1 - expected.margin.value, 1 + expected.margin.value
             return ratios, Bounds(at_least=least, at_most=most), True
         return (
-            [left - other for left, other in sides],
+            [each.left - each.right for each in sides],
             Bounds(at_least=-expected.margin.value, at_most=expected.margin.value),
             False,
         )
     key = {"<": "below", "<=": "at_most", ">": "above", ">=": "at_least"}[expected.compared]
     if fixed:
-        return [left for left, _ in sides], Bounds(**{key: bound}), False
-    return [left - other for left, other in sides], Bounds(**{key: 0.0}), False
+        return [each.left for each in sides], Bounds(**{key: bound}), False
+    return [each.left - each.right for each in sides], Bounds(**{key: 0.0}), False
 
 
 def _shown(expected: Expectation, bounds: Bounds, is_ratio: bool) -> Metric:
@@ -433,20 +467,26 @@ def _copied(measured: _Measured, cases: Iterable[int]) -> int:
     return max(measured.cases[case].copies for case in cases)
 
 
-def _never(row: Row, numbers: Sequence[int], duration: float) -> Row:
+def _never(row: Row, sides: Sequence[_Sides], least: Sequence[float]) -> Row:
     """Judge what does not happen in some run, so that its time is beyond all bounds.
 
     A single such run makes the mean infinite. But a run that ends before the bound shows nothing.
+
+    Args:
+        row: the number.
+        sides: of each replication.
+        least: the number with the rest of the run in place of a time that is not over.
     """
     bounds = row.evidence.bounds
-    never = [n for n, each in zip(numbers, row.values, strict=True) if math.isinf(each)]
-    why = f"does not happen before the end in {_listed(never)} of {len(numbers)}"
+    never = [each for each in sides if math.isinf(each.left)]
+    why = f"does not happen in {_listed([each.number for each in never])} of {len(sides)}"
     row = replace(row, evidence=replace(row.evidence, value=Estimate(math.inf, None, 1, why)))
-    if math.inf not in row.values or not bounds.over(math.inf):
-        return replace(row, why=why)
-    if any(limit >= duration for limit in bounds.limits):
-        return replace(row, why=f"{why}, and runs of {duration:g} s end before the bound")
-    return replace(row, answer=Answer.NO, why=why)
+    if any(
+        value == math.inf and bounds.over(shortest)
+        for value, shortest in zip(row.values, least, strict=True)
+    ):
+        return replace(row, answer=Answer.NO, why=why)
+    return replace(row, why=f"{why}, and they end before it had to")
 
 
 def _listed(replications: Sequence[int]) -> str:

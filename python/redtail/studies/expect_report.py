@@ -11,7 +11,7 @@ from xml.etree import ElementTree as xml
 
 from redtail import escape
 from redtail.analysis.digits import shown
-from redtail.analysis.paired import LEVEL
+from redtail.analysis.paired import LEVEL, MOST_NEEDED
 from redtail.metrics import counted
 from redtail.studies.checks import Answer
 from redtail.studies.definition import Judgement
@@ -43,14 +43,14 @@ def table(verdicts: Verdicts) -> Table:
 def number(judged: Judged, row: Row) -> str:
     """Return what was measured, with its interval or its range, and its unit."""
     scale, unit = row.evidence.shown.scale, _unit(row)
+    known = sorted(each for each in row.values if not math.isnan(each))
+    if known and math.isinf(known[-1]):
+        never = sum(map(math.isinf, known))
+        return "never" if never == len(row.values) else f"never in {never} of {len(row.values)}"
     if judged.expected.of == "each":
-        known = sorted(each for each in row.values if not math.isnan(each))
-        if not known:
-            return "–"
-        ends = [f"{each * scale:.4g}" for each in (known[0], known[-1])]
-        return ("..".join(dict.fromkeys(ends))) + unit
-    value = row.evidence.value
-    return "never" if math.isinf(value.mean) else shown(value, scale) + unit
+        ends = [f"{each * scale:.4g}" for each in (known[:1] + known[-1:])]
+        return ("..".join(dict.fromkeys(ends)) or "–") + (unit if ends else "")
+    return shown(row.evidence.value, scale) + unit
 
 
 def bounds(row: Row) -> str:
@@ -88,6 +88,8 @@ def reason(row: Row) -> str:
             parts = ["the 95 % interval contains the bound"]
         if row.needed is not None:
             parts.append(f"about {row.needed} replications like these would decide it")
+        elif row.p is not None:
+            parts.append(f"{MOST_NEEDED:,} replications like these would not decide it")
     elif not parts:
         parts = ["the whole 95 % interval is outside" if row.answer is Answer.NO else "inside"]
     return "; ".join(parts)

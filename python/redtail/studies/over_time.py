@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from redtail.errors import RedtailError
 from redtail.expectation import FLOW_SERIES, GROUP_SERIES, QUEUE_SERIES, OfPath, OverTime, Quantity
-from redtail.scenario import rate_or_size
+from redtail.scenario import rate_or_size, seconds
 from redtail.store.folders import read_series
 from redtail.store.parquet import read_table_of
 
@@ -81,6 +81,19 @@ class Run:
             case _:
                 return float(np.mean(known))
 
+    def left(self, group: str, begin: float | None = None, end: float | None = None) -> float:
+        """Return how long a run goes on after the start of a group's last flow, in seconds.
+
+        Args:
+            group: the group; of a link, which has no flows, after the start of the run.
+            begin: after this time, if it is given.
+            end: until this time, if it is before the end of the run.
+        """
+        starts = self._flows["start_s"][self._flows["group"] == group]
+        since = begin if begin is not None else max(starts, default=0.0)
+        last = seconds(self.scenario["duration"])
+        return (last if end is None else min(end, last)) - float(since)
+
     def _parts(self, term: OverTime) -> list[dict[str, Values]]:
         """Return the samples of each flow, or those of the group or the link."""
         import numpy as np
@@ -137,9 +150,10 @@ class Run:
         if isinstance(bound, str):
             there = values == bound
             before = np.concatenate(([False], there[:-1]))
-            return {"is": there, "enters": there & ~before, "leaves": before & ~there}[how]
+            found: Values = {"is": there, "enters": there & ~before, "leaves": before & ~there}[how]
+            return found
         limit = bound.value if isinstance(bound, Quantity) else self.path(bound, group)
-        found: Values = _COMPARED[how](values, limit)
+        found = _COMPARED[how](values, limit)
         return found
 
     def _lasts(self, term: OverTime, part: Mapping[str, Values]) -> tuple[float, float]:
