@@ -244,6 +244,9 @@ def test_what_has_not_finished_is_later_than_the_end(tmp_path: Path) -> None:
     (found,) = expect.judge([(redtail.check(path), redtail.run(path, out=tmp_path))])
     answers = [each.judgement for each in found.judged]
     assert answers == [Judgement.FAILS, Judgement.FAILS, Judgement.UNDECIDED]
+    # Equal values have no spread. Of eight, the signs are enough for three looks.
+    assert verdict("goodput >= 9 Mbit/s", [9.0] * 8, looks=3) == Judgement.HOLDS
+    assert verdict("goodput >= 9 Mbit/s", [9.0] * 6, looks=3) == Judgement.UNDECIDED
 
 
 # --- What is written --------------------------------------------------------------------------

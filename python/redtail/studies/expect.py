@@ -540,15 +540,31 @@ def _nearest(bounds: Bounds, mean: float) -> float:
 def _p(values: Sequence[float], found: Estimate, bounds: Bounds) -> float | None:
     """Return the p-value of the test that a mean is outside its bounds; 1 where it is inside."""
     known = [each for each in values if not math.isnan(each)]
-    if found.ci95 is None:  # most are equal: the signs decide, and a bound may be one of them
-        outside = [bounds.under(each) or bounds.over(each) for each in known]
-        if 2 * sum(outside) <= len(outside):
-            return 1.0
-        return p_zero_mean([1.0 if each else -1.0 for each in outside])
+    if found.ci95 is None:
+        return _p_of_signs(known, bounds, outside=True)
     if bounds.margin(found.mean) >= 0:
         return 1.0
     limit = _nearest(bounds, found.mean)
     return p_zero_mean([each - limit for each in known])
+
+
+def _p_inside(values: Sequence[float], found: Estimate, bounds: Bounds) -> float:
+    """Return the p-value of the test that a mean is inside its bounds, of the nearest one."""
+    known = [each for each in values if not math.isnan(each)]
+    if found.ci95 is None:
+        return _p_of_signs(known, bounds, outside=False)
+    return max(p_zero_mean([each - limit for each in known]) or 0.0 for limit in bounds.limits)
+
+
+def _p_of_signs(values: Sequence[float], bounds: Bounds, *, outside: bool) -> float:
+    """Return the p-value of the sign test that most are outside their bounds, or inside.
+
+    It is for values most of which are equal; a bound may be this value.
+    """
+    signs = [bounds.under(each) or bounds.over(each) for each in values]
+    if 2 * signs.count(outside) <= len(signs):
+        return 1.0
+    return p_zero_mean([1.0 if each is outside else -1.0 for each in signs]) or 1.0
 
 
 def _final(row: Row, p_adjusted: float | None, tests: int, level: float) -> Row:
@@ -560,7 +576,6 @@ def _final(row: Row, p_adjusted: float | None, tests: int, level: float) -> Row:
         if row.answer is Answer.UNDECIDED and row.needed is None and len(known) == 1 == found.n:
             return replace(row, needed=FEWEST_SIGNS if len(row.values) == 1 else None)
         return row
-    limits = row.evidence.bounds.limits
     if row.answer is Answer.NO and (p_adjusted is None or p_adjusted > level):
         row = replace(
             row,
@@ -568,7 +583,7 @@ def _final(row: Row, p_adjusted: float | None, tests: int, level: float) -> Row:
             why=f"outside by itself, and not among {tests} numbers (p = {p_adjusted:.2g})",
         )
     elif row.answer is Answer.YES and level < LEVEL:
-        worst_p = max(p_zero_mean([v - limit for v in row.values]) or 0.0 for limit in limits)
+        worst_p = _p_inside(row.values, found, row.evidence.bounds)
         if worst_p > level:
             row = replace(
                 row,

@@ -98,18 +98,29 @@ def reason(row: Row) -> str:
 def in_words(every: Sequence[Verdicts]) -> str:
     """Return how many expectations have which verdict, and what that is worth."""
     found = [judged.judgement for each in every for judged in each.judged]
-    counts = ", ".join(f"{found.count(each)} {_WORDS[each]}" for each in _WORDS if each in found)
+    counts = ", ".join(
+        f"{found.count(each)} {_plural(each, found.count(each))}"
+        for each in _WORDS
+        if each in found
+    )
     tests = sum(each.tests for each in every[:1])
     looks = every[0].looks if every else 1
     at_looks = f", at {looks} looks" if looks > 1 else ""
     return (
         f"{counts}\n"
-        f"all hold wrongly in at most {100 * LEVEL / 2:g} % of cases; one fails wrongly in at most "
-        f"{100 * LEVEL:g} % (Holm's correction for {counted(tests, 'number')}{at_looks})"
+        f"probability that all hold although one should not: at most {100 * LEVEL / 2:g} %; that "
+        f"one fails although all should hold: at most {100 * LEVEL:g} % "
+        f"(Holm's correction for {counted(tests, 'number')}{at_looks})"
     )
 
 
 _WORDS = {Judgement.HOLDS: "holds", Judgement.FAILS: "fails", Judgement.UNDECIDED: "undecided"}
+
+
+def _plural(judgement: Judgement, count: int) -> str:
+    """Return a verdict as the predicate of so many."""
+    word = _WORDS[judgement]
+    return word.removesuffix("s") if count != 1 and judgement is not Judgement.UNDECIDED else word
 
 
 def as_json(every: Sequence[Verdicts]) -> dict[str, Any]:

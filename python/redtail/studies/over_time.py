@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from redtail.analysis.flows import array
 from redtail.errors import RedtailError
 from redtail.expectation import FLOW_SERIES, GROUP_SERIES, QUEUE_SERIES, OfPath, OverTime, Quantity
 from redtail.scenario import rate_or_size, seconds
@@ -197,14 +198,18 @@ class Run:
 
 
 def _array(column: Any) -> Values:
-    """Return a column as an array; texts as such, null as NaN."""
+    """Return a column as an array: names as such, null as NaN."""
     import numpy as np
     import pyarrow as pa
 
-    if pa.types.is_dictionary(column.type):
-        return np.array(column.cast(pa.string()).to_pylist())
-    found: Values = column.to_numpy()
-    return found
+    if not pa.types.is_dictionary(column.type):
+        return array(column)
+    parts = [
+        np.array(chunk.dictionary.to_pylist())[array(chunk.indices)]
+        for chunk in column.chunks
+        if len(chunk)
+    ]
+    return np.concatenate(parts) if parts else np.array([])
 
 
 def _rate(scenario: Mapping[str, Any], group: str) -> float:
