@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
-from redtail import backends, derived, selection
+from redtail import backends, derived, expectation, selection
 from redtail import metrics as names
 from redtail.analysis import copies, stopping
 from redtail.analysis.loads import alike
@@ -197,12 +197,17 @@ def measured(source: Source) -> Measured:
 
 def _refuse_unknown_metrics(plan: Plan, backend: str | None) -> None:
     """Refuse formulas and a stop rule about a metric that no run can have, before any is made."""
-    if plan.stop is None and not plan.derived:
+    if plan.stop is None and not plan.derived and not plan.expected:
         return
     # What the backend itself does not measure it refuses, with the reason.
     known = Measured.of_plan(plan, backend, lenient=True)
     if known is not None:
         derived.check(plan.derived, known, plan.factors)
+        last = [
+            json.loads(plan.example(case, plan.replications - 1))
+            for case in range(len(plan.cases) if plan.expected else 0)
+        ]
+        expectation.check(plan.expected, known, plan.cases, last, plan.replications)
     if plan.stop is None:
         return
     where = f"{plan.file}: " if plan.file else ""

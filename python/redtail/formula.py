@@ -84,10 +84,15 @@ class Formula:
         self._collect(self._tree, found)
         self.names = tuple(sorted(found))
 
-    def __call__(self, values: Mapping[str, float]) -> float:
-        """Compute it; NaN where it divides by zero or a value is not a number."""
+    def __call__(self, values: Mapping[str, float], *, bounded: bool = True) -> float:
+        """Compute it; NaN where it divides by zero or a value is not a number.
+
+        Args:
+            values: by name.
+            bounded: whether an infinite value is none either.
+        """
         found = self._value(self._tree, values)
-        return found if math.isfinite(found) else math.nan
+        return found if math.isfinite(found) or not bounded else math.nan
 
     def __repr__(self) -> str:
         """Return the formula as it was given."""

@@ -34,6 +34,7 @@ __all__ = [
     "DrrClass",
     "Dualpi2",
     "DynamicThresholdRed",
+    "Expectation",
     "Experiment",
     "Fq",
     "FqCodel",
@@ -3489,6 +3490,28 @@ class DerivedMetric(Part):
 
 
 @dataclass(kw_only=True)
+class Expectation(Part):
+    """Something that has to hold of the results, which `redtail expect` judges.
+
+    Attributes:
+        holds: What has to hold: `"cubic.goodput >= 9 Mbit/s"`, `"share within 5 % of 0.5"`. Each
+            side is a formula as of a [derived metric](#derived-metric), of metrics, quantities (`20
+            ms`, `2 BDP`) and terms of [time series](../how-to/regression-tests.md#over-time). A
+            text.
+        cases: The cases that it is about, by the labels of their factors' values; labels of one
+            factor are alternatives. A list, each a text.
+        of: What has to hold of the replications: their "mean", as all intervals are of, or "each"
+            of them. A text.
+        source: Where the demand comes from, for reports. A text.
+    """
+
+    holds: str
+    cases: Sequence[str] | None = None
+    of: str | None = None
+    source: str | None = None
+
+
+@dataclass(kw_only=True)
 class Experiment(Whole):
     """An experiment: what runs, how long, how often, and what is compared.
 
@@ -3537,6 +3560,9 @@ class Experiment(Whole):
             / goodput"`, or a table with the keys of a [derived metric](#derived-metric). They are
             computed for each replication and are used like all other metrics. They change no run. A
             table.
+        expect: What has to hold of the results, each by a name of yours: `"uses the line" =
+            "cubic.goodput >= 9 Mbit/s"`, or a table with the keys of an
+            [expectation](#expectation). `redtail expect` judges them. They change no run. A table.
         factors: Keys that take several values in turn; every combination is a case. A key is
             dotted: "bottleneck.queue", "traffic.ftp.flows" (the group named ftp),
             "chain.hop2.rate". Those in a table of [[factors.zip]] take their values in step, as
@@ -3562,6 +3588,7 @@ class Experiment(Whole):
     keep_flows: int | None = None
     report: Report | None = None
     metrics: Mapping[str, str | DerivedMetric] | None = None
+    expect: Mapping[str, str | Expectation] | None = None
     factors: Mapping[str, Sequence[Any] | Mapping[str, Any]] | None = None
     case: Sequence[Mapping[str, Any]] | None = None
 

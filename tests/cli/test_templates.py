@@ -23,6 +23,7 @@ SHORT: dict[str, dict[str, object]] = {
     "cellular": {"duration": "6 s", "warmup": "2 s"},
     "congestion-control": {"duration": "6 s", "warmup": "3 s"},
     "data-center": {"duration": "40 ms", "warmup": "10 ms"},
+    "expect": {"duration": "6 s", "warmup": "2 s", "traffic.other.start": "1 s"},
     "rrul": {"duration": "15 s"},
     "slow-last-hop": {"duration": "60 s"},
     "small-office": {"duration": "15 s", "warmup": "5 s"},

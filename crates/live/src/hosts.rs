@@ -37,6 +37,9 @@ use crate::sys::tcp_info::tcp_info;
 /// Room for the largest datagram.
 const LARGEST: usize = 65_536;
 
+/// The state of all flows, of which a kernel tells none.
+pub const UNKNOWN_STATE: &str = "unknown";
+
 /// What an event of a socket belongs to; with a number it is the datum of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -375,6 +378,7 @@ impl<'a> Hosts<'a> {
             rows.srtt_s.push(srtt.unwrap_or(f64::NAN));
             rows.pacing_rate_bps.push(f64::NAN);
             rows.delivered_bytes.push(flow.delivered);
+            rows.state.push(0); // `UNKNOWN_STATE`
         }
         if let Some(series) = &self.scenario.series {
             self.timers.add(at + series.interval, Timer::Sample);

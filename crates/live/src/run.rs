@@ -23,7 +23,7 @@ use crate::addresses::{self, Side};
 use crate::emulator::{Emulator, Punctuality};
 use crate::event_loop::{self, Watched};
 use crate::handover;
-use crate::hosts::Hosts;
+use crate::hosts::{Hosts, UNKNOWN_STATE};
 use crate::kernel::HostSettings;
 use crate::kernel_queue;
 use crate::meter::Meter;
@@ -436,6 +436,7 @@ fn result(scenario: &Scenario, mut emulator: Emulator<'_>, hosts: HostReport) ->
     if let Some(series) = &scenario.series {
         result.queue_series = series.queues.then(|| std::mem::take(&mut emulator.series));
         result.flow_series = series.windows.then_some(hosts.series);
+        result.states = vec![UNKNOWN_STATE.to_owned()];
     }
     LiveResult {
         result,

@@ -110,6 +110,8 @@ rows! {
         pacing_rate_bps: f64,
         /// Bytes delivered in order to the receiver's application since the start of the run.
         delivered_bytes: u64,
+        /// Index into [`RunResult::states`].
+        state: u32,
     }
 }
 
@@ -239,6 +241,9 @@ pub struct RunResult {
     pub links: Vec<String>,
     /// Names of the traffic groups.
     pub groups: Vec<String>,
+    /// Names of the states that sampled flows were in.
+    #[serde(default)]
+    pub states: Vec<String>,
     /// Queue samples, if asked for.
     pub queue_series: Option<QueueSeries>,
     /// Flow samples, if asked for.
@@ -292,6 +297,7 @@ impl RunResult {
                 let known = match *name {
                     "link" => links,
                     "group" => groups,
+                    "state" => self.states.len(),
                     "distribution" => distributions,
                     _ => continue,
                 };

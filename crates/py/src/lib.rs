@@ -238,6 +238,23 @@ impl Plan {
         serde_json::Value::Array(each.collect()).to_string()
     }
 
+    /// What the file expects of its results, as JSON text.
+    #[getter]
+    fn expected(&self) -> String {
+        let each = self.0.expected.iter().map(|expected| {
+            serde_json::json!({
+                "name": expected.name,
+                "holds": expected.params.holds,
+                "cases": expected.params.cases,
+                "of": expected.params.of,
+                "source": expected.params.source,
+                "place": expected.place,
+                "line": expected.line,
+            })
+        });
+        serde_json::Value::Array(each.collect()).to_string()
+    }
+
     /// The stop rule as JSON text, when there is one.
     #[getter]
     fn stop(&self) -> Option<String> {
@@ -573,6 +590,7 @@ impl RunResult {
         let names = PyDict::new(py);
         names.set_item("links", &self.0.links)?;
         names.set_item("groups", &self.0.groups)?;
+        names.set_item("states", &self.0.states)?;
         names.set_item("distributions", &self.0.histograms.names)?;
         Ok(names)
     }

@@ -19,6 +19,8 @@ pub struct Sampler {
     pub flows: FlowSeries,
     /// Samples of the groups so far.
     pub groups: GroupSeries,
+    /// The states that flows were in, in the order in which samples met them.
+    pub states: Vec<&'static str>,
     /// The bytes that had reached the receivers of each group at the latest sample; empty before the
     /// first.
     reached: Vec<u64>,
@@ -32,6 +34,7 @@ impl Sampler {
             queues: QueueSeries::default(),
             flows: FlowSeries::default(),
             groups: GroupSeries::default(),
+            states: Vec::new(),
             reached: Vec::new(),
         }
     }
@@ -64,6 +67,18 @@ impl Sampler {
             rows.pacing_rate_bps
                 .push(snapshot.pacing_rate.map_or(f64::NAN, |rate| rate * 8.0));
             rows.delivered_bytes.push(receiver.receiver.delivered());
+            // Slow start is where the window is below ssthresh (RFC 5681, section 3.1).
+            let state = match (snapshot.state, snapshot.cwnd < snapshot.ssthresh) {
+                (Some(of_model), _) => of_model,
+                (None, true) => "slow_start",
+                (None, false) => "congestion_avoidance",
+            };
+            let known = self.states.iter().position(|known| *known == state);
+            let code = known.unwrap_or_else(|| {
+                self.states.push(state);
+                self.states.len() - 1
+            });
+            rows.state.push(code as u32);
         }
     }
 

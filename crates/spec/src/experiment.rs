@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::de;
 use crate::derived::DerivedMetrics;
 use crate::error::SpecError;
+use crate::expect::Expectations;
 use crate::format::FORMAT;
 use crate::node::Node;
 use crate::rates::{Phases, RateChangeParams, RateTrace};
@@ -66,6 +67,8 @@ params! {
         report: Option<ReportParams>;
         /// Metrics that follow from others, each a name with a formula: `share = "bbr.goodput / goodput"`, or a table with the keys of a [derived metric](#derived-metric). They are computed for each replication and are used like all other metrics. They change no run.
         metrics: Option<DerivedMetrics>;
+        /// What has to hold of the results, each by a name of yours: `"uses the line" = "cubic.goodput >= 9 Mbit/s"`, or a table with the keys of an [expectation](#expectation). `redtail expect` judges them. They change no run.
+        expect: Option<Expectations>;
     }
 }
 

@@ -15,7 +15,7 @@
 //! - `mistakes` finds all that does not fit, not the first alone; `words`: words of other programs; `shapes`:
 //!   `[traffic]` for `[[traffic]]`; `error`, `origin` and `paths`: messages, places of values, and dotted keys
 //! - `replications`: how many runs a case has; `load`: groups that are asked for by their load; `derived`:
-//!   metrics by formulas; `facts`: what queues may know; `outline`: the summary of `redtail check`
+//!   metrics by formulas; `expect`: what has to hold of results; `named`: tables with names of the user's; `facts`: what queues may know; `outline`: the summary of `redtail check`
 //! - `queue`: a queue alone; `format`: the number of the file's format; `schema`: the JSON schema; `texts`: canonical texts of many runs
 //!
 //! The canonical JSON has every default filled in and is all that the engine sees. Names of experiments and
@@ -59,11 +59,13 @@ mod de;
 mod derived;
 mod error;
 mod expand;
+mod expect;
 mod experiment;
 mod facts;
 mod format;
 mod load;
 mod mistakes;
+mod named;
 mod node;
 mod origin;
 mod outline;
@@ -82,12 +84,14 @@ mod words;
 pub use de::hint;
 pub use derived::{Derived, DerivedMetricParams, DerivedMetrics};
 pub use error::{Problem, SpecError};
+pub use expect::{ExpectationParams, Expectations, Expected};
 pub use experiment::{
     ChainParams, Experiment, HopParams, LinkParams, ReportParams, Scenario, Series, SeriesParams,
     Topology,
 };
 pub use format::FORMAT;
 pub use load::LoadRequest;
+pub use named::NamedTables;
 pub use origin::Origin;
 pub use plan::{Case, Format, Plan, PlanOptions, line_of};
 pub use queue::{queue_from_json, queue_from_text};

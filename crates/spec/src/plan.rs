@@ -11,6 +11,7 @@ use crate::de::Fault;
 use crate::derived::Derived;
 use crate::error::{Problem, SpecError, place};
 use crate::expand::{self, Factor, Set};
+use crate::expect::Expected;
 use crate::experiment::{
     Experiment, HopParams, LinkParams, Scenario, Series, SeriesParams, Topology,
 };
@@ -76,6 +77,8 @@ pub struct Plan {
     pub report: Vec<String>,
     /// Metrics that the file derives from others by formulas, in its order.
     pub derived: Vec<Derived>,
+    /// What the file expects of its results, in its order.
+    pub expected: Vec<Expected>,
     /// Where the random numbers start from.
     pub seed: u64,
     /// Warnings of values that are accepted but probably not intended; each is a complete message with its
@@ -320,6 +323,10 @@ fn expand_and_check(
         return Err(told(problems, errors));
     }
     let experiment = first.expect("there is a case, and none has errors");
+    let found_at = |key: &str| {
+        let origin = paths::origin(&tree, key);
+        (place(file, &origin), origin.line())
+    };
     Ok(Plan {
         name: experiment.name,
         description: experiment.description,
@@ -338,9 +345,23 @@ fn expand_and_check(
             .0
             .into_iter()
             .map(|(name, params)| {
-                let origin = paths::origin(&tree, &format!("metrics.{name}.formula"));
-                let (place, line) = (place(file, &origin), origin.line());
+                let (place, line) = found_at(&format!("metrics.{name}.formula"));
                 Derived {
+                    name,
+                    params,
+                    place,
+                    line,
+                }
+            })
+            .collect(),
+        expected: experiment
+            .expect
+            .unwrap_or_default()
+            .0
+            .into_iter()
+            .map(|(name, params)| {
+                let (place, line) = found_at(&format!("expect.{name}.holds"));
+                Expected {
                     name,
                     params,
                     place,

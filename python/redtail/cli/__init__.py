@@ -1,7 +1,8 @@
 """The command line: a thin layer over the Python interface, with a file for each command.
 
 Exit codes: 0 done, 1 a run failed or its results could not be kept, 2 the input is not valid,
-130 interrupted; `verify` ends with 3, 4 or 5 where nothing helped (`exits`). Standard output
+130 interrupted; `verify` ends with 3, 4 or 5 where nothing helped, `expect` with 5 where
+something is undecided (`exits`). Standard output
 carries results alone; progress, warnings and errors go to standard error.
 
 It must not know how a run is made or a number is computed, and no other package may know it. Heavy
@@ -63,6 +64,10 @@ _COMMANDS = {
     "diff": (
         "diff.diff",
         "Compare two results of one experiment; exits with 1 if anything moved beyond noise.",
+    ),
+    "expect": (
+        "expect.expect",
+        "Run experiments and say whether what their table [expect] demands holds.",
     ),
     "check": (
         "check.check",

@@ -331,7 +331,8 @@ def _flows(table: pa.Table, wanted: Sequence[int] | None) -> list[Panel]:
                 f"flows: the series has no flow {number}; it has {known[0]} to {known[-1]}"
             )
     names = table["group"].cast("string").to_pylist()
-    columns = {name: array(table[name]) for name in table.column_names if name != "group"}
+    texts = ("group", "state")
+    columns = {name: array(table[name]) for name in table.column_names if name not in texts}
     panels = {
         "cwnd_bytes": Panel("Congestion window", "bytes"),
         "ssthresh_bytes": Panel("Slow start threshold", "bytes"),

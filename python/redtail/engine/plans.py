@@ -18,6 +18,8 @@ from redtail.cases import Case
 from redtail.derived import DerivedMetric
 from redtail.derived import parse as derived_of
 from redtail.errors import SpecError
+from redtail.expectation import Expectation
+from redtail.expectation import parse as expectations_of
 from redtail.files import Reader, digest, path_of
 from redtail.inputs import queues as own
 from redtail.inputs import traces as tables
@@ -66,6 +68,7 @@ class Plan:
         report: names of the metrics that the experiment wants shown, which may have wildcards.
         derived: the metrics that the experiment derives from others, in an order in which they can
             be computed.
+        expected: what has to hold of the results, which `redtail.studies.expect` judges.
         seed: where the random numbers start from.
         warnings: set-ups that are legal but degenerate, each a whole message.
         factors: the dotted keys of its factors.
@@ -114,6 +117,7 @@ class Plan:
     counts: tuple[int, ...] = ()
     packages: Mapping[str, str] = field(default_factory=dict)
     derived: tuple[DerivedMetric, ...] = ()
+    expected: tuple[Expectation, ...] = ()
 
     @property
     def loaded(self) -> bool:
@@ -184,12 +188,12 @@ class Plan:
             texts: list[str] = self._native_plan.texts(runs, users)
         return texts
 
-    def example(self, case: int) -> str:
-        """Return the first run of a case; loads stand as about the users who offer them."""
+    def example(self, case: int, replication: int = 0) -> str:
+        """Return a run of a case; loads stand as about the users who offer them."""
         if self.users:
-            return self.scenario(case, 0)
+            return self.scenario(case, replication)
         users = {load.group: load.estimate for load in self.loads(case)}
-        return replace(self, users=({},) * case + (users,)).scenario(case, 0)
+        return replace(self, users=({},) * case + (users,)).scenario(case, replication)
 
     def loads(self, case: int) -> list[LoadRequest]:
         """Return the loads that groups of a case are asked for by."""
@@ -279,6 +283,7 @@ def plan(
         if load and found.plugins:
             resolver.load = True
             found = made()
+        derived = derived_of(json.loads(getattr(found, "derived", "[]")), file)
         cases = tuple(
             Case(dict(case["factors"]), dict(case["labels"]), case.get("settings"))
             for case in json.loads(found.cases)
@@ -312,7 +317,8 @@ def plan(
             checksums=_checksums(resolver.folder, inputs),
             report=tuple(getattr(found, "report", ())),
             packages=dict(sorted({at for it in resolver.code.values() for at in it.installed})),
-            derived=derived_of(json.loads(getattr(found, "derived", "[]")), file),
+            derived=derived,
+            expected=expectations_of(json.loads(getattr(found, "expected", "[]")), file, derived),
         )
 
 

@@ -39,7 +39,7 @@ from redtail.errors import RedtailError, SpecError
 from redtail.metrics import Metric
 from redtail.studies.grid import Cell, Grid, extreme, quotient
 
-_FEWEST_SIGNS = 6
+FEWEST_SIGNS = 6
 """Replications that decide without an interval if all agree: the sign test's p is 2^(1-6) = 3 %."""
 
 _RATIO = Metric("", "", "1", "", 1.0, "")
@@ -65,16 +65,24 @@ class Bounds:
         at_least: least value.
         above: value it must exceed.
         at_most: greatest value.
+        below: value it must not reach.
     """
 
     at_least: float | None = None
     above: float | None = None
     at_most: float | None = None
+    below: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse bounds that bound nothing."""
-        if self.at_least is None and self.above is None and self.at_most is None:
-            raise SpecError("a bound is missing; accepted: at_least, above, at_most")
+        if not self.limits:
+            raise SpecError(f"a bound is missing; accepted: {', '.join(BOUNDS)}")
+
+    @property
+    def limits(self) -> list[float]:
+        """The bounds that there are."""
+        found = (self.at_least, self.above, self.at_most, self.below)
+        return [each for each in found if each is not None]
 
     def under(self, value: float) -> bool:
         """Whether `value` breaks the lower bound."""
@@ -84,7 +92,9 @@ class Bounds:
 
     def over(self, value: float) -> bool:
         """Whether `value` breaks the upper bound."""
-        return self.at_most is not None and value > self.at_most
+        return (self.at_most is not None and value > self.at_most) or (
+            self.below is not None and value >= self.below
+        )
 
     def kept(self, low: float, high: float) -> Answer:
         """Whether all values from `low` to `high` keep the bounds, none does, or some do.
@@ -99,8 +109,9 @@ class Bounds:
 
     def margin(self, value: float) -> float:
         """How far inside `value` is; negative outside."""
-        below = [value - low for low in (self.at_least, self.above) if low is not None]
-        return min([*below, *([] if self.at_most is None else [self.at_most - value])])
+        lower = [value - low for low in (self.at_least, self.above) if low is not None]
+        upper = [high - value for high in (self.at_most, self.below) if high is not None]
+        return min([*lower, *upper])
 
     def text(self, scale: float = 1.0) -> str:
         """Return the bounds in words, times `scale`.
@@ -108,7 +119,12 @@ class Bounds:
         >>> Bounds(at_least=0.98, at_most=1.02).text()
         'at least 0.98, at most 1.02'
         """
-        words = (("at least", self.at_least), ("above", self.above), ("at most", self.at_most))
+        words = (
+            ("at least", self.at_least),
+            ("above", self.above),
+            ("at most", self.at_most),
+            ("below", self.below),
+        )
         return ", ".join(
             f"{word} {value * scale:.4g}" for word, value in words if value is not None
         )
@@ -135,7 +151,7 @@ class Evidence:
         """Whether the number keeps the bounds, with its whole interval; see the module's text."""
         found = self.value
         low, high = (found.least, found.most) if found.ci95 is None else (found.low, found.high)
-        few = found.ci95 is None and found.n < _FEWEST_SIGNS
+        few = found.ci95 is None and found.n < FEWEST_SIGNS
         return Answer.UNDECIDED if math.isnan(low) or few else self.bounds.kept(low, high)
 
     @property
@@ -154,7 +170,7 @@ Statistic = Literal["mean", "median", "each"]
 Direction = Literal["rises", "falls"]
 """How a metric moves along the loads."""
 
-BOUNDS = ("at_least", "above", "at_most")
+BOUNDS = ("at_least", "above", "at_most", "below")
 
 
 @dataclass(frozen=True)

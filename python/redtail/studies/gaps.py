@@ -309,9 +309,9 @@ def validate(
             if stored_only and before == _in_all(results):
                 continue  # the last replications that were asked for are not stored
             if stored_only:
-                counts = _counts(plan, range(len(plan.cases)), at_most or _MOST)
+                counts = doubled(plan, range(len(plan.cases)), at_most or _MOST)
             else:
-                counts = _counts(plan, _doubtful(file, studies[file], asked), at_most)
+                counts = doubled(plan, _doubtful(file, studies[file], asked), at_most)
             if counts is not None:
                 more[file] = plan.with_counts(counts)
         due = more
@@ -399,8 +399,14 @@ def _require_more(at_most: int | None, plans: Iterable[Plan]) -> None:
         )
 
 
-def _counts(plan: Plan, doubtful: Container[int], at_most: int | None) -> list[int] | None:
-    """Return how many replications each case is to have; None if it has as many."""
+def doubled(plan: Plan, doubtful: Container[int], at_most: int | None) -> list[int] | None:
+    """Return how many replications each case is to have; None if it has as many.
+
+    Args:
+        plan: the experiment.
+        doubtful: the cases that get twice as many.
+        at_most: the most of a case; None for as many as there are.
+    """
     now = plan.counts or (plan.replications,) * len(plan.cases)
     then = [
         min(2 * count, at_most) if at_most is not None and case in doubtful else count

@@ -1,7 +1,8 @@
 """Experiments to start from: commented files that a user copies and changes.
 
-A template is a file `NAME.toml` here. Its first line says in one sentence what it is about; the
-files that it names (traces) stand beside it (docs/how-to/start.md). There are no other modules, and
+A template is a file `NAME.toml` here. Its first line says in one sentence what it is about; what
+belongs to it stands beside it with the same name: a trace, or a workflow for CI
+(docs/how-to/start.md). There are no other modules, and
 it must not know what an experiment file means.
 
     >>> from redtail import templates
@@ -14,7 +15,6 @@ it must not know what an experiment file means.
 from __future__ import annotations
 
 import os
-import tomllib
 from pathlib import Path
 
 from redtail.errors import SpecError
@@ -45,19 +45,19 @@ def text(name: str) -> str:
 
 
 def beside(name: str) -> tuple[str, ...]:
-    """Return the names of the files that a template names: traces of its links.
+    """Return the names of the files that belong to a template: a trace of its link, a workflow.
 
     Raises:
         SpecError: there is no such template.
     """
-    trace = tomllib.loads(text(name))["bottleneck"].get("rate_trace")
-    return () if trace is None else (trace,)
+    text(name)
+    return tuple(sorted(path.name for path in _FOLDER.glob(f"{name}.*") if path.suffix != ".toml"))
 
 
 def write(
     name: str, out: str | os.PathLike[str] | None = None, *, force: bool = False
 ) -> list[Path]:
-    """Write a template, and beside it the files that it names.
+    """Write a template, and beside it the files that belong to it.
 
     Args:
         name: which one.

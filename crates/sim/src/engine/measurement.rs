@@ -127,6 +127,7 @@ impl Engine<'_> {
             result.queue_series = sampler.request.queues.then_some(sampler.queues);
             result.flow_series = sampler.request.windows.then_some(sampler.flows);
             result.group_series = sampler.request.goodput.then_some(sampler.groups);
+            result.states = sampler.states.into_iter().map(str::to_owned).collect();
         }
         result
     }
