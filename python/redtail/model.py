@@ -14,10 +14,16 @@ from redtail._model import Part, Whole
 
 __all__ = [
     "AdaptiveRed",
+    "AnyGrowth",
     "AnyQueue",
+    "AnySlowStart",
     "AnyTraffic",
     "Arrivals",
     "Avq",
+    "Bbr3GoogleGrowth",
+    "Bbr3Growth",
+    "BbrGrowth",
+    "BicGrowth",
     "Blue",
     "Bottleneck",
     "Bulk",
@@ -28,6 +34,9 @@ __all__ = [
     "Choke",
     "Cobalt",
     "Codel",
+    "CopaDefaultGrowth",
+    "CopaGrowth",
+    "CubicGrowth",
     "DerivedMetric",
     "DocsisPie",
     "Drr",
@@ -42,16 +51,27 @@ __all__ = [
     "Game",
     "Gsp",
     "HeadDrop",
+    "HighspeedGrowth",
     "Hop",
     "Htb",
     "HtbClass",
+    "HtcpGrowth",
+    "HyblaGrowth",
+    "HyblaSlowStart",
+    "HystartPlusPlusSlowStart",
+    "HystartSlowStart",
+    "IllinoisGrowth",
+    "LedbatGrowth",
     "Link",
+    "LinuxCubicGrowth",
+    "LinuxRenoGrowth",
     "OnOff",
     "PfifoFast",
     "Pi",
     "Pi2",
     "Pie",
     "Plugin",
+    "PragueGrowth",
     "Prio",
     "PrioClass",
     "Profile",
@@ -59,13 +79,17 @@ __all__ = [
     "Red",
     "RedTail",
     "Rem",
+    "RenoGrowth",
     "Report",
     "Rule",
+    "ScalableGrowth",
     "SelfConfiguringRed",
     "Series",
     "Sfb",
     "Sfq",
     "Sred",
+    "StandardSlowStart",
+    "StartupSlowStart",
     "Step",
     "StopRule",
     "TailDrop",
@@ -74,12 +98,17 @@ __all__ = [
     "Trace",
     "Transactions",
     "Transfer",
+    "VegasGrowth",
+    "VegasSlowStart",
+    "VenoGrowth",
     "Video",
     "Voip",
     "Web",
+    "WestwoodGrowth",
     "Wfq",
     "WfqClass",
     "Wred",
+    "YeahGrowth",
 ]
 
 
@@ -1785,6 +1814,868 @@ class Chain(Part):
 
 
 @dataclass(kw_only=True)
+class StandardSlowStart(Part):
+    """One segment for each acknowledgement, until a loss.
+
+    Attributes:
+    """
+
+    _kind: ClassVar[str | None] = "standard"
+
+
+@dataclass(kw_only=True)
+class HystartPlusPlusSlowStart(Part):
+    """As the standard one, but slower when round-trip times grow, and ended if they stay larger (RFC 9406).
+
+    Attributes:
+        min_rtt_thresh: MIN_RTT_THRESH: least growth of the round-trip time that begins conservative
+            slow start. A time with its unit, for example "100 ms"; default "4 ms".
+        max_rtt_thresh: MAX_RTT_THRESH: greatest growth of the round-trip time that is waited for. A
+            time with its unit, for example "100 ms"; default "16 ms".
+        min_rtt_divisor: MIN_RTT_DIVISOR: growth of the round-trip time that begins conservative
+            slow start, as one part in so many. A whole number, at least 1.0; default 8.
+        n_rtt_sample: N_RTT_SAMPLE: number of samples of a round before it is judged. A whole
+            number, at least 1.0; default 8.
+        css_growth_divisor: CSS_GROWTH_DIVISOR: growth of conservative slow start is that of slow
+            start divided by this. A number; default 4.0.
+        css_rounds: CSS_ROUNDS: number of rounds of conservative slow start. A whole number, at
+            least 1.0; default 5.
+    """
+
+    _kind: ClassVar[str | None] = "hystart-plus-plus"
+
+    min_rtt_thresh: str | None = None
+    max_rtt_thresh: str | None = None
+    min_rtt_divisor: int | None = None
+    n_rtt_sample: int | None = None
+    css_growth_divisor: float | None = None
+    css_rounds: int | None = None
+
+
+@dataclass(kw_only=True)
+class HystartSlowStart(Part):
+    """As the standard one, but ended by trains of acknowledgements or growing round-trip times (Ha and Rhee 2011, Linux).
+
+    Attributes:
+        low_window: Least window at which it can end slow start, in segments. A number; default
+            16.0.
+        ack_delta: Largest gap between acknowledgements of one train. A time with its unit, for
+            example "100 ms"; default "2 ms".
+        min_samples: Number of round-trip samples that it takes in a round. A whole number, at least
+            1.0; default 8.
+        delay_min: Least growth of the round-trip time that ends slow start. A time with its unit,
+            for example "100 ms"; default "4 ms".
+        delay_max: Greatest growth of the round-trip time that is waited for. A time with its unit,
+            for example "100 ms"; default "16 ms".
+        delay_divisor: Growth of the round-trip time that ends slow start, as one part in so many. A
+            whole number, at least 1.0; default 8.
+        trains: End slow start at a long train of acknowledgements. True or false; default true.
+        delays: End slow start when round-trip times grow. True or false; default true.
+    """
+
+    _kind: ClassVar[str | None] = "hystart"
+
+    low_window: float | None = None
+    ack_delta: str | None = None
+    min_samples: int | None = None
+    delay_min: str | None = None
+    delay_max: str | None = None
+    delay_divisor: int | None = None
+    trains: bool | None = None
+    delays: bool | None = None
+
+
+@dataclass(kw_only=True)
+class VegasSlowStart(Part):
+    """Doubles every second round trip, until segments wait in queues (Brakmo and Peterson 1995).
+
+    Attributes:
+        gamma: gamma: with more segments than this waiting in queues slow start ends. A number;
+            default 1.0.
+    """
+
+    _kind: ClassVar[str | None] = "vegas"
+
+    gamma: float | None = None
+
+
+@dataclass(kw_only=True)
+class HyblaSlowStart(Part):
+    """As fast as the standard one with the round-trip time of the reference connection (Caini and Firrincieli 2004).
+
+    Attributes:
+        rtt0: RTT_0: round-trip time of the Reno flow whose rate it has. A time with its unit, for
+            example "100 ms"; default "25 ms".
+        max_window: Largest window, in segments. A whole number, at least 2.0; default 65535.
+    """
+
+    _kind: ClassVar[str | None] = "hybla"
+
+    rtt0: str | None = None
+    max_window: int | None = None
+
+
+@dataclass(kw_only=True)
+class StartupSlowStart(Part):
+    """The model's own start.
+
+    Attributes:
+    """
+
+    _kind: ClassVar[str | None] = "startup"
+
+
+@dataclass(kw_only=True)
+class RenoGrowth(Part):
+    """Grows by one segment per round trip; a loss halves the window (RFC 5681).
+
+    Attributes:
+        beta: Factor of a reduction. A number; default 0.5.
+    """
+
+    _kind: ClassVar[str | None] = "reno"
+
+    beta: float | None = None
+
+
+@dataclass(kw_only=True)
+class CubicGrowth(Part):
+    """A cubic function of the time since the last reduction.
+
+    A loss reduces the window to 0.7 (RFC 9438).
+
+    Attributes:
+        c: C: scale of the cubic function, in segments/s^3. A number; default 0.4.
+        beta: beta_cubic: factor of a reduction. A number; default 0.7.
+        fast_convergence: Release more bandwidth when the window at a loss is smaller than at the
+            one before. True or false; default true.
+        reno_friendly: Grow at least as fast as Reno would. True or false; default true.
+    """
+
+    _kind: ClassVar[str | None] = "cubic"
+
+    c: float | None = None
+    beta: float | None = None
+    fast_convergence: bool | None = None
+    reno_friendly: bool | None = None
+
+
+@dataclass(kw_only=True)
+class LinuxCubicGrowth(Part):
+    """CUBIC as Linux computes it, in whole segments (Linux 6.1, tcp_cubic.c).
+
+    Attributes:
+        c: C: scale of the cubic function, in segments/s^3; in 1/1024. A number; default 0.4.
+        beta: beta: factor of a reduction; in 1/1024. A number; default 0.7.
+        fast_convergence: Release more bandwidth when the window at a loss is smaller than at the
+            one before. True or false; default true.
+        reno_friendly: Grow at least as fast as Reno would (tcp_friendliness). True or false;
+            default true.
+        plateau: Beyond the target, most windows to be acknowledged for one segment of growth. A
+            whole number, at least 1.0; default 100.
+        unknown_ceiling: While no window of a loss is known, most segments to be acknowledged for
+            one of growth. A whole number, at least 1.0; default 20.
+        fastest: Least number of segments to be acknowledged for one of growth. A whole number, at
+            least 1.0; default 2.
+    """
+
+    _kind: ClassVar[str | None] = "linux-cubic"
+
+    c: float | None = None
+    beta: float | None = None
+    fast_convergence: bool | None = None
+    reno_friendly: bool | None = None
+    plateau: int | None = None
+    unknown_ceiling: int | None = None
+    fastest: int | None = None
+
+
+@dataclass(kw_only=True)
+class LinuxRenoGrowth(Part):
+    """Reno as Linux computes it, in whole segments (Linux 6.1, tcp_cong.c).
+
+    Attributes:
+        beta: Factor of a reduction. A number; default 0.5.
+    """
+
+    _kind: ClassVar[str | None] = "linux-reno"
+
+    beta: float | None = None
+
+
+@dataclass(kw_only=True)
+class VegasGrowth(Part):
+    """Keeps two to four segments in the bottleneck's queue, estimated from round-trip times.
+
+    A loss halves the window (Brakmo and Peterson 1995).
+
+    Attributes:
+        alpha: alpha: with fewer segments than this waiting in queues the window grows. A number;
+            default 2.0.
+        beta: beta: with more segments than this waiting in queues the window shrinks. A number;
+            default 4.0.
+        loss_factor: Factor of a reduction by a loss. A number; default 0.5.
+    """
+
+    _kind: ClassVar[str | None] = "vegas"
+
+    alpha: float | None = None
+    beta: float | None = None
+    loss_factor: float | None = None
+
+
+@dataclass(kw_only=True)
+class LedbatGrowth(Part):
+    """Keeps 100 ms of queueing delay, measured from round-trip times, and so yields to other traffic.
+
+    A loss halves the window (RFC 6817).
+
+    Attributes:
+        target: TARGET: queueing delay aimed at. A time with its unit, for example "100 ms"; default
+            "100 ms".
+        gain: GAIN: response of the window to the distance from the target, in windows of Reno's
+            growth. A number; default 1.0.
+        base_history: BASE_HISTORY: number of minutes over which the base delay is the least. A
+            whole number, at least 1.0; default 10.
+        current_filter: CURRENT_FILTER: number of samples of which the current delay is the least. A
+            whole number, at least 1.0; default 4.
+        allowed_increase: ALLOWED_INCREASE: number of segments by which the window may lead what is
+            in flight. A number; default 1.0.
+        min_cwnd: MIN_CWND: least window, in segments. A number; default 2.0.
+        beta: Factor of a reduction. A number; default 0.5.
+    """
+
+    _kind: ClassVar[str | None] = "ledbat"
+
+    target: str | None = None
+    gain: float | None = None
+    base_history: int | None = None
+    current_filter: int | None = None
+    allowed_increase: float | None = None
+    min_cwnd: float | None = None
+    beta: float | None = None
+
+
+@dataclass(kw_only=True)
+class PragueGrowth(Part):
+    """As Reno, for data that arrives unmarked, and slower with round-trip times below 25 ms after `rtt_transition` round trips.
+
+    A loss halves the window (draft-briscoe-iccrg-prague-congestion-control).
+
+    Attributes:
+        least_round: Shortest virtual round trip. A time with its unit, for example "100 ms";
+            default "25 ms".
+        beta: Factor of a reduction by a loss. A number; default 0.5.
+    """
+
+    _kind: ClassVar[str | None] = "prague"
+
+    least_round: str | None = None
+    beta: float | None = None
+
+
+@dataclass(kw_only=True)
+class WestwoodGrowth(Part):
+    """As Reno in whole segments.
+
+    After a reduction the window is the estimated bandwidth times the least round trip
+    (Westwood+, Mascolo et al. 2001 and Grieco and Mascolo 2004, as in Linux 6.1,
+    tcp_westwood.c).
+
+    Attributes:
+        least_interval: Shortest interval of an estimate of the bandwidth; in whole ticks of 4 ms. A
+            time with its unit, for example "100 ms"; default "50 ms".
+        initial_rtt: Round-trip time before the first sample; in whole ticks of 4 ms. A time with
+            its unit, for example "100 ms"; default "20 s".
+        filter: Each of the two filters gives a new value this part of the weight. A whole number,
+            at least 1.0; default 8.
+        beta: Factor of a reduction during fast recovery, before the estimate sets the window. A
+            number; default 0.5.
+    """
+
+    _kind: ClassVar[str | None] = "westwood"
+
+    least_interval: str | None = None
+    initial_rtt: str | None = None
+    filter: int | None = None
+    beta: float | None = None
+
+
+@dataclass(kw_only=True)
+class BicGrowth(Part):
+    """A binary search between the window after a loss and the window at the last loss.
+
+    A loss reduces the window to 0.8 (BIC, Xu, Harfoush and Rhee 2004, as in Linux 6.1,
+    tcp_bic.c).
+
+    Attributes:
+        s_max: S_max: most segments that the window grows in a round trip. A whole number, at least
+            1.0; default 16.
+        low_window: Window up to which it grows and is reduced as Reno, in segments. A whole number;
+            default 14.
+        b: B: a step of the search takes this part of the distance. A whole number, at least 2.0;
+            default 4.
+        smooth_part: Number of round trips that the last B segments of the search take. A whole
+            number, at least 1.0; default 20.
+        beta: Factor of a reduction; in 1/1024. A number; default 0.8.
+        fast_convergence: Release more bandwidth when the window at a loss is smaller than at the
+            one before. True or false; default true.
+        unknown_ceiling: While no window of a loss is known, most segments to be acknowledged for
+            one of growth. A whole number, at least 1.0; default 20.
+    """
+
+    _kind: ClassVar[str | None] = "bic"
+
+    s_max: int | None = None
+    low_window: int | None = None
+    b: int | None = None
+    smooth_part: int | None = None
+    beta: float | None = None
+    fast_convergence: bool | None = None
+    unknown_ceiling: int | None = None
+
+
+@dataclass(kw_only=True)
+class HtcpGrowth(Part):
+    """Grows faster with the time since the last loss.
+
+    A loss multiplies the window by the ratio of the least to the greatest round-trip time
+    (H-TCP, Leith and Shorten 2004, as in Linux 6.1, tcp_htcp.c).
+
+    Attributes:
+        beta_min: Least factor of a reduction; in 1/128. A number; default 0.5.
+        beta_max: Greatest factor of a reduction; in 1/128. A number; default 0.8.
+        delta_l: Delta_L: time since the last congestion event up to which the growth is Reno's. A
+            time with its unit, for example "100 ms"; default "1 s".
+        reference_rtt: Round-trip time to which the growth is scaled. A time with its unit, for
+            example "100 ms"; default "100 ms".
+        rtt_scaling: Scale the growth with the round-trip time. True or false; default true.
+        bandwidth_switch: Reduce by `beta_min` when the bandwidth has changed. True or false;
+            default true.
+        bandwidth_change: Change of the bandwidth between reductions that counts, as a share. A
+            number; default 0.2.
+        rtt_step: Largest excess over the greatest round-trip time by which a round trip raises it.
+            A time with its unit, for example "100 ms"; default "20 ms".
+        least_rtt: Least round-trip time above which the factor follows the round trips. A time with
+            its unit, for example "100 ms"; default "10 ms".
+        rtt_decay: Share by which a reduction lowers the distance of the greatest round-trip time to
+            the least. A number; default 0.05.
+    """
+
+    _kind: ClassVar[str | None] = "htcp"
+
+    beta_min: float | None = None
+    beta_max: float | None = None
+    delta_l: str | None = None
+    reference_rtt: str | None = None
+    rtt_scaling: bool | None = None
+    bandwidth_switch: bool | None = None
+    bandwidth_change: float | None = None
+    rtt_step: str | None = None
+    least_rtt: str | None = None
+    rtt_decay: float | None = None
+
+
+@dataclass(kw_only=True)
+class HyblaGrowth(Part):
+    """As Reno with a round-trip time of 25 ms, for every round-trip time.
+
+    A loss halves the window (Hybla, Caini and Firrincieli 2004, as in Linux 6.1, tcp_hybla.c).
+
+    Attributes:
+        rtt0: RTT_0: round-trip time of the Reno flow whose rate it has. A time with its unit, for
+            example "100 ms"; default "25 ms".
+        max_window: Largest window, in segments. A whole number, at least 2.0; default 65535.
+        beta: Factor of a reduction. A number; default 0.5.
+    """
+
+    _kind: ClassVar[str | None] = "hybla"
+
+    rtt0: str | None = None
+    max_window: int | None = None
+    beta: float | None = None
+
+
+@dataclass(kw_only=True)
+class IllinoisGrowth(Part):
+    """Grows by 10 segments per round trip with empty queues, and by down to 0.3 with long ones.
+
+    A loss reduces the window by an eighth to a half (Illinois, Liu, Başar and Srikant 2008, as
+    in Linux 6.1, tcp_illinois.c).
+
+    Attributes:
+        alpha_min: alpha_min: least increase of a round trip, in segments; in 1/128. A number;
+            default 0.3.
+        alpha_max: alpha_max: greatest increase of a round trip, in segments; in 1/128. A number;
+            default 10.0.
+        beta_min: beta_min: least share by which a loss reduces; in 1/64. A number; default 0.125.
+        beta_max: beta_max: greatest share by which a loss reduces; in 1/64. A number; default 0.5.
+        win_thresh: win_thresh: window below which alpha is 1 and beta is beta_max, in segments. A
+            whole number; default 15.
+        theta: theta: number of rounds near no delay after which alpha is alpha_max again. A whole
+            number, at least 1.0; default 5.
+        d1: d_1: queueing delay up to which alpha is alpha_max, as a share of the greatest. A
+            number; default 0.01.
+        d2: d_2: queueing delay up to which beta is beta_min, as a share of the greatest. A number;
+            default 0.1.
+        d3: d_3: queueing delay from which beta is beta_max, as a share of the greatest. A number;
+            default 0.8.
+    """
+
+    _kind: ClassVar[str | None] = "illinois"
+
+    alpha_min: float | None = None
+    alpha_max: float | None = None
+    beta_min: float | None = None
+    beta_max: float | None = None
+    win_thresh: int | None = None
+    theta: int | None = None
+    d1: float | None = None
+    d2: float | None = None
+    d3: float | None = None
+
+
+@dataclass(kw_only=True)
+class HighspeedGrowth(Part):
+    """Grows faster and is reduced by less with a larger window (HighSpeed TCP, RFC 3649, as in Linux 6.1, tcp_highspeed.c).
+
+    Attributes:
+    """
+
+    _kind: ClassVar[str | None] = "highspeed"
+
+
+@dataclass(kw_only=True)
+class ScalableGrowth(Part):
+    """Grows by one segment for each hundred acknowledged.
+
+    A loss reduces the window by an eighth (Scalable TCP, Kelly 2003, as in Linux 6.1,
+    tcp_scalable.c).
+
+    Attributes:
+        a: a: increase for each segment acknowledged, in segments; 1/a is rounded to a whole number.
+            A number; default 0.01.
+        b: b: share by which a loss reduces. A number; default 0.125.
+    """
+
+    _kind: ClassVar[str | None] = "scalable"
+
+    a: float | None = None
+    b: float | None = None
+
+
+@dataclass(kw_only=True)
+class VenoGrowth(Part):
+    """As Reno, and half as fast while three segments or more wait in queues.
+
+    With fewer, a loss reduces the window by a fifth (Veno, Fu and Liew 2003, as in Linux 6.1,
+    tcp_veno.c).
+
+    Attributes:
+        beta: beta: number of segments waiting in queues from which the path counts as congested;
+            counted in halves. A number; default 3.0.
+        random_factor: Factor of a reduction by a loss that is taken for a random one. A number;
+            default 0.8.
+        congested_factor: Factor of a reduction by a loss of a congested path. A number; default
+            0.5.
+    """
+
+    _kind: ClassVar[str | None] = "veno"
+
+    beta: float | None = None
+    random_factor: float | None = None
+    congested_factor: float | None = None
+
+
+@dataclass(kw_only=True)
+class YeahGrowth(Part):
+    """As Scalable TCP while few segments wait in queues, otherwise as Reno (YeAH, Baiocchi, Castellani and Vacirca 2007, as in Linux 6.1, tcp_yeah.c).
+
+    Attributes:
+        q_max: Q_max: most segments that may wait in queues in fast mode. A whole number, at least
+            1.0; default 80.
+        gamma: gamma: an early decongestion takes Q / gamma. A whole number, at least 1.0; default
+            1.
+        delta: delta: a loss takes w / 2^delta at least. A whole number, at least 1.0; default 3.
+        epsilon: epsilon: an early decongestion takes at most w / 2^epsilon. A whole number, at
+            least 1.0; default 1.
+        phi: phi: the queueing delay of fast mode is at most BaseRTT / phi. A whole number, at least
+            1.0; default 8.
+        rho: rho: number of rounds of slow mode from which a loss takes half. A whole number;
+            default 16.
+        zeta: zeta: number of rounds of fast mode after which the estimate of a competing Reno
+            starts anew. A whole number; default 50.
+        each: Number of segments to be acknowledged for one segment of growth in fast mode. A whole
+            number, at least 1.0; default 100.
+    """
+
+    _kind: ClassVar[str | None] = "yeah"
+
+    q_max: int | None = None
+    gamma: int | None = None
+    delta: int | None = None
+    epsilon: int | None = None
+    phi: int | None = None
+    rho: int | None = None
+    zeta: int | None = None
+    each: int | None = None
+
+
+@dataclass(kw_only=True)
+class BbrGrowth(Part):
+    """BBR version 1: a model of the path instead of a growth law, with the path's greatest delivery rate and least round-trip time (Cardwell et al., ACM Queue 14(5), 2016.
+
+    Draft-cardwell-iccrg-bbr-congestion-control-00; Linux).
+
+    Attributes:
+        high_gain: Pacing gain in STARTUP and window gain in STARTUP and DRAIN: 2/ln 2, with which
+            the rate doubles each round. A number; default 2.88671875.
+        drain_gain: Pacing gain in DRAIN. A number; default 0.34375.
+        up_gain: Pacing gain of the phase of PROBE_BW that probes for bandwidth. A number; default
+            1.25.
+        down_gain: Pacing gain of the phase of PROBE_BW that drains the queue. A number; default
+            0.75.
+        cwnd_gain: Window gain in PROBE_BW. A number; default 2.0.
+        pacing_margin: Share of the rate at which segments are paced. A number; default 0.99.
+        bw_rounds: Number of rounds over which BtlBw is the greatest delivery rate. A whole number,
+            at least 1.0; default 10.
+        min_rtt_window: Time over which RTprop is the least round trip. A time with its unit, for
+            example "100 ms"; default "10 s".
+        probe_rtt_duration: Shortest time in PROBE_RTT. A time with its unit, for example "100 ms";
+            default "200 ms".
+        min_cwnd: Least window, which is that of PROBE_RTT, in segments. A number; default 4.0.
+        full_bw_growth: Growth of BtlBw by which the path is not full, as a factor. A number;
+            default 1.25.
+        full_bw_rounds: Number of rounds without this growth after which the path is full. A whole
+            number, at least 1.0; default 3.
+        lone_segment_rate: Pacing rate below which the quantum is one segment. A rate with its unit,
+            for example "10 Mbit/s"; default "1.2 Mbit/s".
+        most_quantum: Largest quantum. A number of bytes with its unit, for example "1500 B";
+            default "65536 B".
+        short_path_quantum: Added to the quantum of a flow with a short least round trip. A number
+            of bytes with its unit, for example "1500 B"; default "65536 B".
+        short_path_halving: Least round trip by which `short_path_quantum` is halved. A time with
+            its unit, for example "100 ms"; default "512 us".
+        extra_rounds: Least number of rounds for which a maximum of extra_acked is kept. A whole
+            number, at least 1.0; default 5.
+        max_extra_acked: Largest extra_acked that is added to the window, as a time at BtlBw. A time
+            with its unit, for example "100 ms"; default "100 ms".
+        lt_rounds: With `lt_bw`, least number of rounds of an interval. A whole number, at least
+            1.0; default 4.
+        lt_loss: With `lt_bw`, share of losses that ends an interval. A number; default 0.1953125.
+        lt_ratio: With `lt_bw`, allowed difference of two intervals as a share. A number; default
+            0.125.
+        lt_difference: With `lt_bw`, allowed difference of two intervals as a rate. A rate with its
+            unit, for example "10 Mbit/s"; default "4 kbit/s".
+        lt_use_rounds: With `lt_bw`, number of rounds for which the rate of a policer is used. A
+            whole number, at least 1.0; default 48.
+    """
+
+    _kind: ClassVar[str | None] = "bbr"
+
+    high_gain: float | None = None
+    drain_gain: float | None = None
+    up_gain: float | None = None
+    down_gain: float | None = None
+    cwnd_gain: float | None = None
+    pacing_margin: float | None = None
+    bw_rounds: int | None = None
+    min_rtt_window: str | None = None
+    probe_rtt_duration: str | None = None
+    min_cwnd: float | None = None
+    full_bw_growth: float | None = None
+    full_bw_rounds: int | None = None
+    lone_segment_rate: str | None = None
+    most_quantum: str | None = None
+    short_path_quantum: str | None = None
+    short_path_halving: str | None = None
+    extra_rounds: int | None = None
+    max_extra_acked: str | None = None
+    lt_rounds: int | None = None
+    lt_loss: float | None = None
+    lt_ratio: float | None = None
+    lt_difference: str | None = None
+    lt_use_rounds: int | None = None
+
+
+@dataclass(kw_only=True)
+class Bbr3Growth(Part):
+    """BBR version 3: the same model with bounds learnt from losses (draft-ietf-ccwg-bbr-06).
+
+    Attributes:
+        startup_gain: Pacing gain in Startup, 4 ln 2: the least with which the rate doubles each
+            round. A number; default 2.77.
+        drain_gain: Pacing gain in Drain. A number; default 0.5.
+        down_gain: Pacing gain in ProbeBW_DOWN. A number; default 0.9.
+        up_gain: Pacing gain in ProbeBW_UP. A number; default 1.25.
+        cwnd_gain: Window gain in all states but ProbeBW_UP and ProbeRTT. A number; default 2.0.
+        up_cwnd_gain: Window gain in ProbeBW_UP. A number; default 2.25.
+        probe_rtt_cwnd_gain: Window gain in ProbeRTT. A number; default 0.5.
+        pacing_margin: Share of the rate at which segments are paced. A number; default 0.99.
+        initial_margin: Share of the rate at which the initial window is paced. A number; default
+            1.0.
+        drain_rounds: Number of rounds after which Drain ends, regardless of the bytes in flight. A
+            whole number, at least 1.0; default 3.
+        loss_thresh: Share of losses that is too much. A number; default 0.02.
+        beta: Factor of a reduction of the bounds by losses. A number; default 0.7.
+        headroom: Share of inflight_longterm that is left to others. A number; default 0.15.
+        min_pipe: Least window, in segments. A number; default 4.0.
+        full_bw_growth: Growth of the delivery rate by which the path is not full, as a factor. A
+            number; default 1.25.
+        full_bw_rounds: Number of rounds without this growth after which the path is full. A whole
+            number, at least 1.0; default 3.
+        startup_loss_ranges: Number of discontiguous ranges lost in a round that end Startup;
+            Google's code counts acknowledgements. A whole number, at least 1.0; default 6.
+        min_rtt_filter: Time over which min_rtt is the least round trip. A time with its unit, for
+            example "100 ms"; default "10 s".
+        probe_rtt_interval: Time without a lower round trip after which ProbeRTT begins. A time with
+            its unit, for example "100 ms"; default "5 s".
+        probe_rtt_duration: Shortest time in ProbeRTT. A time with its unit, for example "100 ms";
+            default "200 ms".
+        probe_wait: Least time between probes for bandwidth. A time with its unit, for example "100
+            ms"; default "2 s".
+        probe_wait_random: Most time that is added to it at random. A time with its unit, for
+            example "100 ms"; default "1 s".
+        max_probe_rounds: Most rounds between probes, for fairness to Reno and CUBIC. A number;
+            default 63.0.
+        most_quantum: Largest quantum. A number of bytes with its unit, for example "1500 B";
+            default "65536 B".
+        quantum: Quantum as a time at the pacing rate; Google's code has 2^-10 s. A time with its
+            unit, for example "100 ms"; default "1 ms".
+        extra_rounds: Number of rounds over which extra_acked is the greatest; in Google's code the
+            least number. A whole number, at least 1.0; default 10.
+        max_extra_acked: With `bbr3-google`, largest extra_acked that is added to the window, as a
+            time at the estimated rate. A time with its unit, for example "100 ms"; default "100
+            ms".
+        short_path_quantum: With `bbr3-google`, added to the quantum of a flow with a short least
+            round trip. A number of bytes with its unit, for example "1500 B"; default "65536 B".
+        short_path_halving: With `bbr3-google`, least round trip by which `short_path_quantum` is
+            halved. A time with its unit, for example "100 ms"; default "512 us".
+        ecn_gain: With `bbr3-google` and marks, gain of the estimated share of marked data. A
+            number; default 0.0625.
+        ecn_factor: With `bbr3-google` and marks, factor of the estimated share by which
+            inflight_shortterm is lowered. A number; default 0.33203125.
+        ecn_thresh: With `bbr3-google` and marks, share of marked data that is too much. A number;
+            default 0.5.
+        ecn_startup_rounds: With `bbr3-google` and marks, number of rounds with too many that end
+            Startup. A whole number, at least 1.0; default 2.
+        ecn_reprobe_gain: With `bbr3-google` and marks, share of inflight_longterm by which a probe
+            begins when marks cease. A number; default 0.5.
+    """
+
+    _kind: ClassVar[str | None] = "bbr3"
+
+    startup_gain: float | None = None
+    drain_gain: float | None = None
+    down_gain: float | None = None
+    up_gain: float | None = None
+    cwnd_gain: float | None = None
+    up_cwnd_gain: float | None = None
+    probe_rtt_cwnd_gain: float | None = None
+    pacing_margin: float | None = None
+    initial_margin: float | None = None
+    drain_rounds: int | None = None
+    loss_thresh: float | None = None
+    beta: float | None = None
+    headroom: float | None = None
+    min_pipe: float | None = None
+    full_bw_growth: float | None = None
+    full_bw_rounds: int | None = None
+    startup_loss_ranges: int | None = None
+    min_rtt_filter: str | None = None
+    probe_rtt_interval: str | None = None
+    probe_rtt_duration: str | None = None
+    probe_wait: str | None = None
+    probe_wait_random: str | None = None
+    max_probe_rounds: float | None = None
+    most_quantum: str | None = None
+    quantum: str | None = None
+    extra_rounds: int | None = None
+    max_extra_acked: str | None = None
+    short_path_quantum: str | None = None
+    short_path_halving: str | None = None
+    ecn_gain: float | None = None
+    ecn_factor: float | None = None
+    ecn_thresh: float | None = None
+    ecn_startup_rounds: int | None = None
+    ecn_reprobe_gain: float | None = None
+
+
+@dataclass(kw_only=True)
+class CopaGrowth(Part):
+    """A target rate in inverse proportion to the queueing delay, so that about two and a half of its own segments wait.
+
+    Beside traffic that fills queues, in proportion to 1/delta, which changes with losses (Copa,
+    Arun and Balakrishnan 2018; the velocity as in the authors' code, genericCC).
+
+    Attributes:
+        delta: delta: weight of delay against rate in the default mode, in 1/segments; in the
+            competitive mode the greatest. A number; default 0.5.
+        rtt_min_window: Time over which RTTmin is the least. A time with its unit, for example "100
+            ms"; default "10 s".
+        rtt_max_rounds: Number of round trips over which RTTmax is the greatest. A whole number, at
+            least 1.0; default 4.
+        empty_rounds: Number of round trips without a nearly empty queue after which competing flows
+            are assumed to fill it. A whole number, at least 1.0; default 5.
+        nearly_empty: Share of RTTmax - RTTmin below which the queue counts as nearly empty. A
+            number; default 0.1.
+        steady_rounds: Number of round trips in one direction after which the velocity doubles; with
+            `copa-default`. A whole number; default 3.
+        min_cwnd: Least window, in segments. A number; default 2.0.
+        pacing_gain: Rate at which segments are paced, in windows per standing round-trip time. A
+            number; default 2.0.
+    """
+
+    _kind: ClassVar[str | None] = "copa"
+
+    delta: float | None = None
+    rtt_min_window: str | None = None
+    rtt_max_rounds: int | None = None
+    empty_rounds: int | None = None
+    nearly_empty: float | None = None
+    steady_rounds: int | None = None
+    min_cwnd: float | None = None
+    pacing_gain: float | None = None
+
+
+@dataclass(kw_only=True)
+class CopaDefaultGrowth(Part):
+    """Copa without its competitive mode (the velocity as in the paper and in mvfst).
+
+    Attributes:
+        delta: delta: weight of delay against rate in the default mode, in 1/segments; in the
+            competitive mode the greatest. A number; default 0.5.
+        rtt_min_window: Time over which RTTmin is the least. A time with its unit, for example "100
+            ms"; default "10 s".
+        rtt_max_rounds: Number of round trips over which RTTmax is the greatest. A whole number, at
+            least 1.0; default 4.
+        empty_rounds: Number of round trips without a nearly empty queue after which competing flows
+            are assumed to fill it. A whole number, at least 1.0; default 5.
+        nearly_empty: Share of RTTmax - RTTmin below which the queue counts as nearly empty. A
+            number; default 0.1.
+        steady_rounds: Number of round trips in one direction after which the velocity doubles; with
+            `copa-default`. A whole number; default 3.
+        min_cwnd: Least window, in segments. A number; default 2.0.
+        pacing_gain: Rate at which segments are paced, in windows per standing round-trip time. A
+            number; default 2.0.
+    """
+
+    _kind: ClassVar[str | None] = "copa-default"
+
+    delta: float | None = None
+    rtt_min_window: str | None = None
+    rtt_max_rounds: int | None = None
+    empty_rounds: int | None = None
+    nearly_empty: float | None = None
+    steady_rounds: int | None = None
+    min_cwnd: float | None = None
+    pacing_gain: float | None = None
+
+
+@dataclass(kw_only=True)
+class Bbr3GoogleGrowth(Part):
+    """BBR version 3 as in Google's code, on which published measurements are based, with a response to marks (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c).
+
+    Attributes:
+        startup_gain: Pacing gain in Startup, 4 ln 2: the least with which the rate doubles each
+            round. A number; default 2.7734375.
+        drain_gain: Pacing gain in Drain. A number; default 0.34375.
+        down_gain: Pacing gain in ProbeBW_DOWN. A number; default 0.90625.
+        up_gain: Pacing gain in ProbeBW_UP. A number; default 1.25.
+        cwnd_gain: Window gain in all states but ProbeBW_UP and ProbeRTT. A number; default 2.0.
+        up_cwnd_gain: Window gain in ProbeBW_UP. A number; default 2.25.
+        probe_rtt_cwnd_gain: Window gain in ProbeRTT. A number; default 0.5.
+        pacing_margin: Share of the rate at which segments are paced. A number; default 0.99.
+        initial_margin: Share of the rate at which the initial window is paced. A number; default
+            0.99.
+        drain_rounds: Number of rounds after which Drain ends, regardless of the bytes in flight. A
+            whole number, at least 1.0; default 4294967296.
+        loss_thresh: Share of losses that is too much. A number; default 0.02.
+        beta: Factor of a reduction of the bounds by losses. A number; default 0.7.
+        headroom: Share of inflight_longterm that is left to others. A number; default 0.15.
+        min_pipe: Least window, in segments. A number; default 4.0.
+        full_bw_growth: Growth of the delivery rate by which the path is not full, as a factor. A
+            number; default 1.25.
+        full_bw_rounds: Number of rounds without this growth after which the path is full. A whole
+            number, at least 1.0; default 3.
+        startup_loss_ranges: Number of discontiguous ranges lost in a round that end Startup;
+            Google's code counts acknowledgements. A whole number, at least 1.0; default 6.
+        min_rtt_filter: Time over which min_rtt is the least round trip. A time with its unit, for
+            example "100 ms"; default "10 s".
+        probe_rtt_interval: Time without a lower round trip after which ProbeRTT begins. A time with
+            its unit, for example "100 ms"; default "5 s".
+        probe_rtt_duration: Shortest time in ProbeRTT. A time with its unit, for example "100 ms";
+            default "200 ms".
+        probe_wait: Least time between probes for bandwidth. A time with its unit, for example "100
+            ms"; default "2 s".
+        probe_wait_random: Most time that is added to it at random. A time with its unit, for
+            example "100 ms"; default "1 s".
+        max_probe_rounds: Most rounds between probes, for fairness to Reno and CUBIC. A number;
+            default 63.0.
+        most_quantum: Largest quantum. A number of bytes with its unit, for example "1500 B";
+            default "65536 B".
+        quantum: Quantum as a time at the pacing rate; Google's code has 2^-10 s. A time with its
+            unit, for example "100 ms"; default "1 ms".
+        extra_rounds: Number of rounds over which extra_acked is the greatest; in Google's code the
+            least number. A whole number, at least 1.0; default 5.
+        max_extra_acked: With `bbr3-google`, largest extra_acked that is added to the window, as a
+            time at the estimated rate. A time with its unit, for example "100 ms"; default "100
+            ms".
+        short_path_quantum: With `bbr3-google`, added to the quantum of a flow with a short least
+            round trip. A number of bytes with its unit, for example "1500 B"; default "65536 B".
+        short_path_halving: With `bbr3-google`, least round trip by which `short_path_quantum` is
+            halved. A time with its unit, for example "100 ms"; default "512 us".
+        ecn_gain: With `bbr3-google` and marks, gain of the estimated share of marked data. A
+            number; default 0.0625.
+        ecn_factor: With `bbr3-google` and marks, factor of the estimated share by which
+            inflight_shortterm is lowered. A number; default 0.33203125.
+        ecn_thresh: With `bbr3-google` and marks, share of marked data that is too much. A number;
+            default 0.5.
+        ecn_startup_rounds: With `bbr3-google` and marks, number of rounds with too many that end
+            Startup. A whole number, at least 1.0; default 2.
+        ecn_reprobe_gain: With `bbr3-google` and marks, share of inflight_longterm by which a probe
+            begins when marks cease. A number; default 0.5.
+    """
+
+    _kind: ClassVar[str | None] = "bbr3-google"
+
+    startup_gain: float | None = None
+    drain_gain: float | None = None
+    down_gain: float | None = None
+    up_gain: float | None = None
+    cwnd_gain: float | None = None
+    up_cwnd_gain: float | None = None
+    probe_rtt_cwnd_gain: float | None = None
+    pacing_margin: float | None = None
+    initial_margin: float | None = None
+    drain_rounds: int | None = None
+    loss_thresh: float | None = None
+    beta: float | None = None
+    headroom: float | None = None
+    min_pipe: float | None = None
+    full_bw_growth: float | None = None
+    full_bw_rounds: int | None = None
+    startup_loss_ranges: int | None = None
+    min_rtt_filter: str | None = None
+    probe_rtt_interval: str | None = None
+    probe_rtt_duration: str | None = None
+    probe_wait: str | None = None
+    probe_wait_random: str | None = None
+    max_probe_rounds: float | None = None
+    most_quantum: str | None = None
+    quantum: str | None = None
+    extra_rounds: int | None = None
+    max_extra_acked: str | None = None
+    short_path_quantum: str | None = None
+    short_path_halving: str | None = None
+    ecn_gain: float | None = None
+    ecn_factor: float | None = None
+    ecn_thresh: float | None = None
+    ecn_startup_rounds: int | None = None
+    ecn_reprobe_gain: float | None = None
+
+
+@dataclass(kw_only=True)
 class Tcp(Part):
     """A preset with the parameters that differ from it.
 
@@ -1799,11 +2690,13 @@ class Tcp(Part):
         header: Bytes that network and transport headers add to each segment. A number of bytes with
             its unit, for example "1500 B".
         slow_start: How the window grows until the first congestion event. "standard" or
-            "hystart-plus-plus" or "hystart" or "vegas" or "hybla" or "startup".
+            "hystart-plus-plus" or "hystart" or "vegas" or "hybla" or "startup", or a table with the
+            constants of one of these and perhaps its kind.
         growth: How the window grows in congestion avoidance, and by how much it is reduced. "reno"
             or "cubic" or "linux-cubic" or "linux-reno" or "vegas" or "ledbat" or "prague" or
             "westwood" or "bic" or "htcp" or "hybla" or "illinois" or "highspeed" or "scalable" or
-            "veno" or "yeah" or "bbr" or "bbr3" or "copa" or "copa-default" or "bbr3-google".
+            "veno" or "yeah" or "bbr" or "bbr3" or "copa" or "copa-default" or "bbr3-google", or a
+            table with the constants of one of these and perhaps its kind.
         byte_counting: Grow the window with the number of acknowledged bytes instead of the number
             of acknowledgements (RFC 3465; Linux, there without a limit in slow start). True or
             false.
@@ -1915,6 +2808,10 @@ class Tcp(Part):
         ecn_feedback: How the receiver reports marks. "echo" or "dctcp" or "accecn".
         ecn_reduction: By how much marks reduce the window. "loss" or "abe" or "dctcp" or "prague"
             or "bbr".
+        abe_beta: With `ecn_reduction = "abe"`, factor by which a mark multiplies the window.
+            Without it 0.8, and 0.85 with growth `cubic` and `linux-cubic`. A number.
+        dctcp_g: g: gain of the estimated share of marked data, for a reduction in proportion to it.
+            A number.
         alpha_start: Initial value of the estimated share of marked data, for a reduction in
             proportion to it. "decaying" or "held" or "zero".
         rtt_transition: Number of round trips after slow start after which Prague's growth and
@@ -1963,7 +2860,9 @@ class Tcp(Part):
     mss: str | None = None
     header: str | None = None
     slow_start: (
-        Literal["standard", "hystart-plus-plus", "hystart", "vegas", "hybla", "startup"] | None
+        Literal["standard", "hystart-plus-plus", "hystart", "vegas", "hybla", "startup"]
+        | AnySlowStart
+        | None
     ) = None
     growth: (
         Literal[
@@ -1989,6 +2888,7 @@ class Tcp(Part):
             "copa-default",
             "bbr3-google",
         ]
+        | AnyGrowth
         | None
     ) = None
     byte_counting: bool | None = None
@@ -2047,6 +2947,8 @@ class Tcp(Part):
     ecn: bool | None = None
     ecn_feedback: Literal["echo", "dctcp", "accecn"] | None = None
     ecn_reduction: Literal["loss", "abe", "dctcp", "prague", "bbr"] | None = None
+    abe_beta: float | None = None
+    dctcp_g: float | None = None
     alpha_start: Literal["decaying", "held", "zero"] | None = None
     rtt_transition: int | None = None
     ecn_codepoint: Literal["ect0", "ect1"] | None = None
@@ -3597,6 +4499,12 @@ AnyQueue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | Dynam
 """One of these."""
 
 AnyTraffic: TypeAlias = "Bulk | Transfer | Cbr | Voip | OnOff | Game | Transactions | Web | Video | Arrivals | Trace | Call"
+"""One of these."""
+
+AnySlowStart: TypeAlias = "StandardSlowStart | HystartPlusPlusSlowStart | HystartSlowStart | VegasSlowStart | HyblaSlowStart | StartupSlowStart"
+"""One of these."""
+
+AnyGrowth: TypeAlias = "RenoGrowth | CubicGrowth | LinuxCubicGrowth | LinuxRenoGrowth | VegasGrowth | LedbatGrowth | PragueGrowth | WestwoodGrowth | BicGrowth | HtcpGrowth | HyblaGrowth | IllinoisGrowth | HighspeedGrowth | ScalableGrowth | VenoGrowth | YeahGrowth | BbrGrowth | Bbr3Growth | CopaGrowth | CopaDefaultGrowth | Bbr3GoogleGrowth"
 """One of these."""
 
 Bottleneck: TypeAlias = Hop

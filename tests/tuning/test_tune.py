@@ -373,7 +373,8 @@ def axes_of(vary: Any, **queue: Any) -> tuple[Any, ...]:
     def why_not(table: Any) -> str | None:
         return None if 0 < float(table.get("max_p", 0.1)) <= 1 else "no probability"
 
-    return axes(vary, "red", {**RED, **queue}, CATALOG, why_not)
+    red = next(each for each in CATALOG.queues if each.kind == "red")
+    return axes(vary, red, {**RED, **queue}, CATALOG, why_not)
 
 
 def test_ranges_are_read_or_follow_from_the_definitions() -> None:

@@ -8,7 +8,11 @@ use crate::origin::Origin;
 /// Keys whose value may be a plain name, each with the key that the name gets when the value becomes a table.
 ///
 /// `traffic.ftp.tcp.ecn` with `tcp = "sack"` makes it `tcp = { preset = "sack", ecn = ... }`.
-const PROMOTED: [(&str, &str); 1] = [("tcp", "preset")];
+const PROMOTED: [(&str, &str); 3] = [
+    ("tcp", "preset"),
+    ("growth", "kind"),
+    ("slow_start", "kind"),
+];
 
 /// The key of the list of classes in a queue, which are addressed by their names.
 pub(crate) const CLASS: &str = "class";

@@ -161,10 +161,9 @@ impl Accepted {
         }
     }
 
-    /// The least and the greatest, if they are numbers.
-    pub fn numbers(&self) -> Option<(f64, f64)> {
-        let (least, most) = self.ends.as_ref()?;
-        Some((f64::read(least)?, f64::read(most)?))
+    /// The least and the greatest, if there are such.
+    pub fn ends(&self) -> Option<&(Loose, Loose)> {
+        self.ends.as_ref()
     }
 
     /// In words, with the default.
@@ -453,7 +452,7 @@ redtail_core::when_schema! {
 
         use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-        use super::{Constants, GivenLaw, LawTable};
+        use super::{Accepted, Constants, GivenLaw, LawTable};
 
         impl<T: LawTable + JsonSchema> JsonSchema for GivenLaw<T>
         where
@@ -488,14 +487,18 @@ redtail_core::when_schema! {
             let own = keys.get_mut("properties").and_then(|own| own.as_object_mut());
             for (key, mut property) in own.into_iter().flat_map(std::mem::take) {
                 let is_number = property["type"] == "number" || property["type"] == "integer";
-                let ends = C::accepted(&key).and_then(|accepted| accepted.numbers());
-                if let (Some((least, most)), true) = (ends, is_number) {
-                    property["minimum"] = least.into();
-                    property["maximum"] = most.into();
-                }
-                if let Some(default) = usual.get(&key) {
-                    let mut shown = json_schema!({ "default": default });
-                    property["default"] = shown.remove("default").unwrap_or_default();
+                let accepted = C::accepted(&key).filter(|_| is_number);
+                let ends = accepted.as_ref().and_then(Accepted::ends);
+                let (least, most) = ends.map(|(least, most)| (least, most)).unzip();
+                for (word, value) in [
+                    ("minimum", least),
+                    ("maximum", most),
+                    ("default", usual.get(&key).as_ref()),
+                ] {
+                    if let (Some(value), Some(property)) = (value, property.as_object_mut()) {
+                        let mut shown = json_schema!({ "value": value });
+                        property.insert(word.to_owned(), shown.remove("value").unwrap_or_default());
+                    }
                 }
                 properties.insert(key, property);
             }

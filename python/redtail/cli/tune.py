@@ -22,8 +22,9 @@ Queue = Annotated[
     str,
     typer.Option(
         "--queue",
+        "--law",
         metavar="KIND",
-        help="What to tune: a label or a kind of FILE's queues, another kind, or a table "
+        help="What to tune: a label or a kind of FILE's queues (or laws), another kind, or a table "
         "'{kind = \"red\", ...}'.",
     ),
 ]
@@ -54,7 +55,12 @@ SubjectTo = Annotated[
     ),
 ]
 At = Annotated[
-    str, typer.Option("--at", metavar="KEY", help="Where the queue is: bottleneck.return.queue.")
+    str,
+    typer.Option(
+        "--at",
+        metavar="KEY",
+        help="Where it is: bottleneck.return.queue, or traffic.GROUP.tcp.growth for a law of TCP.",
+    ),
 ]
 Trials = Annotated[int, typer.Option("--trials", min=1, metavar="N", help="Candidates to try.")]
 OverLoads = Annotated[
@@ -103,7 +109,7 @@ def tune(
     backend: BackendName = None,
     **given: Unpack[PlanOptions],
 ) -> None:
-    """Search the parameters of a queue over an experiment's loads. Goes on where it was stopped."""
+    """Search parameters of a queue or law over an experiment's loads. Goes on where it was stopped."""
     from redtail.tuning import search
     from redtail.tuning.bench import Bench
 

@@ -1,4 +1,4 @@
-"""Runs an experiment with other queues in place of its own."""
+"""Runs an experiment with other queues, or other laws of TCP, in place of its own."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from redtail import experiment, facts
 from redtail.analysis.case import CaseResult
 from redtail.analysis.results import Results
+from redtail.catalog import Catalog, Section
 from redtail.engine.plans import Plan
 from redtail.errors import SpecError
 from redtail.experiment import Source, override_texts, toml_value
@@ -19,7 +20,7 @@ from redtail.options import PlanOptions
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue with its label.
+    """A queue with its label; or a law of TCP, which has a `kind` and keys as well.
 
     Attributes:
         label: what tables and figures call it.
@@ -31,17 +32,17 @@ class Queue:
 
     @property
     def toml(self) -> str:
-        """The queue as the file has it."""
+        """The table as the file has it."""
         return toml_value({**self.table, "label": self.label})
 
 
 class Bench:
-    """An experiment in which a queue is replaced.
+    """An experiment in which a queue or a law of TCP is replaced.
 
     Args:
         source: the experiment.
         checking: options for checking it.
-        key: the dotted key of the queue.
+        key: the dotted key of the queue or law.
 
     Raises:
         SpecError: the experiment is not valid, or its cases set the queue in another way.
@@ -88,6 +89,18 @@ class Bench:
         }
         return len(others)
 
+    @property
+    def _law(self) -> str | None:
+        """The key in a `tcp` table that chooses the law; None for a queue."""
+        *_, table, key = ["", *self.key.split(".")]
+        return key if table == "tcp" else None
+
+    def sections(self, catalog: Catalog) -> list[Section]:
+        """Return what can stand here: all queues, or all laws."""
+        if self._law is None:
+            return catalog.queues
+        return [law for key, law in catalog.tcp_laws if key == self._law]
+
     def own_queues(self) -> list[Queue]:
         """Return the queues that the file has here."""
         found = {
@@ -108,13 +121,16 @@ class Bench:
         """Return the only queue of the file: as it is written, or with all defaults."""
         here: Any = self.scenarios[0]
         whole = _at(here, self.key)
-        if whole is None:
+        if not isinstance(whole, dict) or "kind" not in whole:
             raise SpecError(
                 f"{self._place}at: the experiment has no queue {self.key}; accepted: the key of a "
-                "queue, such as bottleneck.queue, bottleneck.return.queue or chain.hop1.queue",
+                "queue, such as bottleneck.queue, bottleneck.return.queue or chain.hop1.queue, or "
+                "of a law, such as traffic.ftp.tcp.growth or traffic.ftp.tcp.slow_start",
                 file=self.plan.file,
                 key=self.key,
             )
+        if self._law is not None:
+            return _without_defaults(whole, self.sections(Catalog(facts.schema())))
         if not any(text.startswith(f"{self.key.split('.')[0]}.") for text in self.sets):
             text, _, form = experiment.read(self.source)
             written = _at(tomllib.loads(text) if form == "toml" else json.loads(text), self.key)
@@ -152,8 +168,9 @@ class Bench:
         if wanted in kinds:
             return Queue(wanted, {"kind": wanted})
         labels = [queue.label for queue in own]
+        what = "queue" if self._law is None else "law"
         raise SpecError(
-            f"queue {wanted!r}: neither a label nor a kind of queue{facts.hint(wanted, kinds)}; "
+            f"queue {wanted!r}: neither a label nor a kind of {what}{facts.hint(wanted, kinds)}; "
             f"accepted: {', '.join(dict.fromkeys([*labels, *kinds]))}",
             key=self.key,
         )
@@ -192,9 +209,22 @@ class Bench:
         return {**self.checking, "set": [*self.sets, listed, *sets]}
 
 
+def _without_defaults(law: Mapping[str, Any], sections: Sequence[Section]) -> dict[str, Any]:
+    """Return a law with those of its constants that are not the defaults."""
+    section = next(each for each in sections if each.kind == law["kind"])
+    defaults = {each.key: each.schema.get("default") for each in section.parameters}
+    return {key: value for key, value in law.items() if value != defaults.get(key)}
+
+
 def _at(tree: Any, key: str) -> Any:
-    """Return what stands at a dotted key; None if nothing does. `hop1` is the first of a list."""
+    """Return what stands at a dotted key; None if nothing does.
+
+    `hop1` is the first of a list, and a group of traffic goes by its name.
+    """
     for step in key.split("."):
+        if isinstance(tree, list):
+            tree = next((each for each in tree if each.get("name") == step), None)
+            continue
         if not isinstance(tree, dict):
             return None
         if step.startswith("hop") and step[3:].isdigit() and isinstance(tree.get("hop"), list):

@@ -1,4 +1,4 @@
-"""Searches the parameters of a queue.
+"""Searches the parameters of a queue, or the constants of a law of TCP.
 
 A sampler of Optuna suggests candidates in rounds of a fixed size; all candidates of a round are
 runs of one experiment, so the pool and the store are those of `redtail run`. Every candidate meets
@@ -89,13 +89,13 @@ def tune(
     Args:
         source: a path, `Toml` text or an `Experiment`. Its factors beside the queue are the loads.
         queue: what to tune: a label or a kind of the experiment's queues, another kind, or the
-            queue as a mapping of its keys.
+            queue as a mapping of its keys. For a law of TCP the same of laws.
         vary: the keys to vary, with or without ranges: "min_th=5..100packets,max_p", a list of such
             texts, or a mapping of keys to texts, pairs of numbers, lists of values, or None.
         objective: "min METRIC" or "max METRIC". With several the search looks for good compromises,
             and the first decides.
         subject_to: "METRIC >= VALUE" or "METRIC <= VALUE", or several of these.
-        at: the key of the queue.
+        at: the key of the queue, or of a law of TCP: "traffic.ftp.tcp.growth".
         trials: number of candidates.
         over: "worst": the load with the worst value counts, for the objective and for each bound;
             "mean": the mean over all loads.
@@ -156,11 +156,11 @@ def prepare(
         raise SpecError("objective: none is given; accepted: 'min METRIC' or 'max METRIC'")
     bounds = aims.bounds(subject_to, known)
     catalog = Catalog(facts.schema())
-    kinds = [str(section.kind) for section in catalog.queues]
-    chosen = bench.chosen(queue, kinds)
+    sections = {str(section.kind): section for section in bench.sections(catalog)}
+    chosen = bench.chosen(queue, list(sections))
     varied = axes(
         vary,
-        str(chosen.table["kind"]),
+        sections[str(chosen.table["kind"])],
         chosen.table,
         catalog,
         bench.why_not,

@@ -1,4 +1,4 @@
-"""What is varied: keys of a queue, and from where to where.
+"""What is varied: keys of a queue or constants of a law, and from where to where.
 
 A range is given with the key (`min_th=5..100packets`, `ecn=false|true`) or follows from the key's
 definition: all values of a key that chooses between some; for a number, a tenth to ten times the
@@ -174,7 +174,7 @@ Axis: TypeAlias = Range | Choices
 
 def axes(
     vary: Vary,
-    kind: str,
+    section: Section,
     table: Mapping[str, Any],
     catalog: Catalog,
     why_not: Callable[[Mapping[str, Any]], str | None],
@@ -183,15 +183,14 @@ def axes(
 
     Args:
         vary: the keys, with their ranges where they are given.
-        kind: the queue's kind.
-        table: the queue, as the file has it.
+        section: the keys of the queue or law.
+        table: the queue or law, as the file has it.
         catalog: the definitions of all keys.
-        why_not: says why the experiment is not valid with a queue; None when it is.
+        why_not: says why the experiment is not valid with such a table; None when it is.
 
     Raises:
-        SpecError: the queue has no such key, or a range is missing or wrong.
+        SpecError: there is no such key, or a range is missing or wrong.
     """
-    section = next(each for each in catalog.queues if each.kind == kind)
     given = _given(vary)
     if not given:
         raise SpecError("vary: no key is given; accepted: " + ", ".join(_names(section)))
@@ -231,8 +230,9 @@ def _parameter(key: str, section: Section) -> Parameter:
     known = _names(section)
     near = get_close_matches(key, known, n=3)
     hint = f"; nearest: {', '.join(near)}" if near else ""
+    what = "queue" if "kind" in section.schema["required"] else "law"
     raise SpecError(
-        f"vary: the queue {section.kind} has no key {key}{hint}; accepted: {', '.join(known)}",
+        f"vary: the {what} {section.kind} has no key {key}{hint}; accepted: {', '.join(known)}",
         key=key,
     )
 
@@ -285,14 +285,14 @@ def _defined(
         why = (
             f"{key} = {_shown(value)} is no number above 0"
             if value is not None
-            else f"the file gives no {key} for this queue, and {key} has no fixed default"
+            else f"the file gives no {key} here, and {key} has no fixed default"
         )
         raise SpecError(f"vary: {why}; accepted: {_example(parameter, catalog)}", key=key)
     reason = why_not(table)
     if reason is not None:
         raise SpecError(
-            f"vary: no range follows for {key}, since the queue is not valid as it is: {reason}; "
-            f"accepted: a valid queue, or {_example(parameter, catalog)}",
+            f"vary: no range follows for {key}, since what is tuned is not valid as it is: {reason}; "
+            f"accepted: valid values, or {_example(parameter, catalog)}",
             key=key,
         )
     is_given = key in table

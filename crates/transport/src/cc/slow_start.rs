@@ -39,15 +39,15 @@ pub enum SlowStartKind {
 law_tables! {
     /// How the window grows until the first congestion event, with the constants.
     pub enum SlowStartParams of SlowStartKind {
-        /// One segment for each acknowledgement, until a loss.
+        /// One segment for each acknowledgement; ends with a loss.
         Standard(NoParams),
-        /// As the standard one, but slower when round-trip times grow, and ended if they stay larger (RFC 9406).
+        /// As the standard one; slower when round-trip times grow, and ended if they stay larger (RFC 9406).
         HystartPlusPlus(HystartPlusPlusParams),
-        /// As the standard one, but ended by trains of acknowledgements or growing round-trip times (Ha and Rhee 2011, Linux).
+        /// As the standard one; ended by trains of acknowledgements or growing round-trip times (Ha and Rhee 2011, Linux).
         Hystart(HystartParams),
         /// Doubles every second round trip, until segments wait in queues (Brakmo and Peterson 1995).
         Vegas(VegasStartParams),
-        /// As fast as the standard one with the round-trip time of the reference connection (Caini and Firrincieli 2004).
+        /// As fast as the standard one with a round-trip time of `rtt0`; also the initial window (Caini and Firrincieli 2004).
         Hybla(HyblaStartParams),
         /// The model's own start.
         Startup(NoParams),

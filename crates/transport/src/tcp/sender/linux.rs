@@ -448,7 +448,7 @@ impl Sender {
         } else if segment.ack > probe.end {
             // The probe repaired a loss.
             self.begin_reduction(states, CongestionKind::Loss, entered.now);
-            self.end_reduction();
+            self.end_reduction(entered.now);
             states.cwr = false;
             self.keep_open(states);
         } else if entered.duplicate {
@@ -496,14 +496,14 @@ impl Sender {
             }
             // CWR ends when more than `high` is acknowledged, so that the CWR flag has arrived.
             Phase::Open if states.cwr && una > states.high => {
-                self.end_reduction();
+                self.end_reduction(entered.now);
                 states.cwr = false;
                 states.disorder = false;
             }
             Phase::Recovery if una >= states.high => {
                 self.end_episode(states, entered);
                 if states.undo.is_open() {
-                    self.end_reduction();
+                    self.end_reduction(entered.now);
                 }
             }
             _ => {}
@@ -576,6 +576,7 @@ impl Sender {
         }
         if recovered {
             self.end_episode(states, entered);
+            self.controller.on_episode_end(true, entered.now);
             return Sends::New;
         }
         Sends::LostFirst
@@ -750,12 +751,13 @@ impl Sender {
             && (kind != CongestionKind::Ecn || self.optional.ecn().spreads_reduction())
     }
 
-    /// The reduction of the window ends (`tcp_end_cwnd_reduction`).
-    fn end_reduction(&mut self) {
+    /// The reduction of the window ends (`tcp_end_cwnd_reduction`, with its event for the law, CA_EVENT_COMPLETE_CWR).
+    fn end_reduction(&mut self, now: Time) {
         let ssthresh = self.controller.window().ssthresh;
         if self.params().uses_prr && ssthresh.is_finite() {
             self.controller.set_cwnd(ssthresh);
         }
+        self.controller.on_episode_end(false, now);
     }
 
     /// A loss was detected: fast recovery begins, from any state (`tcp_enter_recovery`).
