@@ -281,7 +281,6 @@ struct Attributes {
     pacing_rate: bool,
     send_quantum: bool,
     probes_rtt: bool,
-    state: bool,
 }
 
 /// What the attributes of an object were after the latest call.
@@ -292,7 +291,6 @@ struct Answers {
     pacing_rate: Option<f64>,
     send_quantum: u64,
     probes_rtt: bool,
-    state: String,
 }
 
 /// A controller of a class in Python.
@@ -356,13 +354,6 @@ impl Attributes {
             let read = |value: &Bound<'_, PyAny>| value.extract().ok();
             into.probes_rtt = attribute(object, intern!(py, "probes_rtt"), "True or False", read)?;
         }
-        if self.state {
-            let read = |value: &Bound<'_, PyAny>| value.extract::<String>().ok();
-            let state = attribute(object, intern!(py, "state"), "a text", read)?;
-            if state != into.state {
-                into.state = state;
-            }
-        }
         Ok(())
     }
 }
@@ -413,7 +404,6 @@ impl PythonController {
             pacing_rate: has("pacing_rate")?,
             send_quantum: has("send_quantum")?,
             probes_rtt: has("probes_rtt")?,
-            state: has("state")?,
         };
         let mut answers = Answers::default();
         Ok(attributes.read(&object, &mut answers).map(|()| Self {
@@ -525,10 +515,6 @@ impl PluginController for PythonController {
 
     fn probes_rtt(&self) -> Result<bool, PluginError> {
         Ok(self.answers.probes_rtt)
-    }
-
-    fn state(&self) -> Result<&str, PluginError> {
-        Ok(&self.answers.state)
     }
 
     fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) -> Result<(), PluginError> {

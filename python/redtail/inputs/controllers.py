@@ -44,7 +44,6 @@ class Controller(Protocol):
     - `ssthresh: float | None`: the slow start threshold, for time series.
     - `probes_rtt: bool`: the window is small now to measure the round trip, so that delivery rates
       say nothing about the path.
-    - `state: str`: the name of its state.
 
     These methods are called if the class has them:
 
