@@ -1,9 +1,10 @@
 """Experiments to start from: commented files that a user copies and changes.
 
 A template is a file `NAME.toml` here. Its first line says in one sentence what it is about; what
-belongs to it stands beside it with the same name: a trace, or a workflow for CI
-(docs/how-to/start.md). There are no other modules, and
-it must not know what an experiment file means.
+belongs to it stands beside it (docs/how-to/start.md): a workflow for CI with the same name, and the
+files that it names, traces and code with its tests. Code is `NAME.py.txt`, because it is copied and
+never imported from here. There are no other modules, and it must not know what an experiment file
+means.
 
     >>> from redtail import templates
     >>> "access-line" in templates.names()
@@ -15,7 +16,10 @@ it must not know what an experiment file means.
 from __future__ import annotations
 
 import os
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from redtail.errors import SpecError
 from redtail.files import path_of
@@ -45,13 +49,31 @@ def text(name: str) -> str:
 
 
 def beside(name: str) -> tuple[str, ...]:
-    """Return the names of the files that belong to a template: a trace of its link, a workflow.
+    """Return the names of the files that belong to a template.
+
+    They are those that it names, traces of its links and code with tests, and a workflow.
 
     Raises:
         SpecError: there is no such template.
     """
-    text(name)
-    return tuple(sorted(path.name for path in _FOLDER.glob(f"{name}.*") if path.suffix != ".toml"))
+    own = [path.name for path in _FOLDER.glob(f"{name}.*") if path.suffix == ".yml"]
+    return tuple(dict.fromkeys([*_files(tomllib.loads(text(name))), *sorted(own)]))
+
+
+def _files(part: Any) -> Iterator[str]:
+    """Yield the files that a part of an experiment names."""
+    if isinstance(part, list):
+        for each in part:
+            yield from _files(each)
+    elif isinstance(part, dict):
+        for key, value in part.items():
+            if key == "rate_trace":
+                yield value
+            elif key == "class" and isinstance(value, str):
+                file = value.partition(":")[0]
+                yield from (file, f"test_{file}")
+            else:
+                yield from _files(value)
 
 
 def write(
@@ -76,7 +98,8 @@ def write(
         file = file / f"{name}.toml"
     contents = {file: text(name).encode()}
     for each in beside(name):
-        contents[file.parent / each] = (_FOLDER / each).read_bytes()
+        stored = f"{each}.txt" if each.endswith(".py") else each
+        contents[file.parent / each] = (_FOLDER / stored).read_bytes()
     for path, content in contents.items():
         if path.exists() and not force and not (path != file and path.read_bytes() == content):
             raise SpecError(
