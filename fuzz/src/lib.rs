@@ -14,6 +14,8 @@
 #[path = "../../crates/transport/tests/it/common/twins.rs"]
 mod twins;
 
+use std::collections::BTreeMap;
+
 use redtail_core::{Bytes, Ecn, Rate, Span, Time};
 use redtail_transport::cc::slow_start::SlowStartKind;
 use redtail_transport::cc::{Growth, Halving, IdleDecay};
@@ -86,6 +88,9 @@ impl Choices<'_> {
         let mss = self.of(&MSS);
         let (initial_rto, min_rto, max_rto) = self.of(&TIMEOUTS);
         let mut params = TcpParams {
+            class: None,
+            params: BTreeMap::new(),
+            source: None,
             mss: Bytes::new(mss),
             header: Bytes::new(40),
             recovery: self.of(RecoveryKind::ALL),

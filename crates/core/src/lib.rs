@@ -10,6 +10,7 @@
 //! - `params`: the keys of a table of the experiment file, declared once; `kinded`: tables that choose an
 //!   implementation by `kind`; `one_or_list`: a value or a list of values
 //! - `param`: errors and warnings about parameters; `metric`: the definition of a metric
+//! - `plugin`: what queues and controllers of users have in common
 //! - `ring`: a first-in first-out store of small values
 //! - `prefetch`, `large_pages`: hints to cache and kernel about memory. `LargePages` is the allocator of the
 //!   native module. Besides `crates/live` and `crates/turns`, which call the system, these hints alone have
@@ -23,6 +24,7 @@ pub mod one_or_list;
 pub mod packet;
 pub mod param;
 pub mod params;
+pub mod plugin;
 mod prefetch;
 pub mod random;
 pub mod ring;

@@ -25,12 +25,12 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyIndexError, PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use redtail_core::plugin::{Identity, PluginFailure, Role};
 use redtail_core::{LargePages, ParamError, Rate, Span};
 use redtail_network::result::{Column, FlowSeries, GroupSeries, QueueSeries};
 use redtail_qdisc::QueueParams;
 use redtail_qdisc::advise::Situated;
 use redtail_sim::capture::{Capture, CaptureError, IpVersion, Point, PointsAndFile};
-use redtail_sim::plugin::{PluginFailure, PluginParams};
 use redtail_sim::{Plugins, RunError, RunOptions, Traces};
 use redtail_spec::{CalibratedUsers, Format, PlanOptions, Scenario, TraceSite, queue_from_json};
 use redtail_traffic::{TraceParams, TrafficParams};
@@ -349,10 +349,10 @@ fn no_case() -> PyErr {
 fn resolve_plugin(
     py: Python<'_>,
     resolve: &Bound<'_, PyAny>,
-    params: &mut PluginParams,
+    identity: &mut Identity,
 ) -> PyResult<Result<(), ParamError>> {
-    let table = queue::params_dict(py, &params.params)?;
-    let answer = resolve.call1((&params.class, table))?;
+    let table = queue::params_dict(py, &identity.params)?;
+    let answer = resolve.call1((&identity.class, table))?;
     if answer.is_none() {
         return Ok(Ok(()));
     }
@@ -360,16 +360,19 @@ fn resolve_plugin(
         let (key, problem, accepted) = queue::refusal(&answer)?;
         return Ok(Err(ParamError::new(key, problem, accepted)));
     };
-    if let Some(given) = &params.source
+    if let Some(given) = &identity.source
         && *given != source
     {
         return Ok(Err(ParamError::new(
             "source",
-            format!("is not the source of {:?}, which has changed", params.class),
+            format!(
+                "is not the source of {:?}, which has changed",
+                identity.class
+            ),
             format!("{source:?}, or no such key"),
         )));
     }
-    params.source = Some(source);
+    identity.source = Some(source);
     Ok(Ok(()))
 }
 
@@ -420,11 +423,11 @@ fn plan(
         })
     };
     let raised = RefCell::new(None);
-    let mut visit = |params: &mut PluginParams| {
+    let mut visit = |_: Role, identity: &mut Identity| {
         let Some(resolve) = &resolve else {
             return Ok(());
         };
-        resolve_plugin(py, resolve, params).unwrap_or_else(|error| {
+        resolve_plugin(py, resolve, identity).unwrap_or_else(|error| {
             let refusal = ParamError::new("class", error.to_string(), "another one");
             raised.borrow_mut().get_or_insert(error);
             Err(refusal)

@@ -213,7 +213,7 @@ pub fn live_run(
     let files = captures.map(capture_files).transpose()?.unwrap_or_default();
     let options = RunOptions {
         traces,
-        plugins: plugins(queues, &Arc::default())?,
+        plugins: plugins(queues, &Arc::default())?.queues,
         captures: open_files(&files)?,
         kernel_queues,
         virtual_time: false,

@@ -16,7 +16,7 @@ use redtail_core::{Ecn, Stream, Time};
 use redtail_qdisc::{Backlog, DropReason, FlowTable, Internals, Limit, Protocol};
 use redtail_sim::Plugins;
 use redtail_sim::plugin::{
-    Actions, PacketId, PacketView, PluginContext, PluginError, PluginParams, PluginQueue, Value,
+    Actions, Identity, PacketId, PacketView, PluginContext, PluginError, PluginQueue, Value,
 };
 
 /// The cause of a failure that is none: the run was cancelled.
@@ -299,7 +299,7 @@ struct PythonQueue {
 impl PythonQueue {
     fn new(
         class: &Bound<'_, PyAny>,
-        params: &PluginParams,
+        identity: &Identity,
         context: PluginContext,
         cancel: &Arc<AtomicBool>,
     ) -> PyResult<Self> {
@@ -316,7 +316,7 @@ impl PythonQueue {
             }),
         });
         let told = QueueContext(Arc::clone(&shared));
-        let object = class.call((told,), Some(&params_dict(py, &params.params)?))?;
+        let object = class.call((told,), Some(&params_dict(py, &identity.params)?))?;
         Ok(Self {
             wakes: object.hasattr("next_wakeup")?,
             is_woken: object.hasattr("on_wakeup")?,

@@ -5,30 +5,19 @@
 //! adapter holds the packets and counts them, so it detects a packet that is returned twice, was never in
 //! the queue, or is lost.
 //!
-//! The experiment file names a plug-in by a text (`class`) and passes it a free table (`params`).
-//! [`Plugins`], which is given when the run is started, maps the text to the plug-in.
-//!
-//! A plug-in that fails, or breaks its contract, ends the run at once, because later results would have no
-//! meaning. [`QueueDiscipline`](crate::QueueDiscipline) has no errors, so that other queues need not test
-//! for them; the failure is an unwinding that [`catching`] ends.
-//!
-//! The hash of the source of a Python class, and of all that it imports, is part of the scenario.
+//! How the experiment file names plug-ins, and how they fail, is in [`redtail_core::plugin`].
 
 mod adapter;
-mod value;
 
-use std::any::Any;
 use std::collections::BTreeMap;
-use std::error::Error;
-use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
 
 pub use adapter::Plugin;
+pub use redtail_core::plugin::{
+    Identity, Pluggable, PluginError, PluginFailure, PluginVisitor, Registry, Role, Value, catching,
+};
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, Ecn, FlowId, Packet, ParamError, Time, schemars, serde};
-pub use value::Value;
 
 pub use crate::{Backlog, DropReason, FlowFacts, Internals, Limit, QueueContext};
 use crate::{FigureNames, QueueKind};
@@ -179,98 +168,6 @@ pub trait PluginQueue: Send {
     }
 }
 
-/// An error of a plug-in.
-#[derive(Debug)]
-pub struct PluginError {
-    text: String,
-    cause: Option<Box<dyn Any + Send + Sync>>,
-}
-
-impl PluginError {
-    /// An error with the message `text`, a clause.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            cause: None,
-        }
-    }
-
-    /// Adds a cause, for the code that started the run.
-    #[must_use]
-    pub fn because(self, cause: impl Any + Send + Sync) -> Self {
-        Self {
-            cause: Some(Box::new(cause)),
-            ..self
-        }
-    }
-}
-
-impl fmt::Display for PluginError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl Error for PluginError {}
-
-/// The failure of a plug-in, which ended the run.
-#[derive(Debug)]
-pub struct PluginFailure {
-    /// The plug-in, as the experiment file names it.
-    pub class: String,
-    /// The method that failed; `"new"` if the plug-in could not be made.
-    pub method: &'static str,
-    /// The simulated time of the failure; `None` before or after the run.
-    pub at: Option<Time>,
-    error: PluginError,
-}
-
-impl PluginFailure {
-    /// Returns the problem, as a clause.
-    pub fn problem(&self) -> String {
-        self.error.to_string()
-    }
-
-    /// Returns the cause that the plug-in gave, if it is a `T`.
-    pub fn cause<T: Any>(&self) -> Option<&T> {
-        self.error.cause.as_ref()?.downcast_ref()
-    }
-}
-
-impl fmt::Display for PluginFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the queue {:?} failed in {}", self.class, self.method)?;
-        if let Some(at) = self.at {
-            write!(f, " at {} s", at.as_secs_f64())?;
-        }
-        write!(f, ": {}", self.error)
-    }
-}
-
-impl Error for PluginFailure {}
-
-/// Runs `run`, and returns the failure of a plug-in that ended it. Panics continue.
-///
-/// # Errors
-/// [`PluginFailure`] when a plug-in failed.
-pub fn catching<R>(run: impl FnOnce() -> R) -> Result<R, Box<PluginFailure>> {
-    // The unwinding drops the state of the run, so no incomplete state stays visible.
-    catch_unwind(AssertUnwindSafe(run)).map_err(|payload| match payload.downcast() {
-        Ok(failure) => failure,
-        Err(panic) => resume_unwind(panic),
-    })
-}
-
-/// Ends the run with the failure of a plug-in.
-#[cold]
-fn raise(failure: PluginFailure) -> ! {
-    if cfg!(panic = "abort") {
-        panic!("{failure}");
-    }
-    // This is not a panic, because the user must not see a message about a fault of redtail.
-    resume_unwind(Box::new(failure))
-}
-
 /// The surroundings for which a plug-in is made.
 #[derive(Clone, Debug)]
 pub struct PluginContext {
@@ -281,56 +178,14 @@ pub struct PluginContext {
     pub limit: Option<Limit>,
 }
 
-type Make =
-    dyn Fn(&PluginParams, PluginContext) -> Result<Box<dyn PluginQueue>, PluginError> + Send + Sync;
+impl Pluggable for dyn PluginQueue {
+    type Context = PluginContext;
 
-/// The plug-ins by their names in an experiment file.
-#[derive(Clone, Default)]
-pub struct Plugins(BTreeMap<String, Arc<Make>>);
-
-impl Plugins {
-    /// No plug-ins.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds a plug-in: for `class = "NAME"`, `make` returns the queue.
-    #[must_use]
-    pub fn with<M>(mut self, name: &str, make: M) -> Self
-    where
-        M: Fn(&PluginParams, PluginContext) -> Result<Box<dyn PluginQueue>, PluginError>
-            + Send
-            + Sync
-            + 'static,
-    {
-        self.0.insert(name.to_owned(), Arc::new(make));
-        self
-    }
-
-    fn make(
-        &self,
-        params: &PluginParams,
-        context: PluginContext,
-    ) -> Result<Box<dyn PluginQueue>, PluginError> {
-        let Some(make) = self.0.get(&params.class) else {
-            let known: Vec<_> = self.0.keys().map(String::as_str).collect();
-            let known = match known.as_slice() {
-                [] => "none".to_owned(),
-                known => known.join(", "),
-            };
-            return Err(PluginError::new(format!(
-                "this run was started without it; known: {known}"
-            )));
-        };
-        make(params, context)
-    }
+    const ROLE: Role = Role::Queue;
 }
 
-impl fmt::Debug for Plugins {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
-}
+/// The queues of users by their names in an experiment file.
+pub type Plugins = Registry<dyn PluginQueue>;
 
 /// A queue of your own, written in Python or Rust.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -358,20 +213,7 @@ impl QueueKind for PluginParams {
     }
 
     fn check(&self) -> Result<(), ParamError> {
-        if self.class.is_empty() {
-            return Err(ParamError::new(
-                "class",
-                "names nothing",
-                "a name such as \"my_queue.py:MyQueue\"",
-            ));
-        }
-        if let Some((key, _)) = self.params.iter().find(|(_, value)| !value.is_finite()) {
-            return Err(ParamError::new(
-                format!("params.{key}"),
-                "has a number without bounds in it",
-                "finite numbers",
-            ));
-        }
+        self.identity().check("my_queue.py:MyQueue")?;
         self.limit.map_or(Ok(()), |limit| limit.check())
     }
 
@@ -388,10 +230,20 @@ impl QueueKind for PluginParams {
     }
 
     fn plugins(&mut self, key: &str, visit: &mut PluginVisitor<'_>) -> Result<(), ParamError> {
-        visit(key, self)
+        let mut identity = self.identity();
+        visit(key, Role::Queue, &mut identity)?;
+        self.source = identity.source;
+        Ok(())
     }
 }
 
-/// A visitor of the plug-ins of an experiment before its runs: it gets the key of each plug-in's table and
-/// can complete or refuse the table.
-pub type PluginVisitor<'a> = dyn FnMut(&str, &mut PluginParams) -> Result<(), ParamError> + 'a;
+impl PluginParams {
+    /// What names the queue.
+    pub fn identity(&self) -> Identity {
+        Identity {
+            class: self.class.clone(),
+            params: self.params.clone(),
+            source: self.source.clone(),
+        }
+    }
+}

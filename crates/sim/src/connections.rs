@@ -11,7 +11,8 @@ use redtail_core::{Span, Stream, Time, earlier, prefetch};
 use redtail_spec::Scenario;
 use redtail_traffic::{Done, Exchange, Exchanges, Order, TrafficParams};
 use redtail_transport::{
-    Due, Endpoint, Flags, HeaderSizes, Segment, SenderCounters, Taken, TcpParams,
+    Due, Endpoint, Flags, HeaderSizes, Plugins as Controllers, Segment, SenderCounters, Taken,
+    TcpParams,
 };
 
 use crate::packet::Passed;
@@ -125,15 +126,18 @@ pub struct ConnectionRecord {
 
 impl Connection {
     /// A connection of a group before it is opened, of which all are copies.
-    fn template(params: &TcpParams, order: Order) -> Self {
+    fn template(params: &TcpParams, order: Order, controllers: &Controllers) -> Self {
+        let (mut client, mut server) = (Endpoint::client(params), Endpoint::server(params));
+        client.take_controller_from(controllers);
+        server.take_controller_from(controllers);
         Self {
             number: 0,
             at: Opening::default(),
             routes: [0; 2],
             headers: params.headers(),
             at_once: false,
-            client: Endpoint::client(params),
-            server: Endpoint::server(params),
+            client,
+            server,
             alarm: Alarm::default(),
             passed: [Passed::default(); 2],
             dropped: [0; 2],
@@ -528,7 +532,12 @@ impl Connections {
     }
 
     /// Adds the next group; `hosts` are the routes of its hosts.
-    pub fn add_group(&mut self, group: &TrafficParams, hosts: &[HostRoutes]) {
+    pub fn add_group(
+        &mut self,
+        group: &TrafficParams,
+        hosts: &[HostRoutes],
+        controllers: &Controllers,
+    ) {
         let tcp = group.tcp().filter(|_| group.has_users());
         self.groups.push(tcp.map(|tcp| Group {
             template: Connection::template(
@@ -538,6 +547,7 @@ impl Connections {
                 } else {
                     Order::InTurn
                 },
+                controllers,
             ),
             params: tcp.params.clone(),
             hosts: hosts.to_vec(),
@@ -560,7 +570,7 @@ impl Connections {
             }
             None => Box::new(group.template.clone()),
         };
-        if group.params.growth.is_model() {
+        if group.params.has_model() {
             connection.draw_from(&group.stream(self.seed, self.opened));
         }
         connection.client.open(&group.params);
@@ -805,7 +815,7 @@ mod tests {
                 initial_window,
                 ..Preset::Sack.params()
             };
-            let mut connection = Connection::template(&params, order);
+            let mut connection = Connection::template(&params, order, &Controllers::new());
             connection.client.open(&params);
             Self {
                 connection,

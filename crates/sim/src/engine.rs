@@ -18,7 +18,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use redtail_core::{Time, prefetch};
 use redtail_network::{Class, Event, HostRoutes, INSTANT, Links, SimPacket, Target, compile};
-use redtail_qdisc::Plugins;
 use redtail_spec::Scenario;
 use redtail_traffic::Traces;
 use redtail_transport::SenderCounters;
@@ -31,6 +30,7 @@ use crate::capture::Recorder;
 use crate::connections::Reached;
 use crate::flows::Flows;
 use crate::packet::Contents;
+use crate::plugins::Plugins;
 use crate::series::Sampler;
 
 pub use run::{RunError, RunOptions, run};
@@ -88,11 +88,11 @@ struct Engine<'a> {
 
 impl<'a> Engine<'a> {
     fn new(scenario: &'a Scenario, plugins: &Plugins, traces: &Traces) -> Self {
-        let (network, hosts) = compile(scenario, plugins);
+        let (network, hosts) = compile(scenario, &plugins.queues);
         let back_routes = network.paths.back_routes();
         let mut links = Links::new(network, Time::ZERO + scenario.duration);
         let scheduler = &mut links.scheduler;
-        let mut flows = Flows::new(scenario, &hosts, traces, scheduler);
+        let mut flows = Flows::new(scenario, &hosts, traces, &plugins.controllers, scheduler);
         flows.back_routes = back_routes;
         let measure_from = Time::ZERO + scenario.warmup;
         scheduler.add(Event::new(measure_from, Class::Measure, 0));

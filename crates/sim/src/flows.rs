@@ -10,7 +10,9 @@ use redtail_spec::Scenario;
 use redtail_traffic::{
     Application, CallEnd, FlowKind, Playout, Traces, TrafficParams, UdpSource, User,
 };
-use redtail_transport::{Flags, HeaderSizes, PlainAck, Receiver, Segment, Sender, TcpParams};
+use redtail_transport::{
+    Flags, HeaderSizes, PlainAck, Plugins as Controllers, Receiver, Segment, Sender, TcpParams,
+};
 
 use crate::connections::{Connections, Reached};
 use crate::header::{self, TcpOptions};
@@ -233,13 +235,15 @@ struct FreshFlow {
 }
 
 impl FreshFlow {
-    fn new(params: &TcpParams) -> Self {
+    fn new(params: &TcpParams, controllers: &Controllers) -> Self {
+        let mut sender = Sender::new(params, None);
+        sender.take_controller_from(controllers);
         Self {
-            sender: Sender::new(params, None),
+            sender,
             receiver: Receiver::new(params),
             headers: params.headers(),
             handshake: params.handshake,
-            draws: params.growth.is_model(),
+            draws: params.has_model(),
         }
     }
 }
@@ -453,6 +457,7 @@ impl Flows {
         scenario: &Scenario,
         routes: &[Vec<HostRoutes>],
         traces: &Traces,
+        controllers: &Controllers,
         scheduler: &mut Scheduler,
     ) -> Self {
         let mut flows = Self {
@@ -477,7 +482,9 @@ impl Flows {
                 .answers
                 .push(Answers::of(group, scenario, group_index));
             let make_user = group.make_users(traces);
-            let fresh = group.tcp().map(|tcp| FreshFlow::new(&tcp.params));
+            let fresh = group
+                .tcp()
+                .map(|tcp| FreshFlow::new(&tcp.params, controllers));
             let first = flows.count() as u32;
             flows.groups.push(GroupFlows {
                 first,
@@ -534,7 +541,7 @@ impl Flows {
                     scheduler.add(Event::new(stop, Class::Source, flow));
                 }
             }
-            flows.connections.add_group(group, hosts);
+            flows.connections.add_group(group, hosts, controllers);
         }
         flows.numbers = FlowNumbers::starting_at(flows.count() as u32);
         // Events of the same time come in the order of their flows.

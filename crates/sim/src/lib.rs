@@ -10,6 +10,7 @@
 //!   `measurement`, `report` and `flow_rows`
 //! - `flows`: the endpoints of a run; `connections`: those that users open and close; `packet`: what packets
 //!   carry; `header`: the TCP header of a packet, for queues that read it
+//! - `plugins`: queues and controllers of users
 //! - `series`: time series; `capture`: packets that pass chosen points, as files
 //! - `conservation`: at the end of every run no packet is missing, in release builds too
 
@@ -20,10 +21,14 @@ mod engine;
 mod flows;
 mod header;
 mod packet;
+mod plugins;
 mod series;
 
 pub use engine::{RunError, RunOptions, run};
 pub use redtail_network::result::{FlowSeries, QueueSeries, ResponseTimes, RunResult, Transfers};
 pub use redtail_network::{SimPacket, metrics};
-pub use redtail_qdisc::{Plugins, plugin};
+pub use redtail_qdisc::plugin;
 pub use redtail_traffic::Traces;
+pub use redtail_transport::plugin as controller;
+
+pub use plugins::Plugins;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use redtail_core::plugin::{Identity, Role};
 use redtail_core::{Bytes, ParamError, Rate, Span};
-use redtail_qdisc::plugin::PluginParams;
 use redtail_traffic::{Access, AccessFilling, Dealt, Direction, TraceParams, TrafficParams};
 use serde_json::{Map, Value as Json, json};
 
@@ -50,7 +50,7 @@ pub struct PlanOptions<'a> {
     pub file: Option<&'a str>,
     /// Overrides of the form `key=value`, in their order.
     pub sets: &'a [String],
-    /// Called with each queue of kind `plugin`, which it may complete or refuse.
+    /// Called with each queue and each controller of users, which it may complete or refuse.
     pub plugins: Option<&'a mut VisitPlugin<'a>>,
     /// Called with the name of each file that the experiment names, a trace of rates. It returns the
     /// text, or a clause such as `is no file; accepted: ...`.
@@ -127,7 +127,7 @@ impl Plan {
             Format::Toml => Node::from_toml(text, file)?,
             Format::Json => Node::from_json(text, file)?,
         };
-        let mut complete = |_: &mut PluginParams| Ok(());
+        let mut complete = |_: Role, _: &mut Identity| Ok(());
         let visit: &mut VisitPlugin<'_> = match options.plugins {
             Some(visit) => visit,
             None => &mut complete,
@@ -267,6 +267,7 @@ fn expand_and_check(
             Ok((experiment, topology, found, used)) => {
                 for PluginUse {
                     class,
+                    role: _,
                     key,
                     place: at,
                 } in used
@@ -541,7 +542,7 @@ fn case(
     findings.errors.extend(unshared);
     let mut plugins = Vec::new();
     if let Some(topology) = topology.as_mut().filter(|_| findings.errors.is_empty()) {
-        plugins = findings.plugins(topology, visit);
+        plugins = findings.plugins(&mut experiment, topology, visit);
     }
     match topology {
         Some(topology) if findings.errors.is_empty() => {

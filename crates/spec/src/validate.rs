@@ -4,12 +4,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use redtail_core::plugin::{Identity, Role};
 use redtail_core::{ParamError, ParamWarning, Rate, Span};
-use redtail_qdisc::plugin::PluginParams;
+
 use redtail_qdisc::{FlowTable, Limit, LinkFacts, QueueParams};
 use redtail_traffic::{
     Access, Direction, TraceParams, TraceTable, TrafficParams, check_host_jitter,
 };
+
+use redtail_transport::ResolvedTcpParams;
 
 use crate::error::Problem;
 use crate::experiment::{Experiment, HopParams, LinkParams, Topology, topology};
@@ -45,7 +48,7 @@ const MOST_PHASES: usize = 100;
 const MOST_SERIES_ROWS: u64 = 50_000_000;
 
 /// Completes or refuses a plug-in.
-pub(crate) type VisitPlugin<'a> = dyn FnMut(&mut PluginParams) -> Result<(), ParamError> + 'a;
+pub(crate) type VisitPlugin<'a> = dyn FnMut(Role, &mut Identity) -> Result<(), ParamError> + 'a;
 
 /// Finds the table that a group names, or says what is wrong with it.
 pub type FindTable<'a> =
@@ -67,7 +70,9 @@ pub struct TraceSite {
 pub(crate) struct PluginUse {
     /// The name of the class.
     pub class: String,
-    /// The key of the queue.
+    /// What it is in a run.
+    pub role: Role,
+    /// The key of its table.
     pub key: String,
     /// Where the file names it.
     pub place: Problem,
@@ -512,7 +517,7 @@ impl<'a> Findings<'a> {
         if let Err(error) = group.check() {
             self.refuse_param(&key, &error);
         }
-        if let Some(Err(error)) = group.tcp().map(|tcp| tcp.params.check()) {
+        if let Some(Err(error)) = group.tcp().map(ResolvedTcpParams::check) {
             self.refuse_param(&format!("{key}.tcp"), &error);
         }
         if group.latest_start() > LONGEST_RUN {
@@ -645,10 +650,22 @@ impl<'a> Findings<'a> {
     /// Calls `visit` with each plug-in, which it may complete or refuse. Returns the plug-ins.
     pub(crate) fn plugins(
         &mut self,
+        experiment: &mut Experiment,
         topology: &mut Topology,
         visit: &mut VisitPlugin<'_>,
     ) -> Vec<PluginUse> {
         let mut found = Vec::new();
+        let mut refused = Vec::new();
+        let mut visit = |key: &str, role: Role, identity: &mut Identity| {
+            visit(role, identity).map_err(|error| error.within(key))?;
+            found.push(PluginUse {
+                class: identity.class.clone(),
+                role,
+                key: key.to_owned(),
+                place: self.about(&format!("{key}.class"), ""),
+            });
+            Ok(())
+        };
         let names: Vec<_> = (0..topology.hops().len())
             .map(|index| topology.hop_key(index))
             .collect();
@@ -658,21 +675,18 @@ impl<'a> Findings<'a> {
                 queues.push((format!("{name}.return.queue"), &mut link.queue));
             }
             for (key, queue) in queues {
-                let mut visit = |key: &str, params: &mut PluginParams| {
-                    visit(params).map_err(|error| error.within(key))?;
-                    let problem = self.about(&format!("{key}.class"), "");
-                    found.push(PluginUse {
-                        class: params.class.clone(),
-                        key: key.to_owned(),
-                        place: problem,
-                    });
-                    Ok(())
-                };
-                if let Err(error) = queue.plugins(&key, &mut visit) {
-                    let clause = format!("{}; accepted: {}", error.problem, error.accepted);
-                    self.refuse(&error.key, &clause);
-                }
+                refused.extend(queue.plugins(&key, &mut visit).err());
             }
+        }
+        for group in &mut experiment.traffic {
+            let key = format!("traffic.{}.tcp", group.access().name);
+            if let Some(tcp) = group.tcp_mut() {
+                refused.extend(tcp.plugins(&key, &mut visit).err());
+            }
+        }
+        for error in refused {
+            let clause = format!("{}; accepted: {}", error.problem, error.accepted);
+            self.refuse(&error.key, &clause);
         }
         found
     }

@@ -111,6 +111,15 @@ macro_rules! traffic_kinds {
                 }
             }
 
+            /// The group's TCP, if it uses one.
+            pub fn tcp_mut(&mut self) -> Option<&mut ResolvedTcpParams> {
+                match self {
+                    $(Self::$tcp(group) => Some(&mut group.tcp),)+
+                    $(Self::$user(group) => Some(&mut group.tcp),)+
+                    _ => None,
+                }
+            }
+
             fn made_of(&self) -> MadeOf<'_> {
                 match self {
                     $(Self::$tcp(group) => MadeOf::Tcp(group),)+

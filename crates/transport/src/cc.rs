@@ -40,6 +40,7 @@ use redtail_core::{Span, Stream, Time, schemars, serde};
 
 pub use self::laws::Growth;
 
+use crate::plugin::{Identity, Plugin, Plugins};
 use crate::tcp::copy_fields;
 
 use self::laws::{Law, law};
@@ -304,18 +305,27 @@ pub struct ControllerConfig {
 /// What a model sets besides the window.
 #[derive(Clone, Copy, Debug)]
 pub struct Controls {
-    /// The pacing rate in bytes/s.
-    pub pacing_rate: f64,
+    /// The pacing rate in bytes/s; `None` if the sender is paced by its window, or not at all.
+    pub pacing_rate: Option<f64>,
     /// The most bytes that are sent at once.
     pub quantum: u64,
     /// Whether the bytes in flight are limited to probe for the round trip.
     pub probes_rtt: bool,
 }
 
+/// The window that a model sets.
+#[inline]
+fn window_of(model: &impl Model) -> Window {
+    Window {
+        cwnd: model.cwnd(),
+        ssthresh: model.ssthresh(),
+    }
+}
+
 /// Passes a rate sample to a model. Returns its window and what else it sets. There is one such function for each
 /// model, and what the model does not use of the sample is not computed.
 #[inline(never)]
-fn answer<M: Model, S>(model: &mut M, sample: S) -> (f64, Controls)
+fn answer<M: Model, S>(model: &mut M, sample: S) -> (Window, Controls)
 where
     RateSample: From<S>,
 {
@@ -325,7 +335,7 @@ where
         quantum: model.send_quantum(),
         probes_rtt: model.probes_rtt(),
     };
-    (model.cwnd(), controls)
+    (window_of(model), controls)
 }
 
 impl Controller {
@@ -343,6 +353,35 @@ impl Controller {
             },
             slow_start: SlowStart::new(config.slow_start, mss),
             law: Law::new(&config),
+        }
+    }
+
+    /// The same with a controller of a user in place of the growth law.
+    pub(crate) fn of_user(config: ControllerConfig, identity: Identity) -> Self {
+        let plugin = Plugin::new(identity, config.mss, config.initial_window);
+        Self {
+            law: Law::Model(Box::new(AnyModel::Plugin(plugin))),
+            ..Self::new(ControllerConfig {
+                slow_start: SlowStartKind::Startup,
+                growth: Growth::Reno,
+                ..config
+            })
+        }
+    }
+
+    /// A controller of a user is one of `plugins`.
+    pub(crate) fn take_from(&mut self, plugins: &Plugins) {
+        if let Some(AnyModel::Plugin(plugin)) = self.model() {
+            plugin.take_from(plugins);
+        }
+    }
+
+    /// Tells the own figures of a controller of a user.
+    pub fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+        if let Law::Model(model) = &self.law
+            && let AnyModel::Plugin(plugin) = &**model
+        {
+            plugin.report(now, tell);
         }
     }
 
@@ -426,15 +465,8 @@ impl Controller {
     /// Reduces the window because of a congestion event.
     pub fn on_congestion(&mut self, event: &CongestionEvent) {
         if let Law::Model(model) = &mut self.law {
-            match event.kind {
-                CongestionKind::Loss | CongestionKind::Ecn => {
-                    model!(&mut **model, m => m.on_recovery())
-                }
-                CongestionKind::Timeout { .. } => {
-                    model!(&mut **model, m => m.on_timeout(event.now))
-                }
-            }
-            self.window.cwnd = model!(&**model, m => m.cwnd());
+            model!(&mut **model, m => m.on_congestion(event));
+            self.window = model!(&**model, m => window_of(m));
             return;
         }
         let (cwnd, mss) = (self.window.cwnd, self.mss());
@@ -527,7 +559,7 @@ impl Controller {
     pub fn undo(&mut self, prior: Window) {
         law!(&mut self.law, l => l.undo());
         if let Law::Model(model) = &self.law {
-            self.window.cwnd = model!(&**model, m => m.cwnd());
+            self.window = model!(&**model, m => window_of(m));
             return;
         }
         self.window = Window {
@@ -570,6 +602,7 @@ impl Controller {
     pub fn set_stream(&mut self, stream: Stream) {
         if let Some(model) = self.model() {
             model!(model, m => m.set_stream(stream));
+            self.window = model!(&*model, m => window_of(m));
         }
     }
 
@@ -590,7 +623,7 @@ impl Controller {
     pub fn on_restart(&mut self, now: Time, delivered: u64) {
         if let Some(model) = self.model() {
             model!(model, m => m.on_restart(now, delivered));
-            self.window.cwnd = model!(&*model, m => m.cwnd());
+            self.window = model!(&*model, m => window_of(m));
         }
     }
 
@@ -611,16 +644,18 @@ impl Controller {
         let Law::Model(model) = &mut self.law else {
             return None;
         };
-        let (cwnd, controls) = model!(&mut **model, m => answer(m, sample));
-        self.window.cwnd = cwnd;
+        let (window, controls) = model!(&mut **model, m => answer(m, sample));
+        self.window = window;
         Some(controls)
     }
 
-    /// The model's pacing rate in bytes/s and its send quantum in bytes.
+    /// The model's pacing rate in bytes/s and its send quantum in bytes, if it paces.
     #[inline]
     pub fn pacing(&self) -> Option<(f64, u64)> {
         match &self.law {
-            Law::Model(model) => Some(model!(&**model, m => (m.pacing_rate(), m.send_quantum()))),
+            Law::Model(model) => model!(&**model, m => {
+                m.pacing_rate().map(|rate| (rate, m.send_quantum()))
+            }),
             _ => None,
         }
     }
@@ -644,6 +679,9 @@ impl Controller {
         law!(&mut self.law, l => l.after_idle());
         if let Some(restart) = restart {
             self.window.cwnd = self.window.cwnd.min(restart);
+            if let Some(AnyModel::Plugin(plugin)) = self.model() {
+                plugin.set_cwnd(restart.min(plugin.cwnd()));
+            }
         }
     }
 

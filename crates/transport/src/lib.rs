@@ -6,11 +6,13 @@
 //! A sender is composed of small strategies, a file each:
 //!
 //! - `cc`: growth of the window, slow start, and models of the path
+//! - `plugin`: controllers of users
 //! - `tcp::recovery`: loss recovery
 //! - `tcp::ecn`: response to ECN
 //! - `tcp::ack_policy`: the policy of acknowledging, at the receiver
 //!
-//! Dispatch over growth laws, models and recoveries is by enum, not by boxed objects.
+//! Dispatch over growth laws, models and recoveries is by enum, not by boxed objects. Controllers of users alone are
+//! boxed.
 //!
 //! `tcp` has the endpoints (`sender`, `receiver`, and `endpoint`, which is both for one side of a connection) and
 //! their parts. `segment` is what they exchange, `params` are the parameters of a connection, `choices` its
@@ -21,11 +23,13 @@
 pub mod cc;
 pub mod choices;
 pub mod params;
+pub mod plugin;
 pub mod presets;
 pub mod segment;
 pub mod tcp;
 
 pub use params::{HeaderSizes, ResolvedTcpParams, TcpParams};
+pub use plugin::Plugins;
 pub use presets::Preset;
 pub use segment::{Flags, PlainAck, SackBlock, SackBlocks, Segment};
 pub use strum::VariantArray;

@@ -1,5 +1,6 @@
 //! The parameters of a TCP connection.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -14,6 +15,7 @@ use crate::choices::{
     AlphaStart, EcnCodepoint, EcnFeedback, EcnReduction, RtoFloor, RttDeviation, RttSampling,
     SynLoss, TimerRestart,
 };
+use crate::plugin::{Identity, PluginVisitor, Role, Value};
 use crate::presets::Preset;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, Segment};
 use crate::tcp::receive_buffer::ReceiveBuffer;
@@ -22,12 +24,12 @@ use crate::tcp::recovery::RecoveryKind;
 /// Defines every parameter once: as a field of [`TcpParams`], and as an
 /// optional key beside `preset` in the experiment file.
 macro_rules! tcp_params {
-    ($($(#[$doc:meta])* $name:ident: $type:ty,)+) => {
+    ($($(#[$doc:meta])* $name:ident: $type:ty $([without if $empty:literal])?,)+) => {
         /// Every parameter of a connection. Both endpoints share them.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(crate = "serde", deny_unknown_fields)]
         pub struct TcpParams {
-            $($(#[$doc])* pub $name: $type,)+
+            $($(#[$doc])* $(#[serde(default, skip_serializing_if = $empty)])? pub $name: $type,)+
         }
 
         /// A preset with the parameters that differ from it.
@@ -49,6 +51,9 @@ macro_rules! tcp_params {
                 // Who gives a window alone means this one.
                 params.receive_autotuning &=
                     self.receive_window.is_none() || self.receive_autotuning.is_some();
+                if params.class.is_some() {
+                    params.leave_to_controller();
+                }
                 params
             }
         }
@@ -56,6 +61,12 @@ macro_rules! tcp_params {
 }
 
 tcp_params! {
+    /// A congestion controller of your own in place of `slow_start` and `growth`: in Python `"my_controller.py:MyController"`, a file in the experiment's folder and a class in it, or `"package.module:MyController"`; in Rust the name under which it was registered. It is paced at the rate that it gives; if it gives none, as `pacing` says. Reductions are its own too: `prr` is off. `redtail run` executes this code; outside the experiment's folder it needs `--allow-code`.
+    class: Option<String> [without if "Option::is_none"],
+    /// With `class`, parameters of the controller; a class in Python gets each key as an argument of that name.
+    params: BTreeMap<String, Value> [without if "BTreeMap::is_empty"],
+    /// With `class`, hash of the source of a class in Python, which is part of the key of results; filled in when the file is read. If it is given, the source of the class must have this hash.
+    source: Option<String> [without if "Option::is_none"],
     /// Payload bytes of a full-sized segment.
     mss: Bytes,
     /// Bytes that network and transport headers add to each segment.
@@ -172,6 +183,9 @@ impl Default for TcpParams {
     /// The `sack` preset.
     fn default() -> Self {
         Self {
+            class: None,
+            params: BTreeMap::new(),
+            source: None,
             mss: Bytes::new(1460),
             header: Bytes::new(40),
             slow_start: SlowStartKind::Standard,
@@ -273,7 +287,7 @@ impl TcpParams {
     /// a retransmission timer that runs from when a segment was sent.
     pub fn shortest_timer(&self) -> Option<Span> {
         let may_be_at_once = self.pacing
-            || self.growth.is_model()
+            || self.has_model()
             || self.recovery.detects_by_time()
             || self.read_rate.is_some()
             || self.delayed_ack && self.adaptive_acks
@@ -281,6 +295,31 @@ impl TcpParams {
         let timeout = self.min_rto.min(self.initial_rto).min(self.max_rto);
         let delayed_ack = self.delayed_ack.then_some(self.delayed_ack_timeout);
         (!may_be_at_once).then(|| delayed_ack.map_or(timeout, |delay| delay.min(timeout)))
+    }
+
+    /// Whether a model of the path or a controller of a user sets the window.
+    pub fn has_model(&self) -> bool {
+        self.class.is_some() || self.growth.is_model()
+    }
+
+    /// What names the controller of a user.
+    pub fn identity(&self) -> Option<Identity> {
+        self.class.as_ref().map(|class| Identity {
+            class: class.clone(),
+            params: self.params.clone(),
+            source: self.source.clone(),
+        })
+    }
+
+    /// What a built-in law would do is left to the controller of a user: its start, reductions, and the answer to marks,
+    /// unless they count as losses.
+    fn leave_to_controller(&mut self) {
+        self.slow_start = SlowStartKind::Startup;
+        self.prr = false;
+        self.ecn_reduction = match self.ecn_reduction.is_scalable() {
+            true => EcnReduction::Bbr,
+            false => EcnReduction::Loss,
+        };
     }
 
     /// Size on the link of a segment with `len` payload bytes.
@@ -462,7 +501,28 @@ impl TcpParams {
             ));
         }
         self.check_ecn()?;
-        self.check_model()
+        match self.identity() {
+            Some(identity) => self.check_controller(&identity),
+            None => self.check_model(),
+        }
+    }
+
+    /// Refuses what a controller of a user cannot work with.
+    fn check_controller(&self, identity: &Identity) -> Result<(), ParamError> {
+        identity.check("my_controller.py:MyController")?;
+        self.check_deliveries("class")
+    }
+
+    /// Refuses a recovery that does not tell what was delivered, for `key`.
+    fn check_deliveries(&self, key: &str) -> Result<(), ParamError> {
+        match self.recovery.traits().pipe_is_exact {
+            true => Ok(()),
+            false => Err(ParamError::new(
+                "recovery",
+                "does not tell a model what was delivered, and when",
+                format!("\"sack\", \"rack-tlp\" or \"linux\" with this {key}"),
+            )),
+        }
     }
 
     fn check_ecn(&self) -> Result<(), ParamError> {
@@ -491,9 +551,22 @@ impl TcpParams {
         Ok(())
     }
 
-    /// Refuses parameters that conflict with a model of the path, which has its own slow start,
+    /// Refuses parameters of a controller without a controller, and parameters that conflict with a model of the path, which has its own slow start,
     /// pacing rate and response to losses.
     fn check_model(&self) -> Result<(), ParamError> {
+        if !self.params.is_empty() || self.source.is_some() {
+            let key = if self.params.is_empty() {
+                "source"
+            } else {
+                "params"
+            };
+            let accepted = "a class beside it, such as class = \"my_controller.py:MyController\"";
+            return Err(ParamError::new(
+                key,
+                "is for a class, and there is none",
+                accepted,
+            ));
+        }
         let startup = self.slow_start == SlowStartKind::Startup;
         let by_model = self.ecn_reduction == EcnReduction::Bbr;
         if by_model && self.growth != Growth::Bbr3Google {
@@ -535,13 +608,7 @@ impl TcpParams {
                 "prr = false with this growth",
             ));
         }
-        if !self.recovery.traits().pipe_is_exact {
-            return Err(ParamError::new(
-                "recovery",
-                "does not tell a model what was delivered, and when",
-                "\"sack\", \"rack-tlp\" or \"linux\" with this growth",
-            ));
-        }
+        self.check_deliveries("growth")?;
         if self.ecn && !by_model {
             return Err(ParamError::new(
                 "ecn",
@@ -561,6 +628,58 @@ pub struct ResolvedTcpParams {
     pub given: GivenTcpParams,
     /// All parameters.
     pub params: TcpParams,
+}
+
+impl ResolvedTcpParams {
+    /// Refuses values that cannot be run, and keys of built-in laws beside a controller of a user.
+    ///
+    /// # Errors
+    /// [`ParamError`] names the key, the problem and what is accepted.
+    pub fn check(&self) -> Result<(), ParamError> {
+        if self.params.class.is_some()
+            && let Some(key) = self.given.key_of_a_law()
+        {
+            return Err(ParamError::new(
+                key,
+                "is of built-in laws, and the class has its own",
+                "no such key beside class",
+            ));
+        }
+        self.params.check()
+    }
+
+    /// Calls `visit` with the controller of a user, if there is one, which it may complete or refuse.
+    ///
+    /// # Errors
+    /// The error that `visit` returned.
+    pub fn plugins(&mut self, key: &str, visit: &mut PluginVisitor<'_>) -> Result<(), ParamError> {
+        let Some(mut identity) = self.params.identity() else {
+            return Ok(());
+        };
+        visit(key, Role::Controller, &mut identity)?;
+        self.params.source.clone_from(&identity.source);
+        self.given.source = Some(identity.source);
+        Ok(())
+    }
+}
+
+impl GivenTcpParams {
+    /// The first key that only built-in laws have, if one is given.
+    fn key_of_a_law(&self) -> Option<&'static str> {
+        let given = [
+            ("growth", self.growth.is_some()),
+            ("slow_start", self.slow_start.is_some()),
+            ("byte_counting", self.byte_counting.is_some()),
+            ("halving", self.halving.is_some()),
+            ("prr", self.prr.is_some()),
+            ("lt_bw", self.lt_bw.is_some()),
+            ("bbr_ecn_max_rtt", self.bbr_ecn_max_rtt.is_some()),
+            ("alpha_start", self.alpha_start.is_some()),
+            ("rtt_transition", self.rtt_transition.is_some()),
+        ];
+        let of_a_law = given.iter().find(|(_, is_given)| *is_given);
+        of_a_law.map(|(key, _)| *key)
+    }
 }
 
 impl PartialEq for ResolvedTcpParams {

@@ -8,8 +8,7 @@ use std::error::Error;
 
 use redtail_core::{Span, Time};
 use redtail_sim::plugin::{
-    Actions, DropReason, PacketId, PacketView, PluginContext, PluginError, PluginParams,
-    PluginQueue,
+    Actions, DropReason, Identity, PacketId, PacketView, PluginContext, PluginError, PluginQueue,
 };
 use redtail_sim::{Plugins, RunOptions, RunResult, run};
 use redtail_spec::{Plan, PlanOptions};
@@ -25,8 +24,8 @@ struct Deadline {
 }
 
 impl Deadline {
-    fn new(params: &PluginParams, context: PluginContext) -> Result<Self, PluginError> {
-        let seconds = params
+    fn new(identity: &Identity, context: PluginContext) -> Result<Self, PluginError> {
+        let seconds = identity
             .params
             .get("deadline")
             .and_then(|value| value.as_f64());
@@ -85,8 +84,8 @@ impl PluginQueue for Deadline {
 
 /// What `class = "deadline"` in the experiment stands for.
 fn plugins() -> Plugins {
-    Plugins::new().with("deadline", |params, context| {
-        Ok(Box::new(Deadline::new(params, context)?))
+    Plugins::new().with("deadline", |identity, context| {
+        Ok(Box::new(Deadline::new(identity, context)?))
     })
 }
 

@@ -6,7 +6,7 @@ use redtail_core::{Packet, Time};
 
 use super::{
     Actions, PacketId, PacketView, PluginContext, PluginError, PluginFailure, PluginParams,
-    PluginQueue, raise,
+    PluginQueue, Role,
 };
 use crate::{
     Backlog, DropReason, FlowTable, Internals, Limit, QueueContext, QueueDiscipline, Report, Sink,
@@ -150,14 +150,8 @@ impl<P: Packet> Plugin<P> {
             queue: context,
             limit,
         };
-        let queue = plugins.make(params, context).unwrap_or_else(|error| {
-            raise(PluginFailure {
-                class: params.class.clone(),
-                method: "new",
-                at: None,
-                error,
-            })
-        });
+        let made = plugins.make(&params.identity(), context);
+        let queue = made.unwrap_or_else(|error| failure(&params.class, "new", None, error).raise());
         Self(Box::new(Inner {
             class: params.class.clone(),
             queue,
@@ -175,17 +169,25 @@ impl<P: Packet> Plugin<P> {
     }
 }
 
+fn failure(
+    class: &str,
+    method: &'static str,
+    at: Option<Time>,
+    error: PluginError,
+) -> PluginFailure {
+    PluginFailure {
+        role: Role::Queue,
+        class: class.to_owned(),
+        method,
+        at,
+        error,
+    }
+}
+
 impl<P: Packet> Inner<P> {
     /// Returns the result of the plug-in; an error ends the run.
     fn sound<T>(&self, method: &'static str, result: Result<T, PluginError>) -> T {
-        result.unwrap_or_else(|error| {
-            raise(PluginFailure {
-                class: self.class.clone(),
-                method,
-                at: self.now,
-                error,
-            })
-        })
+        result.unwrap_or_else(|error| failure(&self.class, method, self.now, error).raise())
     }
 
     fn refuse(&self, method: &'static str, text: String) -> ! {

@@ -3,20 +3,20 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use redtail_qdisc::Plugins;
-use redtail_qdisc::plugin::{PluginFailure, catching};
+use redtail_core::plugin::{PluginFailure, catching};
 use redtail_spec::Scenario;
 use redtail_traffic::Traces;
 
 use super::{Cancelled, Engine};
 use crate::capture::{Capture, CaptureError, Recorder};
+use crate::plugins::Plugins;
 use redtail_network::result::RunResult;
 
 /// What a run needs besides its scenario. The default is enough for a scenario without queues of
-/// kind `plugin` and without groups of kind `trace`.
+/// kind `plugin`, without controllers of users and without groups of kind `trace`.
 #[derive(Default)]
 pub struct RunOptions<'a> {
-    /// The queues of kind `plugin`, to which the scenario refers by name.
+    /// The queues and controllers of users, to which the scenario refers by name.
     pub plugins: Plugins,
     /// The tables of groups of kind `trace`, to which the scenario refers by name.
     pub traces: Traces,

@@ -3,12 +3,12 @@
 use std::sync::atomic::AtomicBool;
 
 use redtail_network::result::RunResult;
-use redtail_qdisc::Plugins;
 use redtail_spec::{Plan, PlanOptions};
 use redtail_traffic::Traces;
 use redtail_transport::Preset;
 
 use super::Engine;
+use crate::Plugins;
 
 /// What a scenario gives, as text: some values are not numbers, which are not equal to themselves. Without short paths
 /// alarms may be set for other times, so the number of events is not compared.

@@ -387,11 +387,11 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use redtail_network::result::RunResult;
-    use redtail_qdisc::Plugins;
     use redtail_spec::{Plan, PlanOptions, Scenario};
     use redtail_traffic::Traces;
 
     use super::*;
+    use crate::Plugins;
 
     /// Hosts send at once: random delays would end the ties that tests make.
     fn scenario(text: &str) -> Scenario {

@@ -7,6 +7,7 @@ mod changing_links;
 mod closed_forms;
 mod common;
 mod conservation;
+mod controllers;
 mod exact_timing;
 mod flow_rows;
 mod golden;

@@ -1191,8 +1191,8 @@ impl Model for Bbr3 {
     }
 
     #[inline]
-    fn pacing_rate(&self) -> f64 {
-        self.pacing_rate
+    fn pacing_rate(&self) -> Option<f64> {
+        Some(self.pacing_rate)
     }
 
     #[inline]

@@ -8,7 +8,7 @@
 
 use redtail_core::{Span, Stream, Time};
 
-use super::{as_f64, greater, lesser};
+use super::{CongestionEvent, CongestionKind, as_f64, greater, lesser};
 
 /// The state of loss recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,11 +99,19 @@ pub trait Model {
     /// Takes random numbers from `stream` from now on.
     fn set_stream(&mut self, stream: Stream);
 
+    /// Fast recovery begins, or the repair after a timeout.
+    fn on_congestion(&mut self, event: &CongestionEvent) {
+        match event.kind {
+            CongestionKind::Loss | CongestionKind::Ecn => self.on_recovery(),
+            CongestionKind::Timeout { .. } => self.on_timeout(event.now),
+        }
+    }
+
     /// Fast recovery begins.
-    fn on_recovery(&mut self);
+    fn on_recovery(&mut self) {}
 
     /// A retransmission timeout; nothing is in flight.
-    fn on_timeout(&mut self, now: Time);
+    fn on_timeout(&mut self, _now: Time) {}
 
     /// The handshake took `rtt`.
     fn on_handshake(&mut self, rtt: Span, now: Time);
@@ -121,8 +129,13 @@ pub trait Model {
     /// The congestion window.
     fn cwnd(&self) -> f64;
 
-    /// The pacing rate.
-    fn pacing_rate(&self) -> f64;
+    /// The slow start threshold, if it has one.
+    fn ssthresh(&self) -> f64 {
+        f64::INFINITY
+    }
+
+    /// The pacing rate; `None` if the sender is paced by its window, or not at all.
+    fn pacing_rate(&self) -> Option<f64>;
 
     /// The most bytes that are sent at once.
     fn send_quantum(&self) -> u64;

@@ -5,6 +5,7 @@ use super::bbr3::Bbr3;
 use super::copa::Copa;
 use super::model::Model;
 use super::{AckSample, GrowthLaw};
+use crate::plugin::Plugin;
 
 /// Any of the models, dispatched statically.
 #[derive(Clone, Debug)]
@@ -12,6 +13,7 @@ pub(super) enum AnyModel {
     Bbr(Bbr),
     Bbr3(Bbr3),
     Copa(Copa),
+    Plugin(Plugin),
 }
 
 /// Calls a method of the model in use.
@@ -21,6 +23,7 @@ macro_rules! model {
             AnyModel::Bbr($m) => $call,
             AnyModel::Bbr3($m) => $call,
             AnyModel::Copa($m) => $call,
+            AnyModel::Plugin($m) => $call,
         }
     };
 }

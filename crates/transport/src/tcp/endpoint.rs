@@ -15,6 +15,7 @@ use redtail_core::{Stream, Time, earlier};
 use super::receiver::Receiver;
 use super::sender::{Sender, SenderCounters};
 use crate::params::TcpParams;
+use crate::plugin::Plugins;
 use crate::segment::{Flags, Segment};
 
 /// Which side opens the connection.
@@ -89,6 +90,11 @@ impl Endpoint {
             server.sender.open(false);
         }
         server
+    }
+
+    /// Takes the controller that a user's class names from `plugins`.
+    pub fn take_controller_from(&mut self, plugins: &Plugins) {
+        self.sender.take_controller_from(plugins);
     }
 
     /// Takes random numbers from `stream`. Only model-based controllers draw.

@@ -46,8 +46,8 @@ pub(super) fn window_ratio(window: Window, ca_ratio: f64) -> f64 {
 /// Says when the next segment may leave.
 #[derive(Clone, Debug)]
 pub struct Pacer {
-    /// Share of cwnd / srtt outside slow start.
-    ca_ratio: f64,
+    /// Share of cwnd / srtt outside slow start; `None` if only a model's rate is paced at.
+    ca_ratio: Option<f64>,
     /// The size of a full segment in bytes.
     mss: u32,
     /// Segments that may still leave unpaced.
@@ -75,9 +75,9 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// A pacer without a rate for segments of `mss` bytes. Outside slow start the pacing rate is `ca_ratio` times
-    /// cwnd / srtt. The first `unpaced` segments are not paced.
-    pub fn new(ca_ratio: f64, unpaced: u32, mss: u32) -> Self {
+    /// A pacer without a rate for segments of `mss` bytes. Outside slow start the rate of a window is `ca_ratio` times
+    /// cwnd / srtt; without `ca_ratio` a window is not paced. The first `unpaced` segments are not paced.
+    pub fn new(ca_ratio: Option<f64>, unpaced: u32, mss: u32) -> Self {
         Self {
             ca_ratio,
             mss,
@@ -126,8 +126,11 @@ impl Pacer {
 
     /// Sets the rate of a window-based sender; the quantum is one segment.
     pub fn follow(&mut self, window: Window, srtt: Span) {
-        let ratio = window_ratio(window, self.ca_ratio);
-        self.set(ratio * window.cwnd / srtt.as_secs_f64(), 0);
+        let rate = match self.ca_ratio {
+            Some(ca_ratio) => window_ratio(window, ca_ratio) * window.cwnd / srtt.as_secs_f64(),
+            None => f64::INFINITY, // no segment waits
+        };
+        self.set(rate, 0);
     }
 
     /// Returns send_quantum, in full segments.
@@ -229,19 +232,22 @@ mod tests {
 
     #[test]
     fn without_a_rate_nothing_is_held_back() {
-        assert_eq!(departures(&mut Pacer::new(1.2, 0, 1000), 7, 4), [7; 4]);
+        assert_eq!(
+            departures(&mut Pacer::new(Some(1.2), 0, 1000), 7, 4),
+            [7; 4]
+        );
     }
 
     #[test]
     fn the_first_segments_leave_unpaced() {
-        let mut pacer = Pacer::new(1.2, 3, 1000);
+        let mut pacer = Pacer::new(Some(1.2), 3, 1000);
         pacer.set(1e6, 0);
         assert_eq!(departures(&mut pacer, 5, 6), [5, 5, 5, 5, 1005, 2005]);
     }
 
     #[test]
     fn segments_leave_one_by_one_at_the_rate() {
-        let mut pacer = Pacer::new(1.2, 0, 1000);
+        let mut pacer = Pacer::new(Some(1.2), 0, 1000);
         pacer.set(1e6, 0);
         assert_eq!(departures(&mut pacer, 5, 3), [5, 1005, 2005]);
         // After a pause the pacer does not catch up.
@@ -252,7 +258,7 @@ mod tests {
     fn a_quantum_leaves_at_once_in_whole_segments() {
         // draft-ietf-ccwg-bbr-06, section 5.6.3: "the maximum size of these transmission
         // aggregates".
-        let mut pacer = Pacer::new(1.2, 0, 1000);
+        let mut pacer = Pacer::new(Some(1.2), 0, 1000);
         pacer.set(1e6, 2999);
         let times = departures(&mut pacer, 0, 6);
         assert_eq!(times, [0, 0, 2000, 2000, 4000, 4000]);
@@ -260,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_new_rate_applies_to_what_leaves_after_it() {
-        let mut pacer = Pacer::new(1.2, 0, 1000);
+        let mut pacer = Pacer::new(Some(1.2), 0, 1000);
         pacer.set(1e6, 0);
         departures(&mut pacer, 0, 1);
         pacer.set(2e6, 0);
@@ -269,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_window_is_paced_at_twice_or_1_2_times_its_own_rate() {
-        let mut pacer = Pacer::new(1.2, 0, 1000);
+        let mut pacer = Pacer::new(Some(1.2), 0, 1000);
         let rate = |pacer: &mut Pacer, ssthresh: f64| {
             let cwnd = 10_000.0;
             pacer.follow(Window { cwnd, ssthresh }, Span::from_ms(100));

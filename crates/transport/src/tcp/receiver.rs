@@ -65,6 +65,9 @@ impl Kind {
             ecn_retransmissions: _,
             bbr_ecn_max_rtt: _,
             // A receiver does not use these.
+            class: _,
+            params: _,
+            source: _,
             send_buffer: _,
             mss: _,
             header: _,

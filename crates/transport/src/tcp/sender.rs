@@ -63,6 +63,7 @@ use super::timer_wheel::Expiry;
 use super::undo::Undo;
 use crate::cc::{Controller, ControllerConfig};
 use crate::params::TcpParams;
+use crate::plugin::Plugins;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -131,7 +132,7 @@ const _: () = assert!(
 
 /// The controller that `params` select.
 fn controller(params: &TcpParams) -> Controller {
-    Controller::new(ControllerConfig {
+    let config = ControllerConfig {
         mss: params.mss.as_u64() as u32,
         initial_window: params.initial_window,
         halving: params.halving,
@@ -140,7 +141,11 @@ fn controller(params: &TcpParams) -> Controller {
         growth: params.growth,
         lt_bw: params.lt_bw,
         ecn_max_rtt: params.ecn.then_some(params.bbr_ecn_max_rtt),
-    })
+    };
+    match params.identity() {
+        Some(identity) => Controller::of_user(config, identity),
+        None => Controller::new(config),
+    }
 }
 
 /// A scoreboard that records what the recovery and the growth that `params` select need.
@@ -149,7 +154,7 @@ fn scoreboard(params: &TcpParams, traits: RecoveryTraits) -> Scoreboard {
     if let Some(rules) = traits.by_time {
         board.judge_by_time(rules);
     }
-    if params.growth.is_model() {
+    if params.has_model() {
         board.sample_rates();
     }
     board
@@ -194,9 +199,9 @@ impl Sender {
                 ecn: EcnResponse::new(params),
                 ..OptionalState::default()
             }),
-            pacer: params.pacing.then(|| {
-                let (ratio, unpaced) = (params.pacing_ca_ratio, params.unpaced_segments);
-                Box::new(Pacer::new(ratio, unpaced, mss))
+            pacer: (params.pacing || params.class.is_some()).then(|| {
+                let ratio = params.pacing.then_some(params.pacing_ca_ratio);
+                Box::new(Pacer::new(ratio, params.unpaced_segments, mss))
             }),
             controller,
             recovery,
@@ -233,6 +238,17 @@ impl Sender {
     pub fn with_stream(mut self, stream: Stream) -> Self {
         self.draw_from(stream);
         self
+    }
+
+    /// Takes the controller that a user's class names from `plugins`. It is made when the sender gets its stream of random
+    /// numbers.
+    pub fn take_controller_from(&mut self, plugins: &Plugins) {
+        self.controller.take_from(plugins);
+    }
+
+    /// Tells the own figures of a controller of a user.
+    pub fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+        self.controller.report(now, tell);
     }
 
     /// Takes random numbers from `stream` from now on.

@@ -107,7 +107,7 @@ impl Feed {
 
     /// The pacing gain.
     fn gain(&self) -> f64 {
-        let gain = self.model.pacing_rate() / (MARGIN * RATE);
+        let gain = self.model.pacing_rate().expect("it paces") / (MARGIN * RATE);
         (gain * 1e6).round() / 1e6
     }
 
@@ -176,7 +176,9 @@ fn a_sample_limited_by_the_application_does_not_lower_the_rate_but_may_raise_it(
 fn startup_and_drain_pace_at_their_gains() {
     let mut v1 = Feed::new(Bbr::new(config(1)));
     // The initial window in the handshake's round trip.
-    assert!((v1.model.pacing_rate() / (2.885 * MARGIN * 1e5) - 1.0).abs() < 1e-3);
+    assert!(
+        (v1.model.pacing_rate().expect("it paces") / (2.885 * MARGIN * 1e5) - 1.0).abs() < 1e-3
+    );
     v1.round(RATE);
     assert!((v1.gain() - 2.885).abs() < 2e-3, "2/ln 2: {}", v1.gain());
     let v1 = Feed::new(Bbr::new(config(1))).filled();
@@ -405,7 +407,8 @@ fn on_a_short_path_more_leaves_at_once() {
             (Box::new(Bbr3::google(config(1))), true),
         ] {
             model.on_handshake(rtt, Time::ZERO);
-            let bytes = (model.pacing_rate() / 1024.0 + short).max(2.0 * SEGMENT);
+            let bytes =
+                (model.pacing_rate().expect("it paces") / 1024.0 + short).max(2.0 * SEGMENT);
             let quantum = model.send_quantum() as f64;
             let least = if in_segments {
                 bytes - SEGMENT
@@ -441,7 +444,8 @@ fn policed(feed: &mut Feed, rounds: u32) -> bool {
         }
         feed.acked(RTT, RATE, 25 * MSS);
         feed.sample.newly_lost = 0;
-        if (feed.model.pacing_rate() / (MARGIN * 0.25 * RATE) - 1.0).abs() < 0.01 {
+        if (feed.model.pacing_rate().expect("it paces") / (MARGIN * 0.25 * RATE) - 1.0).abs() < 0.01
+        {
             return true;
         }
     }
@@ -462,7 +466,7 @@ fn two_lossy_intervals_of_alike_rates_are_taken_for_a_policer_for_48_rounds() {
     feed.in_flight(2 * BDP);
     for _ in 0..47 {
         feed.acked(RTT, RATE, 25 * MSS);
-        let rate = feed.model.pacing_rate() / (MARGIN * RATE);
+        let rate = feed.model.pacing_rate().expect("it paces") / (MARGIN * RATE);
         assert!((rate - 0.25).abs() < 0.01, "{rate}");
     }
     feed.acked(RTT, RATE, 25 * MSS);

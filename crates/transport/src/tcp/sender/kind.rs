@@ -75,7 +75,8 @@ impl Kind {
             dsack,
             prr,
             pacing,
-            growth,
+            class: _,
+            growth: _,
             fin_beyond_window,
             rtt_sampling,
             send_buffer,
@@ -106,6 +107,8 @@ impl Kind {
             pacing_ca_ratio: _,
             unpaced_segments: _,
             lt_bw: _,
+            params: _,
+            source: _,
             bbr_ecn_max_rtt: _,
             ecn_feedback: _,
             ecn_reduction: _,
@@ -136,7 +139,7 @@ impl Kind {
             || *dsack
             || *prr
             || *pacing
-            || growth.is_model()
+            || params.has_model()
             || *fin_beyond_window
             || *rtt_sampling == RttSampling::EveryDelivery
             || send_buffer.is_some()

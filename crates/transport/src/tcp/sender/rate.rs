@@ -54,8 +54,9 @@ impl Sender {
             if controls.probes_rtt {
                 rates.mark_app_limited(context.in_flight);
             }
-            if let Some(pacer) = &mut self.pacer {
-                pacer.set(controls.pacing_rate, controls.quantum);
+            match (&mut self.pacer, controls.pacing_rate) {
+                (Some(pacer), Some(rate)) => pacer.set(rate, controls.quantum),
+                _ => self.update_pacing(),
             }
         }
     }
