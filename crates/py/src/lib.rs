@@ -9,6 +9,7 @@
 mod batch;
 #[cfg(target_os = "linux")]
 mod live;
+mod compiled;
 mod queue;
 mod recordings;
 mod trace;
@@ -885,6 +886,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<CancelToken>()?;
     module.add_class::<queue::Packet>()?;
     module.add_class::<queue::QueueContext>()?;
+    module.add_class::<compiled::Compiled>()?;
     module.add_class::<Plan>()?;
     module.add_class::<trace::Trace>()?;
     module.add_class::<RunResult>()?;

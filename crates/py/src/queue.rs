@@ -19,8 +19,9 @@ use redtail_sim::plugin::{
     Actions, Identity, PacketId, PacketView, PluginContext, PluginError, PluginQueue, Value,
 };
 
-/// The cause of a failure that is none: the run was cancelled.
-pub struct CancelledWithin;
+pub use redtail_wasm::CancelledWithin;
+
+use crate::compiled::Compiled;
 
 /// What a queue, its context and its packets share.
 struct Shared {
@@ -205,11 +206,16 @@ impl QueueContext {
     }
 }
 
-/// The plug-ins that these classes, by their names in the file, stand for.
+/// The plug-ins that these classes and modules, by their names in the file, stand for.
 pub fn plugins(classes: &Bound<'_, PyDict>, cancel: &Arc<AtomicBool>) -> PyResult<Plugins> {
     let mut plugins = Plugins::new();
     for (name, class) in classes {
-        let (name, class) = (name.extract::<String>()?, class.unbind());
+        let name = name.extract::<String>()?;
+        if let Ok(compiled) = class.cast::<Compiled>() {
+            plugins = compiled.get().add(plugins, &name, cancel);
+            continue;
+        }
+        let class = class.unbind();
         let cancel = Arc::clone(cancel);
         plugins = plugins.with(&name, move |params, context| {
             Python::attach(|py| {

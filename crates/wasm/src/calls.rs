@@ -44,6 +44,24 @@ pub(crate) const IMPORTS: &[(&str, Signature)] = &[
 /// The cause of a failure that is none: the run was cancelled.
 pub struct CancelledWithin;
 
+/// The cause of a failure: a key of `params` that the module does not accept.
+#[derive(Clone, Debug)]
+pub struct WrongParam {
+    /// The key below the plug-in's table.
+    pub key: String,
+    /// What is wrong.
+    pub problem: String,
+    /// What is accepted.
+    pub accepted: String,
+}
+
+impl WrongParam {
+    fn error(self) -> PluginError {
+        let text = format!("{} {}; accepted: {}", self.key, self.problem, self.accepted);
+        PluginError::new(text).because(self)
+    }
+}
+
 /// What a module has asked for.
 #[derive(Clone, Copy)]
 pub(crate) enum Asked {
@@ -57,7 +75,7 @@ pub(crate) struct State {
     stream: Stream,
     params: BTreeMap<String, Value>,
     /// The keys of `params` that the module has asked for.
-    pub known: Vec<String>,
+    known: Vec<String>,
     /// Whether packets may be marked and dropped now.
     open: bool,
     pub asked: Vec<Asked>,
@@ -202,6 +220,24 @@ impl Instance {
         result.map(|()| figures.unwrap_or_default())
     }
 
+    /// Refuses a key of `params` for which the module has not asked.
+    pub fn require_known(&self, params: &BTreeMap<String, Value>) -> Result<(), PluginError> {
+        let known = &self.store.data().known;
+        let Some(key) = params.keys().find(|key| !known.contains(key)) else {
+            return Ok(());
+        };
+        let accepted = match known.as_slice() {
+            [] => "none".to_owned(),
+            some => some.join(", "),
+        };
+        let wrong = WrongParam {
+            key: "params".to_owned(),
+            problem: format!("have a key that the module does not know: {key}"),
+            accepted,
+        };
+        Err(wrong.error())
+    }
+
     /// Writes a structure into the buffer, and returns its address.
     #[inline]
     pub fn write(&mut self, structure: &[u8]) -> u32 {
@@ -337,8 +373,25 @@ fn param(caller: &mut Caller<'_, State>, key: u32) -> wasmtime::Result<(String, 
     Ok((key, value))
 }
 
+/// A value for a message.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Bool(on) => on.to_string(),
+        Value::Integer(number) => number.to_string(),
+        Value::Float(number) => number.to_string(),
+        Value::Text(text) => format!("{text:?}"),
+        Value::List(_) => "a list".to_owned(),
+        Value::Table(_) => "a table".to_owned(),
+    }
+}
+
 fn wrong(key: &str, value: &Value, accepted: &str) -> wasmtime::Error {
-    Stopped::text(format!("params.{key} is {value:?}; accepted: {accepted}"))
+    let wrong = WrongParam {
+        key: format!("params.{key}"),
+        problem: format!("is {}", shown(value)),
+        accepted: accepted.to_owned(),
+    };
+    Stopped::of(wrong.error())
 }
 
 fn number(mut caller: Caller<'_, State>, key: u32, otherwise: f64) -> wasmtime::Result<f64> {

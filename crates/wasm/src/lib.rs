@@ -19,7 +19,7 @@ mod engine;
 mod module;
 mod queue;
 
-pub use calls::CancelledWithin;
+pub use calls::{CancelledWithin, WrongParam};
 pub use engine::{MAX_CALL, MAX_MEMORY};
 pub use module::{MAX_MODULE, Module, ModuleError};
 pub use queue::MAX_FIGURES;

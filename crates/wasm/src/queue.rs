@@ -1,17 +1,21 @@
 //! A queue that is a WebAssembly module.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use redtail_core::Time;
+use redtail_core::plugin::Value;
+use redtail_core::{Rate, Stream, Time};
 use redtail_qdisc::plugin::{
-    Actions, PacketId, PacketView, PluginContext, PluginError, PluginParams, PluginQueue,
+    Actions, Identity, PacketId, PacketView, PluginContext, PluginError, PluginQueue,
 };
-use redtail_qdisc::{DropReason, FlowTable, Internals, Limit, Protocol};
+use redtail_qdisc::{
+    DropReason, FlowTable, Internals, Limit, LinkFacts, Plugins, Protocol, QueueContext,
+};
 use wasmtime::TypedFunc;
 
-use crate::calls::{Asked, Instance};
+use crate::calls::{Asked, Instance, WrongParam};
 use crate::module::{Function, Module};
 
 /// The most figures that a module may report.
@@ -85,28 +89,19 @@ impl Module {
     pub fn make_queue(
         &self,
         name: &str,
-        params: &PluginParams,
+        identity: &Identity,
         context: PluginContext,
         cancel: &Arc<AtomicBool>,
     ) -> Result<Box<dyn PluginQueue>, PluginError> {
         let (rate, limit) = (context.queue.rate.as_bps(), context.limit);
         let flows = Arc::clone(&context.queue.link.flows);
-        let (table, stream) = (params.params.clone(), context.queue.stream);
+        let (table, stream) = (identity.params.clone(), context.queue.stream);
         let mut instance = Instance::new(self, stream, table, cancel)?;
         let new = instance.function::<u32, ()>(name, "new");
         let new = new.expect("the module has been checked");
         let told = instance.write(&context_bytes(rate, limit));
         instance.call(&new, told)?;
-        let known = &instance.store.data().known;
-        if let Some(key) = params.params.keys().find(|key| !known.contains(key)) {
-            let accepted = match known.as_slice() {
-                [] => "none".to_owned(),
-                some => some.join(", "),
-            };
-            return Err(PluginError::new(format!(
-                "it does not know params.{key}; accepted: {accepted}"
-            )));
-        }
+        instance.require_known(&identity.params)?;
         let functions = Functions {
             enqueue: instance.function(name, "enqueue").expect("checked"),
             dequeue: instance.function(name, "dequeue").expect("checked"),
@@ -124,6 +119,29 @@ impl Module {
             flows,
             asked: Vec::new(),
         }))
+    }
+}
+
+impl Module {
+    /// Executes the part of a queue that reads `params`, at a link of 10 Mbit/s without a limit. Returns the key that
+    /// it refuses. What else can fail there depends on the link and is left to the run.
+    pub fn wrong_param(&self, name: &str, params: &BTreeMap<String, Value>) -> Option<WrongParam> {
+        let rate = Rate::from_bps(10_000_000);
+        let context = PluginContext {
+            queue: QueueContext {
+                rate,
+                stream: Stream::named(0, 0, name),
+                link: Arc::new(LinkFacts::of_rate(rate)),
+                plugins: Plugins::new(),
+            },
+            limit: None,
+        };
+        let identity = Identity {
+            params: params.clone(),
+            ..Identity::default()
+        };
+        let made = self.make_queue(name, &identity, context, &Arc::default());
+        made.err()?.cause::<WrongParam>().cloned()
     }
 }
 
