@@ -37,7 +37,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from redtail._native import Packet, QueueContext
+    from redtail._native import (
+        CongestionEvent,
+        ControllerContext,
+        LostSegment,
+        Packet,
+        QueueContext,
+        RateSample,
+    )
     from redtail.analysis.case import CaseResult
     from redtail.analysis.gap import Gap, Gaps
     from redtail.analysis.results import Results
@@ -47,6 +54,8 @@ if TYPE_CHECKING:
     from redtail.engine.plans import Plan
     from redtail.errors import (
         Cancelled,
+        ControllerError,
+        PluginError,
         QueueError,
         RedtailError,
         RedtailWarning,
@@ -56,6 +65,7 @@ if TYPE_CHECKING:
     )
     from redtail.experiment import Toml, check
     from redtail.inputs.connections import TraceTable
+    from redtail.inputs.controllers import Controller
     from redtail.inputs.queues import Queue
     from redtail.inputs.traces import read_trace
     from redtail.lines import (
@@ -90,19 +100,26 @@ _MODULES = {
     "Captured": "running.captures",
     "Case": "cases",
     "CaseResult": "analysis.case",
+    "CongestionEvent": "_native",
+    "Controller": "inputs.controllers",
+    "ControllerContext": "_native",
+    "ControllerError": "errors",
     "Estimate": "analysis.stats",
     "Gap": "analysis.gap",
     "Gaps": "analysis.gap",
     "Line": "lines",
+    "LostSegment": "_native",
     "Overhead": "lines",
     "Packet": "_native",
     "Plan": "engine.plans",
+    "PluginError": "errors",
     "Progress": "progress",
     "Queue": "inputs.queues",
     "QueueContext": "_native",
     "QueueError": "errors",
     "QueueParameter": "lines",
     "QueueParameters": "lines",
+    "RateSample": "_native",
     "Recorded": "lines",
     "RedtailError": "errors",
     "RedtailWarning": "errors",
@@ -135,19 +152,26 @@ __all__ = [
     "Captured",
     "Case",
     "CaseResult",
+    "CongestionEvent",
+    "Controller",
+    "ControllerContext",
+    "ControllerError",
     "Estimate",
     "Gap",
     "Gaps",
     "Line",
+    "LostSegment",
     "Overhead",
     "Packet",
     "Plan",
+    "PluginError",
     "Progress",
     "Queue",
     "QueueContext",
     "QueueError",
     "QueueParameter",
     "QueueParameters",
+    "RateSample",
     "Recorded",
     "RedtailError",
     "RedtailWarning",

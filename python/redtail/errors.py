@@ -49,8 +49,16 @@ class RunError(RedtailError):
     """A run failed although its scenario was valid: a fault in redtail, or in a queue of yours."""
 
 
-class QueueError(RunError):
-    """A queue written in Python failed: it raised an exception or broke its contract."""
+class PluginError(RunError):
+    """A class of the user's own failed: it raised an exception or broke its contract."""
+
+
+class QueueError(PluginError):
+    """A queue written in Python failed."""
+
+
+class ControllerError(PluginError):
+    """A congestion controller written in Python failed."""
 
 
 class InvalidRun(RunError):

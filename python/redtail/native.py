@@ -36,7 +36,7 @@ def translated(failed: Callable[[Exception], Exception] | None = None) -> Iterat
     """Turn the native module's exceptions into the family of `redtail.errors`.
 
     Args:
-        failed: returns what is raised where a queue of the user failed.
+        failed: returns what is raised where a class of the user failed.
     """
     loaded = module()
     try:
@@ -52,7 +52,7 @@ def translated(failed: Callable[[Exception], Exception] | None = None) -> Iterat
         raise Cancelled() from None
     except (RedtailError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except getattr(loaded, "QueueFailed", ()) as error:
+    except getattr(loaded, "PluginFailed", ()) as error:
         raise (failed(error) if failed else error) from error.__cause__
     except BaseException as error:  # a panic in Rust arrives as a BaseException
         raise RunError(

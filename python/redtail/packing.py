@@ -357,7 +357,7 @@ def _refuse_changed(results: Results, experiment: str, sources: Mapping[str, byt
     if results.made_by != backends.find(results.backend).identity():
         return
     given = (results.provenance.text or "", *results.provenance.sets)
-    if len(sources) == 1 and not any("plugin" in text for text in given):
+    if len(sources) == 1 and not any("class" in text for text in given):
         return
     with TemporaryDirectory(prefix="redtail-") as temporary:
         root = Path(temporary)

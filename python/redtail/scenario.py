@@ -38,7 +38,7 @@ def links(scenario: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 def series_key(table: str) -> str:
     """Return the key of the [series] section that asks for a table of series."""
-    return {"flows": "windows", "groups": "goodput"}.get(table, table)
+    return {"flows": "windows", "controllers": "windows", "groups": "goodput"}.get(table, table)
 
 
 def quantity(value: object) -> tuple[float | None, str]:

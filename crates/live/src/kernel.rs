@@ -216,6 +216,12 @@ fn refuse_tcp(
 ) {
     let (preset, params) = (tcp.given.preset, &tcp.params);
     let key = |key: &str| format!("traffic.{group}.tcp.{key}");
+    if let Some(class) = &params.class {
+        let clause = format!(
+            "is {class:?}, a controller that no kernel has; accepted: no such key, or backend sim"
+        );
+        return refuse(key("class"), clause);
+    }
     let name = serde_json::to_value(preset).expect("a preset has a name");
     let name = name.as_str().expect("a preset's name is a string");
     let has = || {

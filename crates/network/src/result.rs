@@ -114,6 +114,20 @@ rows! {
 }
 
 rows! {
+    /// Figures of controllers of users, a row per flow, figure and sampling time.
+    ControllerSeries {
+        time_s: f64,
+        /// Number of the flow, counted over all groups in the order of the file.
+        flow: u32,
+        /// Index into [`RunResult::groups`].
+        group: u32,
+        /// Index into [`RunResult::figures`].
+        figure: u32,
+        value: f64,
+    }
+}
+
+rows! {
     /// Every sized transfer, a row for each, whether it completed or not. Times count
     /// from its start and are NaN where the run ended before.
     Transfers {
@@ -243,6 +257,10 @@ pub struct RunResult {
     pub queue_series: Option<QueueSeries>,
     /// Flow samples, if asked for.
     pub flow_series: Option<FlowSeries>,
+    /// Samples of the controllers of users, if asked for and if there are any.
+    pub controller_series: Option<ControllerSeries>,
+    /// Names of the figures in `controller_series`.
+    pub figures: Vec<String>,
     /// Samples of the groups, if asked for.
     pub group_series: Option<GroupSeries>,
     /// Every flow, unless there were more than are kept.
@@ -274,6 +292,9 @@ impl RunResult {
         let tables = [
             self.queue_series.as_ref().map(QueueSeries::columns),
             self.flow_series.as_ref().map(FlowSeries::columns),
+            self.controller_series
+                .as_ref()
+                .map(ControllerSeries::columns),
             self.group_series.as_ref().map(GroupSeries::columns),
             self.flows.as_ref().map(FlowRows::columns),
             Some(self.transfers.columns()),
@@ -293,6 +314,7 @@ impl RunResult {
                     "link" => links,
                     "group" => groups,
                     "distribution" => distributions,
+                    "figure" => self.figures.len(),
                     _ => continue,
                 };
                 if let Column::U32(codes) = column

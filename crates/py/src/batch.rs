@@ -16,7 +16,7 @@ use redtail_sim::{RunError, RunOptions};
 use redtail_spec::{ScenarioReader, SpecError};
 
 use crate::{
-    CancelToken, Cancelled, RunResult, plugins, py_bytes, py_table, queue_failed, require_tables,
+    CancelToken, Cancelled, RunResult, plugin_failed, plugins, py_bytes, py_table, require_tables,
     spec_error, trace,
 };
 
@@ -34,7 +34,7 @@ impl Failure {
         match self {
             Self::Scenario(error) => spec_error(py, &error),
             Self::Python(error) => error,
-            Self::Run(RunError::Plugin(failure)) => queue_failed(py, &failure),
+            Self::Run(RunError::Plugin(failure)) => plugin_failed(py, &failure),
             Self::Run(error) => Cancelled::new_err(error.to_string()),
             Self::Panic(payload) => {
                 let text = payload.downcast_ref::<&str>().copied();

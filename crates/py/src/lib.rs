@@ -7,6 +7,7 @@
 //! `build.rs` makes the hash of the Rust sources that is part of the key of a stored run.
 
 mod batch;
+mod controller;
 #[cfg(target_os = "linux")]
 mod live;
 mod compiled;
@@ -28,7 +29,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use redtail_core::plugin::{Identity, PluginFailure, Role};
 use redtail_core::{LargePages, ParamError, Rate, Span};
-use redtail_network::result::{Column, FlowSeries, GroupSeries, QueueSeries};
+use redtail_network::result::{Column, ControllerSeries, FlowSeries, GroupSeries, QueueSeries};
 use redtail_qdisc::QueueParams;
 use redtail_qdisc::advise::Situated;
 use redtail_sim::capture::{Capture, CaptureError, IpVersion, Point, PointsAndFile};
@@ -55,13 +56,13 @@ create_exception!(
 
 create_exception!(
     _native,
-    QueueFailed,
+    PluginFailed,
     PyException,
-    "A queue of the user's own failed; its exception, if it raised one, is the cause."
+    "A queue or a controller of the user's own failed; its exception, if it raised one, is the cause."
 );
 
 /// A plug-in's failure as Python raises it.
-fn queue_failed(py: Python<'_>, failure: &PluginFailure) -> PyErr {
+fn plugin_failed(py: Python<'_>, failure: &PluginFailure) -> PyErr {
     if failure.cause::<queue::CancelledWithin>().is_some() {
         return Cancelled::new_err("the run was cancelled");
     }
@@ -71,10 +72,11 @@ fn queue_failed(py: Python<'_>, failure: &PluginFailure) -> PyErr {
     {
         return error.clone_ref(py);
     }
-    let raised = QueueFailed::new_err(failure.to_string());
+    let raised = PluginFailed::new_err(failure.to_string());
     let value = raised.value(py);
     let attributes = value
-        .setattr("queue", &failure.class)
+        .setattr("class_name", &failure.class)
+        .and_then(|()| value.setattr("role", failure.role.to_string()))
         .and_then(|()| value.setattr("method", failure.method))
         .and_then(|()| value.setattr("at", failure.at.map(|at| at.as_secs_f64())))
         .and_then(|()| value.setattr("problem", failure.problem()));
@@ -350,10 +352,11 @@ fn no_case() -> PyErr {
 fn resolve_plugin(
     py: Python<'_>,
     resolve: &Bound<'_, PyAny>,
+    role: Role,
     identity: &mut Identity,
 ) -> PyResult<Result<(), ParamError>> {
     let table = queue::params_dict(py, &identity.params)?;
-    let answer = resolve.call1((&identity.class, table))?;
+    let answer = resolve.call1((&identity.class, table, role.to_string()))?;
     if answer.is_none() {
         return Ok(Ok(()));
     }
@@ -387,8 +390,8 @@ fn read_file(read: &Bound<'_, PyAny>, name: &str) -> PyResult<Result<String, Str
     Ok(Err(format!("{problem}; accepted: {accepted}")))
 }
 
-/// Reads, checks and expands an experiment. `resolve` is called with the name and the parameters
-/// of every queue of kind `plugin`; it returns the hash of its source, `None` to leave it as it is, or
+/// Reads, checks and expands an experiment. `resolve` is called with the name, the parameters
+/// and the role ("queue" or "controller") of every class of the user; it returns the hash of its source, `None` to leave it as it is, or
 /// what is wrong with it: the key, the problem and what is accepted. `read` is called with the name of every file that it
 /// names, a trace of rates; it returns the text, or the problem and what is accepted. `tables` is
 /// called for every group of kind `trace`, with its file, the duration and the round-trip time of
@@ -424,11 +427,11 @@ fn plan(
         })
     };
     let raised = RefCell::new(None);
-    let mut visit = |_: Role, identity: &mut Identity| {
+    let mut visit = |role: Role, identity: &mut Identity| {
         let Some(resolve) = &resolve else {
             return Ok(());
         };
-        resolve_plugin(py, resolve, identity).unwrap_or_else(|error| {
+        resolve_plugin(py, resolve, role, identity).unwrap_or_else(|error| {
             let refusal = ParamError::new("class", error.to_string(), "another one");
             raised.borrow_mut().get_or_insert(error);
             Err(refusal)
@@ -534,6 +537,10 @@ impl RunResult {
                 result.flow_series.as_ref().map(FlowSeries::columns),
             ),
             (
+                "controllers",
+                (result.controller_series.as_ref()).map(ControllerSeries::columns),
+            ),
+            (
                 "groups",
                 result.group_series.as_ref().map(GroupSeries::columns),
             ),
@@ -574,6 +581,7 @@ impl RunResult {
         let names = PyDict::new(py);
         names.set_item("links", &self.0.links)?;
         names.set_item("groups", &self.0.groups)?;
+        names.set_item("figures", &self.0.figures)?;
         names.set_item("distributions", &self.0.histograms.names)?;
         Ok(names)
     }
@@ -700,7 +708,7 @@ fn run_captured(
     let result = py.detach(|| redtail_sim::run(&scenario, options));
     let result = result.map_err(|error| match error {
         RunError::Cancelled => Cancelled::new_err("the run was cancelled"),
-        RunError::Plugin(failure) => queue_failed(py, &failure),
+        RunError::Plugin(failure) => plugin_failed(py, &failure),
         RunError::Capture(error) => capture_failed(&error, &files),
     })?;
     Ok(RunResult(Arc::new(result)))
@@ -882,11 +890,15 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("SpecError", py.get_type::<SpecError>())?;
     module.add("Cancelled", py.get_type::<Cancelled>())?;
-    module.add("QueueFailed", py.get_type::<QueueFailed>())?;
+    module.add("PluginFailed", py.get_type::<PluginFailed>())?;
     module.add_class::<CancelToken>()?;
     module.add_class::<queue::Packet>()?;
     module.add_class::<queue::QueueContext>()?;
     module.add_class::<compiled::Compiled>()?;
+    module.add_class::<controller::ControllerContext>()?;
+    module.add_class::<controller::RateSample>()?;
+    module.add_class::<controller::LostSegment>()?;
+    module.add_class::<controller::CongestionEvent>()?;
     module.add_class::<Plan>()?;
     module.add_class::<trace::Trace>()?;
     module.add_class::<RunResult>()?;

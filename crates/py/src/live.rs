@@ -19,8 +19,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    RunResult, capture_failed, capture_files, open_files, param_failed, parsed_queue, plugins,
-    queue_failed, require_tables, spec_error, trace,
+    RunResult, capture_failed, capture_files, open_files, param_failed, parsed_queue,
+    plugin_failed, plugins, require_tables, spec_error, trace,
 };
 
 /// Moves this process, which must have one thread, into a user namespace of its own, in which it can
@@ -196,7 +196,7 @@ pub fn live_queue_refusals(
 /// kernel's own queues or redtail's. Returns the reply, for [`run_reply`].
 ///
 /// # Errors
-/// `OSError` when the kernel refuses a step, `QueueFailed` when a queue of the user fails.
+/// `OSError` when the kernel refuses a step, `PluginFailed` when a queue of the user fails.
 #[pyfunction]
 pub fn live_run(
     py: Python<'_>,
@@ -242,7 +242,7 @@ pub fn live_run(
             ))
         }
         Err(RunError::Refused(error)) => Err(PyOSError::new_err(error.to_string())),
-        Err(RunError::Plugin(failure)) => Err(queue_failed(py, &failure)),
+        Err(RunError::Plugin(failure)) => Err(plugin_failed(py, &failure)),
         Err(RunError::Capture(error)) => Err(capture_failed(&error, &files)),
     }
 }

@@ -15,6 +15,7 @@ use pyo3::types::{PyBool, PyDict, PyList, PyTuple};
 use redtail_core::{Ecn, Stream, Time};
 use redtail_qdisc::{Backlog, DropReason, FlowTable, Internals, Limit, Protocol};
 use redtail_sim::Plugins;
+use redtail_sim::controller::PluginController;
 use redtail_sim::plugin::{
     Actions, Identity, PacketId, PacketView, PluginContext, PluginError, PluginQueue, Value,
 };
@@ -22,6 +23,7 @@ use redtail_sim::plugin::{
 pub use redtail_wasm::CancelledWithin;
 
 use crate::compiled::Compiled;
+use crate::controller::PythonController;
 
 /// What a queue, its context and its packets share.
 struct Shared {
@@ -215,13 +217,21 @@ pub fn plugins(classes: &Bound<'_, PyDict>, cancel: &Arc<AtomicBool>) -> PyResul
             plugins = compiled.get().add(plugins, &name, cancel);
             continue;
         }
-        let class = class.unbind();
-        let cancel = Arc::clone(cancel);
-        plugins = plugins.with(&name, move |params, context| {
+        let class = Arc::new(class.unbind());
+        // The experiment says which of the two a class is.
+        let (of_queue, for_queue) = (Arc::clone(&class), Arc::clone(cancel));
+        plugins = plugins.with(&name, move |identity, context| {
             Python::attach(|py| {
-                let queue = PythonQueue::new(class.bind(py), params, context, &cancel);
+                let queue = PythonQueue::new(of_queue.bind(py), identity, context, &for_queue);
                 let queue = queue.map_err(|error| raised(py, error))?;
                 Ok(Box::new(queue) as Box<dyn PluginQueue>)
+            })
+        });
+        let cancel = Arc::clone(cancel);
+        plugins = plugins.with_controller(&name, move |identity, context| {
+            Python::attach(|py| {
+                let found = PythonController::new(class.bind(py), identity, context, &cancel)?;
+                Ok(Box::new(found) as Box<dyn PluginController>)
             })
         });
     }
@@ -229,7 +239,7 @@ pub fn plugins(classes: &Bound<'_, PyDict>, cancel: &Arc<AtomicBool>) -> PyResul
 }
 
 /// A class's own exception, on its way to whoever started the run.
-fn raised(py: Python<'_>, error: PyErr) -> PluginError {
+pub fn raised(py: Python<'_>, error: PyErr) -> PluginError {
     PluginError::new(error.to_string()).because(error.clone_ref(py))
 }
 
@@ -276,19 +286,34 @@ fn time(seconds: f64) -> Option<Time> {
 }
 
 /// What was returned, for a message.
-fn shown(value: &Bound<'_, PyAny>) -> String {
+pub fn shown(value: &Bound<'_, PyAny>) -> String {
     let text = value
         .repr()
         .map_or_else(|_| String::new(), |text| text.to_string());
     let cut: String = text.chars().take(60).collect();
     match cut.len() < text.len() {
-        true => format!("it returned {cut}..."),
-        false => format!("it returned {cut}"),
+        true => format!("{cut}..."),
+        false => cut,
     }
 }
 
 fn wrong(value: &Bound<'_, PyAny>, accepted: &str) -> PluginError {
-    PluginError::new(format!("{}; accepted: {accepted}", shown(value)))
+    PluginError::new(format!(
+        "it returned {}; accepted: {accepted}",
+        shown(value)
+    ))
+}
+
+/// What the method `report` of an object tells.
+pub fn figures_of(
+    object: &Bound<'_, PyAny>,
+    now: Time,
+) -> Result<BTreeMap<String, f64>, PluginError> {
+    let py = object.py();
+    let answer = object.call_method1(intern!(py, "report"), (now.as_secs_f64(),));
+    let answer = answer.map_err(|error| raised(py, error))?;
+    let figures = answer.extract();
+    figures.map_err(|_| wrong(&answer, "numbers by name, as a dict"))
 }
 
 struct PythonQueue {
@@ -543,13 +568,7 @@ impl PluginQueue for PythonQueue {
         if !self.reports {
             return Ok(());
         }
-        let figures = self.call(|py, object| {
-            let answer = object.call_method1(intern!(py, "report"), (now.as_secs_f64(),))?;
-            match answer.extract::<BTreeMap<String, f64>>() {
-                Ok(figures) => Ok(figures),
-                Err(_) => Err(Failed::Wrong(wrong(&answer, "numbers by name, as a dict"))),
-            }
-        })?;
+        let figures = self.call(|_, object| figures_of(object, now).map_err(Failed::Wrong))?;
         for (name, value) in &figures {
             tell(name, *value);
         }

@@ -3,7 +3,7 @@
 use redtail_core::Time;
 use redtail_network::Links;
 use redtail_network::group_report::bits_per_second;
-use redtail_network::result::{FlowSeries, GroupSeries, QueueSeries};
+use redtail_network::result::{ControllerSeries, FlowSeries, GroupSeries, QueueSeries};
 use redtail_spec::Series;
 
 use crate::flows::Flows;
@@ -17,6 +17,10 @@ pub struct Sampler {
     pub queues: QueueSeries,
     /// Samples of the flows so far.
     pub flows: FlowSeries,
+    /// Samples of the controllers of users so far.
+    pub controllers: ControllerSeries,
+    /// Names of the figures of these controllers.
+    pub figures: Vec<String>,
     /// Samples of the groups so far.
     pub groups: GroupSeries,
     /// The bytes that had reached the receivers of each group at the latest sample; empty before the
@@ -31,6 +35,8 @@ impl Sampler {
             request,
             queues: QueueSeries::default(),
             flows: FlowSeries::default(),
+            controllers: ControllerSeries::default(),
+            figures: Vec::new(),
             groups: GroupSeries::default(),
             reached: Vec::new(),
         }
@@ -64,6 +70,20 @@ impl Sampler {
             rows.pacing_rate_bps
                 .push(snapshot.pacing_rate.map_or(f64::NAN, |rate| rate * 8.0));
             rows.delivered_bytes.push(receiver.receiver.delivered());
+            let group = flows.group(slot.flow);
+            let (controllers, figures) = (&mut self.controllers, &mut self.figures);
+            slot.sender.report(now, &mut |name, value| {
+                let known = figures.iter().position(|known| known == name);
+                let figure = known.unwrap_or_else(|| {
+                    figures.push(name.to_owned());
+                    figures.len() - 1
+                });
+                controllers.time_s.push(now.as_secs_f64());
+                controllers.flow.push(slot.flow);
+                controllers.group.push(group);
+                controllers.figure.push(figure as u32);
+                controllers.value.push(value);
+            });
         }
     }
 

@@ -34,8 +34,11 @@ pub const LARGEST_RATE: f64 = 1e15;
 /// The most names of states that one controller may have.
 pub const MOST_STATES: usize = 64;
 
-/// The most bytes of a state's name.
-pub const LONGEST_STATE: usize = 40;
+/// The most figures that one controller may tell at a time.
+pub const MOST_FIGURES: usize = 64;
+
+/// The most bytes of the name of a state or figure.
+pub const LONGEST_NAME: usize = 40;
 
 /// The connection for which a controller is made.
 #[derive(Clone, Debug)]

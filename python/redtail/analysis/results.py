@@ -322,7 +322,7 @@ class Results:
 
     def series(
         self,
-        table: Literal["queues", "flows", "groups"] = "queues",
+        table: Literal["queues", "flows", "controllers", "groups"] = "queues",
         *,
         case: int = 0,
         replication: int = 0,
@@ -331,7 +331,8 @@ class Results:
 
         Args:
             table: "queues" (length, RED's average, drops, marks, delay), "flows" (windows,
-                round-trip times, pacing rates) or "groups" (goodput).
+                round-trip times, pacing rates), "controllers" (what controllers of your own
+                report) or "groups" (goodput).
             case: index into `cases`.
             replication: from 0.
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from redtail.backends import host
 from redtail.engine import realtime
-from redtail.errors import QueueError, RunError, SpecError
+from redtail.errors import PluginError, RunError, SpecError
 
 if TYPE_CHECKING:
     from redtail.inputs import queues as own
@@ -122,7 +122,7 @@ def serve(request_from: int, reply_to: int) -> int:
         )
     except OSError as error:
         answer = realtime.failed_reply("kernel", str(error))
-    except QueueError as error:
+    except PluginError as error:
         answer = realtime.failed_reply("queue", str(error))
     except SpecError as error:
         answer = realtime.failed_reply("experiment", str(error))

@@ -82,7 +82,9 @@ class Linux(RealTcp):
         return _guest(self.kernel).kernel.filters()
 
     def _refusals(self, plan: Plan) -> Iterator[Refusal]:
-        for name in plan.queues:
+        for name, located in plan.queues.items():
+            if located.role != "queue":
+                continue  # refused as any backend with a kernel's TCP does
             reason = f'"{name}" is a class, which no virtual machine can execute'
             yield Refusal(
                 "class", f"{reason}; accepted: a queue of redtail, or backend sim or live"

@@ -76,5 +76,7 @@ def _say_written(written: Sequence[Path]) -> None:
     for path in written:
         say(f"written: {path}")
     file = shlex.quote(str(written[0]))
-    make = [f"make -C {shlex.quote(str(path.parent))}" for path in written if path.name == "Makefile"]
+    make = [
+        f"make -C {shlex.quote(str(path.parent))}" for path in written if path.name == "Makefile"
+    ]
     say(f"next:    {'; '.join([*make, f'redtail check {file}', f'redtail run {file}'])}")

@@ -93,7 +93,7 @@ def run_one(
 
     Raises:
         Cancelled: `cancel` was set before the end.
-        QueueError: a queue failed.
+        PluginError: a queue or a controller failed.
         RunError: the engine failed.
     """
     found = run_many([scenario], cancel, queues, traces)

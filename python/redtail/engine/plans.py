@@ -73,7 +73,8 @@ class Plan:
         cases: every combination of factor values.
         file: the name of the experiment's file, when there is one.
         sets: the overrides it was checked with.
-        code: the classes in Python that it names as queues, which running it executes.
+        code: the classes in Python that it names as queues and controllers; running it executes
+            them.
         queues: these classes by their names, when they were loaded: `redtail.check` does not.
         users: for each case, the number of users of each group that was asked for by its load
             and calibrated.
@@ -205,9 +206,9 @@ class Plan:
 
 
 def _has_plugin(part: Any) -> bool:
-    """Return whether there is a queue of kind `plugin` in a scenario."""
+    """Return whether there is a class of the user in a scenario: a queue or a controller."""
     if isinstance(part, dict):
-        return part.get("kind") == "plugin" or any(map(_has_plugin, part.values()))
+        return isinstance(part.get("class"), str) or any(map(_has_plugin, part.values()))
     return isinstance(part, list) and any(map(_has_plugin, part))
 
 

@@ -1,11 +1,12 @@
-"""What an experiment refers to: queues in Python, and tables of connections.
+"""What an experiment refers to: queues and controllers in Python, and tables of connections.
 
 It must not know the rest of the experiment, or how it is run. Code of users is read here first, and
 is executed only in `queues`, when it lies in the experiment's folder or is allowed.
 
-    code     finds the classes that an experiment names as queues, and whether they may be executed
+    code     finds the classes that an experiment names, and whether they may be executed
     imports  what they import, found by reading
     modules  loads them apart from other modules
-    queues   executes them
+    queues   executes them; the interface of queues
+    controllers  the interface of congestion controllers
     traces   tables of connections, which `connections` has as plain data; `vectors`: those of tmix
 """

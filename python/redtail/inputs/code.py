@@ -21,7 +21,7 @@ from redtail.inputs import compiled, imports
 from redtail.inputs.imports import Closure, Found, Module
 
 Refusal: TypeAlias = tuple[str, str, str]
-"""What is wrong with a queue of an experiment: the key, the problem, what is accepted."""
+"""What is wrong with a class of an experiment: the key, the problem, what is accepted."""
 
 Allowed: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 """Files and folders whose code may be executed."""
@@ -51,7 +51,7 @@ class Code:
             passed.
         shown: its own file or module as a user would name it.
         needs: the file or folder that `--allow-code` has to name; None when the code is allowed.
-        key: of the first queue that it is.
+        key: of the first queue or controller that it is.
         imported: the files that it imports, as a user would name them.
         refused: the file that has to be allowed, as a user would name it; empty when none has.
         inputs: of the files, those that repeating it needs; others are of installed packages.

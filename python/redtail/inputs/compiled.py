@@ -101,8 +101,6 @@ def _compiled(code: bytes, inside: str | None) -> Compiled:
         raise Refused(*error.args) from None
 
 
-def refused_params(
-    compiled: Compiled, params: Mapping[str, Any]
-) -> tuple[str, str, str] | None:
+def refused_params(compiled: Compiled, params: Mapping[str, Any]) -> tuple[str, str, str] | None:
     """Return what a plug-in says of its `params`, which executes it: key, problem, accepted."""
     return compiled.refuses(json.dumps(params))

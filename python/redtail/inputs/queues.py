@@ -1,10 +1,11 @@
-"""Queues written in Python: their interface, and how to find the class that an experiment names.
+"""Classes of users, queues and congestion controllers: how to find one that an experiment names.
 
-A queue is named `"my_queue.py:MyQueue"`, a file beside the experiment's, or
+A class is named `"my_queue.py:MyQueue"`, a file beside the experiment's, or
 `"package.module:MyQueue"`, which is imported. The hash of its source is part of the scenario, so
 that a result is never taken for one of a class that has changed. The modules that it imports are
 part of the hash, and so are the versions of the installed packages among them. Where the code lies,
-what it imports, and whether it may be executed, is found out in `code` before.
+what it imports, and whether it may be executed, is found out in `code` before. The interface of
+queues is here, that of controllers in `controllers`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from redtail.errors import QueueError, SpecError
+from redtail.errors import ControllerError, PluginError, QueueError, SpecError
 from redtail.files import OUTSIDE, is_within
 from redtail.inputs import compiled, modules
 from redtail.inputs.code import ACCEPTED as _ACCEPTED
@@ -38,6 +39,8 @@ from redtail.inputs.code import (
     was_passed,
 )
 from redtail.inputs.code import Wrong as _Wrong
+from redtail.inputs.controllers import METHODS as _OF_CONTROLLERS
+from redtail.inputs.controllers import OPTIONAL as _OPTIONAL
 from redtail.inputs.imports import INSTALLED, Closure, installed_package
 
 if TYPE_CHECKING:
@@ -79,9 +82,16 @@ class Queue(Protocol):
         ...
 
 
-QueueClass: TypeAlias = "type[Any]"
+PluginClass: TypeAlias = "type[Any]"
 
-_METHODS = {"enqueue": "self, packet, now", "dequeue": "self, now"}
+# What a class needs for each role, and what it may have.
+_METHODS: dict[str, Mapping[str, str]] = {
+    "queue": {"enqueue": "self, packet, now", "dequeue": "self, now"},
+    "controller": _OF_CONTROLLERS,
+}
+_MAY_HAVE: dict[str, Mapping[str, str]] = {"queue": {}, "controller": _OPTIONAL}
+
+_ERRORS: dict[str, type[PluginError]] = {"queue": QueueError, "controller": ControllerError}
 
 # Modules are loaded one at a time: threads that make plans share `sys.path` and `sys.modules`.
 _LOADING = threading.RLock()
@@ -99,28 +109,31 @@ class Located:
         folder: what files and modules are looked for in.
         source: hash of its source.
         place: where the experiment names it, for messages.
+        role: what it is: "queue" or "controller".
     """
 
     name: str
     folder: str
     source: str
     place: str
+    role: str = "queue"
 
-    def load(self) -> QueueClass | Compiled:
+    def _error(self, problem: str) -> PluginError:
+        return _ERRORS[self.role](f"{self.place}: {problem}")
+
+    def load(self) -> PluginClass | Compiled:
         """Return the class or module.
 
         Raises:
-            QueueError: it is not what it was when the experiment was checked.
+            PluginError: it is not what it was when the experiment was checked.
         """
         try:
-            found, source = find(self.name, Path(self.folder))
+            found, source = find(self.name, Path(self.folder), self.role)
         except _Wrong as wrong:
             _, problem, accepted = wrong.refusal
-            raise QueueError(f"{self.place}: {problem}; accepted: {accepted}") from wrong
+            raise self._error(f"{problem}; accepted: {accepted}") from wrong
         if source != self.source:
-            raise QueueError(
-                f"{self.place}: its source has changed since the experiment was checked"
-            )
+            raise self._error("its source has changed since the experiment was checked")
         return found
 
     def pack(self) -> dict[str, bytes]:
@@ -130,7 +143,7 @@ class Located:
         must be there.
 
         Raises:
-            QueueError: they are not in the folder of the experiment.
+            PluginError: they are not in the folder of the experiment.
         """
         self.load()
         files = {}
@@ -139,18 +152,18 @@ class Located:
             return self._pack_compiled(folder)
         closure = _closure(self.name, folder)
         if closure is None:
-            raise QueueError(
-                f"{self.place}: a worker does not have this class, which is in no file and cannot "
-                "be sent; write it into a file"
+            raise self._error(
+                "a worker does not have this class, which is in no file and cannot be sent; write "
+                "it into a file"
             )
         for each in closure.modules:
             path = each.found.file
             if path is None or installed_package(each):
                 continue
             if not path.is_relative_to(folder):
-                raise QueueError(
-                    f"{self.place}: a worker does not have {each.name}, which is not in "
-                    f"{folder} and cannot be sent; install it where the workers are"
+                raise self._error(
+                    f"a worker does not have {each.name}, which is not in {folder} and cannot be "
+                    "sent; install it where the workers are"
                 )
             files[path.relative_to(folder).as_posix()] = each.text
         return files
@@ -158,9 +171,9 @@ class Located:
     def _pack_compiled(self, folder: Path) -> dict[str, bytes]:
         path, code = compiled.read(self.name, folder)
         if not path.is_relative_to(folder):
-            raise QueueError(
-                f"{self.place}: a worker does not have {path}, which is not in {folder} and cannot "
-                "be sent; put it there"
+            raise self._error(
+                f"a worker does not have {path}, which is not in {folder} and cannot be sent; put "
+                "it there"
             )
         return {path.relative_to(folder).as_posix(): code}
 
@@ -206,17 +219,29 @@ class Resolver:
         self.refuse = refuse
         self.load = load
         self.code: dict[str, Code] = {}
-        self.found: dict[str, tuple[QueueClass | Compiled, str]] = {}
+        self.found: dict[str, tuple[PluginClass | Compiled, str]] = {}
+        self.roles: dict[str, str] = {}
 
-    def __call__(self, name: str, params: Mapping[str, Any]) -> str | Refusal | None:
+    def __call__(
+        self, name: str, params: Mapping[str, Any], role: str = "queue"
+    ) -> str | Refusal | None:
         """Return the hash of a class's source, or what is wrong with it.
 
         None if the class has to be loaded for it, and is not.
+
+        Args:
+            name: as in the experiment.
+            params: the parameters that the class is made with.
+            role: what it is to be: "queue" or "controller".
         """
+        if self.roles.setdefault(name, role) != role:
+            return "class", f"is named as a {self.roles[name]} too", "a class for one of the two"
         try:
             if name not in self.code:
                 place = (compiled.split(name) or split(name))[0]
-                if place.endswith((".py", compiled.SUFFIX)) and not is_within(self.folder / place, self.confined):
+                if place.endswith((".py", compiled.SUFFIX)) and not is_within(
+                    self.folder / place, self.confined
+                ):
                     return ("class", *OUTSIDE)
                 self.code[name] = self.rule.locate(name, self.folder)
             if self.refuse:
@@ -225,7 +250,7 @@ class Resolver:
             if not self.load and not self.code[name].sandboxed:
                 return self.code[name].source or None
             if name not in self.found:
-                self.found[name] = find(name, self.folder)
+                self.found[name] = find(name, self.folder, role)
             found, source = self.found[name]
             if self.load:
                 _check_params(found, params)
@@ -238,7 +263,7 @@ class Resolver:
         if not self.load:
             return {}
         return {
-            name: Located(name, str(self.folder), source, places.get(name, name))
+            name: Located(name, str(self.folder), source, places.get(name, name), self.roles[name])
             for name, (_, source) in self.found.items()
         }
 
@@ -263,11 +288,11 @@ def name_of(given: type) -> str:
     return name
 
 
-def find(name: str, folder: Path) -> tuple[QueueClass | Compiled, str]:
+def find(name: str, folder: Path, role: str = "queue") -> tuple[PluginClass | Compiled, str]:
     """Return the class or module of this name and the hash of its source.
 
     Raises:
-        _Wrong: there is none, or it is no queue.
+        _Wrong: there is none, or it lacks the methods of the role.
     """
     if compiled.is_compiled(name):
         try:
@@ -286,14 +311,17 @@ def find(name: str, folder: Path) -> tuple[QueueClass | Compiled, str]:
         if not isinstance(found, type):
             kind = type(found).__name__
             raise _Wrong("class", f"is a {kind} and not a class", _classes(module))
-        for method, arguments in _METHODS.items():
+        for method, arguments in _METHODS[role].items():
             if not callable(getattr(found, method, None)):
                 raise _Wrong(
                     "class",
                     f"has no method {method}",
-                    f"a class with {_signatures()}",
+                    f"a class with {_signatures(role)}",
                 )
-            _check_method(found, method, arguments)
+            _check_method(found, method, arguments, f"a class with {_signatures(role)}")
+        for method, arguments in _MAY_HAVE[role].items():
+            if callable(getattr(found, method, None)):
+                _check_method(found, method, arguments, f"{method}({arguments})")
         return found, _typed(found) if closure is None else closure.source
 
 
@@ -305,24 +333,24 @@ def _closure(name: str, folder: Path) -> Closure | None:
     return closure_of(name, folder)
 
 
-def _signatures() -> str:
-    return " and ".join(f"{name}({arguments})" for name, arguments in _METHODS.items())
+def _signatures(role: str) -> str:
+    return " and ".join(f"{name}({arguments})" for name, arguments in _METHODS[role].items())
 
 
-def _check_method(found: QueueClass, method: str, arguments: str) -> None:
+def _check_method(found: PluginClass, method: str, arguments: str, accepted: str) -> None:
     try:
         inspect.signature(getattr(found, method)).bind(*arguments.split(", "))
     except TypeError:
         raise _Wrong(
             "class",
             f"has a method {method} that cannot be called as {method}({arguments})",
-            f"a class with {_signatures()}",
+            accepted,
         ) from None
     except ValueError:
         pass  # it has no signature to look at
 
 
-def _check_params(found: QueueClass | Compiled, params: Mapping[str, Any]) -> None:
+def _check_params(found: PluginClass | Compiled, params: Mapping[str, Any]) -> None:
     if not isinstance(found, type):
         refusal = compiled.refused_params(found, params)
         if refusal is not None:
@@ -471,19 +499,21 @@ def _typed(found: type) -> str:
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
-def failure(error: Any, queues: Mapping[str, Located]) -> QueueError:
-    """Return what the native module says of a queue that failed, as an error of ours.
+def failure(error: Any, queues: Mapping[str, Located]) -> PluginError:
+    """Return what the native module says of a class that failed, as an error of ours.
 
     Args:
-        error: its exception, a `QueueFailed`.
-        queues: the run's queues.
+        error: its exception, a `PluginFailed`.
+        queues: the run's classes.
     """
-    located = queues.get(error.queue)
-    place = located.place if located is not None else f"the queue {error.queue!r}"
+    role = getattr(error, "role", "queue")
+    located = queues.get(error.class_name)
+    place = located.place if located is not None else f"the {role} {error.class_name!r}"
+    kind = _ERRORS[role]
     method = "it cannot be made" if error.method == "new" else f"{error.method} failed"
     at = "" if error.at is None else f" at {error.at:.6f} s"
     cause = error.__cause__
     if cause is None:
-        return QueueError(f"{place}: {method}{at}: {error.problem}")
+        return kind(f"{place}: {method}{at}: {error.problem}")
     text = "".join(traceback.format_exception(cause)).rstrip()
-    return QueueError(f"{place}: {method}{at}:\n{text}")
+    return kind(f"{place}: {method}{at}:\n{text}")

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias, cast
 
 from redtail import backends, facts
 from redtail.backends import Backend, Batching, Cancel
-from redtail.errors import Cancelled, InvalidRun, QueueError, RunError, SpecError
+from redtail.errors import Cancelled, InvalidRun, PluginError, RunError, SpecError
 from redtail.inputs import queues as own
 from redtail.inputs import traces as tables
 from redtail.outcomes import Listed, Outcomes
@@ -280,7 +280,7 @@ class _Running:
         """Return the files that a worker does not have.
 
         Raises:
-            QueueError: a class cannot be sent, or is not what it was when it was checked.
+            PluginError: a class cannot be sent, or is not what it was when it was checked.
             SpecError: a table is not what it was.
         """
         needs = self.work.needs
@@ -424,7 +424,7 @@ def _here(name: str, located: Any, content: Any) -> Any:
         if content is None:
             try:
                 located.load()
-            except (QueueError, SpecError):
+            except (PluginError, SpecError):
                 return None
             here = located
         else:

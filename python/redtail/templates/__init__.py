@@ -1,8 +1,9 @@
 """Experiments to start from: commented files that a user copies and changes.
 
 A template is a file `NAME.toml` here. Its first line says in one sentence what it is about; the
-files that it names (traces) stand beside it (docs/how-to/start.md). There are no other modules, and
-it must not know what an experiment file means.
+files that it names stand beside it (docs/how-to/start.md): traces, and code with its tests, as
+`NAME.py.txt`, because it is copied and never imported from here. There are no other modules, and it
+must not know what an experiment file means.
 
     >>> from redtail import templates
     >>> "access-line" in templates.names()
@@ -15,8 +16,9 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from redtail.errors import SpecError
 from redtail.files import path_of
@@ -46,13 +48,28 @@ def text(name: str) -> str:
 
 
 def beside(name: str) -> tuple[str, ...]:
-    """Return the names of the files that a template names: traces of its links.
+    """Return the names of the files that a template names: traces of its links, code and its tests.
 
     Raises:
         SpecError: there is no such template.
     """
-    trace = tomllib.loads(text(name))["bottleneck"].get("rate_trace")
-    return () if trace is None else (trace,)
+    return tuple(dict.fromkeys(_files(tomllib.loads(text(name)))))
+
+
+def _files(part: Any) -> Iterator[str]:
+    """Yield the files that a part of an experiment names."""
+    if isinstance(part, list):
+        for each in part:
+            yield from _files(each)
+    elif isinstance(part, dict):
+        for key, value in part.items():
+            if key == "rate_trace":
+                yield value
+            elif key == "class" and isinstance(value, str):
+                file = value.partition(":")[0]
+                yield from (file, f"test_{file}")
+            else:
+                yield from _files(value)
 
 
 def write(
@@ -77,7 +94,8 @@ def write(
         file = file / f"{name}.toml"
     contents = {file: text(name).encode()}
     for each in beside(name):
-        contents[file.parent / each] = (_FOLDER / each).read_bytes()
+        stored = f"{each}.txt" if each.endswith(".py") else each
+        contents[file.parent / each] = (_FOLDER / stored).read_bytes()
     put(contents, shared=contents.keys() - {file}, force=force)
     return list(contents)
 

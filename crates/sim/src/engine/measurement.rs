@@ -126,6 +126,10 @@ impl Engine<'_> {
         if let Some(sampler) = self.sampler {
             result.queue_series = sampler.request.queues.then_some(sampler.queues);
             result.flow_series = sampler.request.windows.then_some(sampler.flows);
+            if !sampler.figures.is_empty() {
+                result.controller_series = Some(sampler.controllers);
+                result.figures = sampler.figures;
+            }
             result.group_series = sampler.request.goodput.then_some(sampler.groups);
         }
         result

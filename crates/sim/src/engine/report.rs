@@ -1,5 +1,7 @@
 //! Computes the metrics of a result from the counters of a run.
 
+use std::collections::BTreeMap;
+
 use redtail_core::{Span, Time};
 use redtail_network::answers::Answers;
 use redtail_network::group_report::{self, Moments, Value, bits_per_second};
@@ -76,6 +78,9 @@ impl Engine<'_> {
         let (mut all_tcp, mut users_rate) = (Shares::default(), 0.0);
         for (index, name) in result.groups.iter().enumerate() {
             let metrics = &mut result.metrics;
+            let own = self.controller_figures(index);
+            metrics
+                .extend(own.map(|(figure, value)| (format!("{name}.controller.{figure}"), value)));
             let mut add = |(metric, value): Value| {
                 if let Some(value) = value {
                     metrics.push((format!("{name}.{}", metric.name), value));
@@ -158,6 +163,21 @@ impl Engine<'_> {
         add((DUPLICATE_ACKS, Some(done.duplicate_acks as f64)));
         add((STALLS, Some((done.stalls + stalled) as f64)));
         add((ACK_WAIT_MAX, Some(longest.as_secs_f64())));
+    }
+
+    /// The figures that the controllers of a group's flows tell of themselves: of each its mean over the flows that
+    /// tell it.
+    fn controller_figures(&self, group: usize) -> impl Iterator<Item = (String, f64)> + use<> {
+        let mut figures = BTreeMap::<String, (f64, f64)>::new();
+        for slot in &self.ends.flows.senders[self.ends.flows.tcp_of(group)] {
+            slot.sender.report(self.now, &mut |name, value| {
+                let (sum, count) = figures.entry(name.to_owned()).or_default();
+                *sum += value;
+                *count += 1.0;
+            });
+        }
+        let means = figures.into_iter();
+        means.map(|(name, (sum, count))| (name, sum / count))
     }
 
     /// Metrics of the users of a group.

@@ -32,6 +32,8 @@ pub struct RateSample {
     pub total_delivered: u64,
     /// RS.newly_acked: bytes it newly acknowledged, cumulatively or selectively.
     pub newly_acked: u64,
+    /// Bytes it newly acknowledged cumulatively: 0 for a duplicate.
+    pub advanced: u64,
     /// Bytes declared lost because of it.
     pub newly_lost: u64,
     /// RS.prior_delivered: C.delivered when the newest segment delivered was sent.

@@ -8,8 +8,8 @@ use redtail_core::{Span, Stream, Time};
 
 use super::{
     CongestionEvent, CongestionKind, Identity, LARGEST_RATE, LARGEST_WINDOW, LEAST_RATE,
-    LONGEST_STATE, LostSegment, MOST_STATES, PluginContext, PluginController, PluginError,
-    PluginFailure, Plugins, RateSample, Role,
+    LONGEST_NAME, LostSegment, MOST_FIGURES, MOST_STATES, PluginContext, PluginController,
+    PluginError, PluginFailure, Plugins, RateSample, Role,
 };
 use crate::cc::model::Model;
 
@@ -81,6 +81,12 @@ fn interned(name: &str) -> &'static str {
             kept
         }
     }
+}
+
+/// Whether a figure may have this name, which becomes a part of names of metrics and columns.
+fn is_figure(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(fits)
 }
 
 fn checked(
@@ -238,10 +244,10 @@ impl Plugin {
         if let Some(known) = self.states.iter().find(|known| **known == state) {
             return known;
         }
-        if state.len() > LONGEST_STATE || self.states.len() == MOST_STATES {
+        if state.len() > LONGEST_NAME || self.states.len() == MOST_STATES {
             let accepted = format!(
                 "it gives the state {state:?}; accepted: at most {MOST_STATES} different names of up to \
-                 {LONGEST_STATE} bytes"
+                 {LONGEST_NAME} bytes"
             );
             self.fail("state", PluginError::new(accepted));
         }
@@ -252,8 +258,28 @@ impl Plugin {
 
     /// Tells the controller's own figures; none before it is made.
     pub(crate) fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
-        if let Some(controller) = &self.controller {
-            self.sound("report", controller.report(now, tell));
+        let Some(controller) = &self.controller else {
+            return;
+        };
+        let mut wrong = None;
+        let mut count = 0;
+        let mut checked = |name: &str, value: f64| {
+            count += 1;
+            match is_figure(name) && value.is_finite() && count <= MOST_FIGURES {
+                true => tell(name, value),
+                false => {
+                    wrong.get_or_insert_with(|| format!("{name:?} is {value}"));
+                }
+            }
+        };
+        let told = controller.report(now, &mut checked);
+        self.sound("report", told);
+        if let Some(figure) = wrong {
+            let accepted = format!(
+                "{figure}; accepted: at most {MOST_FIGURES} finite numbers, with names of letters, digits and _, of \
+                 up to {LONGEST_NAME} bytes"
+            );
+            self.fail("report", PluginError::new(accepted));
         }
     }
 }

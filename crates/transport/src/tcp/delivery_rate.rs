@@ -87,6 +87,8 @@ pub(super) struct AckContext {
     pub in_flight: u64,
     /// The cumulative acknowledgement before this one.
     pub una: u64,
+    /// Bytes by which this one advances it.
+    pub advanced: u64,
     pub srtt: Option<Span>,
     pub episode: Episode,
     /// Bytes newly reported as marked.
@@ -306,6 +308,7 @@ impl RateSampler {
             now,
             total_delivered: self.delivered,
             newly_acked: std::mem::take(&mut self.newly_acked),
+            advanced: context.advanced,
             newly_lost: self.lost - self.lost_before,
             prior_delivered: newest.map(|_| self.delivered - delivered),
             delivered,
@@ -384,6 +387,7 @@ mod tests {
                 prior_in_flight: 0,
                 in_flight: u64::from(LEN) * self.sent.len() as u64,
                 una: self.next,
+                advanced: 0,
                 srtt: None,
                 episode: Episode::Open,
                 marked: 0,

@@ -27,6 +27,7 @@ impl Sender {
             prior_in_flight: in_flight,
             in_flight: self.board.pipe(),
             una,
+            advanced: self.board.una() - una,
             srtt: self.timer.rtt.srtt(),
             episode: match self.phase {
                 Phase::Open => Episode::Open,
