@@ -172,6 +172,11 @@ impl PluginError {
             ..self
         }
     }
+
+    /// Returns the cause, if it is a `T`.
+    pub fn cause<T: Any>(&self) -> Option<&T> {
+        self.cause.as_ref()?.downcast_ref()
+    }
 }
 
 impl fmt::Display for PluginError {
@@ -205,7 +210,7 @@ impl PluginFailure {
 
     /// Returns the cause that the plug-in gave, if it is a `T`.
     pub fn cause<T: Any>(&self) -> Option<&T> {
-        self.error.cause.as_ref()?.downcast_ref()
+        self.error.cause()
     }
 
     /// Ends the run with this failure.

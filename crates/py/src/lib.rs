@@ -10,6 +10,7 @@ mod batch;
 mod controller;
 #[cfg(target_os = "linux")]
 mod live;
+mod compiled;
 mod queue;
 mod recordings;
 mod trace;
@@ -929,6 +930,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<CancelToken>()?;
     module.add_class::<queue::Packet>()?;
     module.add_class::<queue::QueueContext>()?;
+    module.add_class::<compiled::Compiled>()?;
     module.add_class::<controller::ControllerContext>()?;
     module.add_class::<controller::RateSample>()?;
     module.add_class::<controller::LostSegment>()?;

@@ -20,10 +20,10 @@ use redtail_sim::plugin::{
     Actions, Identity, PacketId, PacketView, PluginContext, PluginError, PluginQueue, Value,
 };
 
-use crate::controller::PythonController;
+pub use redtail_wasm::CancelledWithin;
 
-/// The cause of a failure that is none: the run was cancelled.
-pub struct CancelledWithin;
+use crate::compiled::Compiled;
+use crate::controller::PythonController;
 
 /// What a queue, its context and its packets share.
 struct Shared {
@@ -208,11 +208,16 @@ impl QueueContext {
     }
 }
 
-/// The plug-ins that these classes, by their names in the file, stand for.
+/// The plug-ins that these classes and modules, by their names in the file, stand for.
 pub fn plugins(classes: &Bound<'_, PyDict>, cancel: &Arc<AtomicBool>) -> PyResult<Plugins> {
     let mut plugins = Plugins::new();
     for (name, class) in classes {
-        let (name, class) = (name.extract::<String>()?, Arc::new(class.unbind()));
+        let name = name.extract::<String>()?;
+        if let Ok(compiled) = class.cast::<Compiled>() {
+            plugins = compiled.get().add(plugins, &name, cancel);
+            continue;
+        }
+        let class = Arc::new(class.unbind());
         // The experiment says which of the two a class is.
         let (of_queue, for_queue) = (Arc::clone(&class), Arc::clone(cancel));
         plugins = plugins.with(&name, move |identity, context| {

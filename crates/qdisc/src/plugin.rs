@@ -35,7 +35,27 @@ impl PacketId {
     pub fn index(self) -> usize {
         self.index as usize
     }
+
+    /// Returns the handle as a number, for plug-ins of other languages. `None` if more than 2^24 packets wait, or a
+    /// queue has had more than 2^40.
+    #[inline]
+    pub fn as_u64(self) -> Option<u64> {
+        let fits = self.index < 1 << INDEX_BITS && self.sequence < 1 << (64 - INDEX_BITS);
+        fits.then_some(self.sequence << INDEX_BITS | u64::from(self.index))
+    }
+
+    /// Returns the handle of this number. It names no packet unless it is one that [`as_u64`](Self::as_u64) gave.
+    #[inline]
+    pub fn from_u64(number: u64) -> Self {
+        Self {
+            sequence: number >> INDEX_BITS,
+            index: (number & ((1 << INDEX_BITS) - 1)) as u32,
+        }
+    }
 }
+
+/// Bits of the index in a handle that is a number.
+const INDEX_BITS: u32 = 24;
 
 /// A packet as a plug-in sees it, as it was when it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -30,6 +32,14 @@ def init(
             "TEMPLATE.toml in this folder.",
         ),
     ] = None,
+    lang: Annotated[
+        str | None,
+        typer.Option(
+            "--lang",
+            metavar="LANGUAGE",
+            help="For `queue`, which writes a folder: python, c, c++ or rust; without it python.",
+        ),
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace a file that exists; without it none is.")
     ] = False,
@@ -37,19 +47,36 @@ def init(
     """Write a commented experiment to start from, or list those there are."""
     from redtail import templates
     from redtail.display.index import index
+    from redtail.templates import plugins
 
+    names = (*templates.names(), *plugins.KINDS)
     if template is None:
-        if out is not None or force:
-            option = "--force" if out is None else f"--out {out}"
-            raise SpecError(f"{option}: which template? accepted: {', '.join(templates.names())}")
+        if out is not None or force or lang is not None:
+            option = f"--out {out}" if out is not None else "--lang" if lang else "--force"
+            raise SpecError(f"{option}: which template? accepted: {', '.join(names)}")
         rows = [(name, templates.about(name)) for name in templates.names()]
+        rows += plugins.KINDS.items()
         say("\n".join(index(rows, width())))
         return
+    if template in plugins.KINDS:
+        _say_written(plugins.write(template, lang or "python", out, force=force))
+        return
+    if lang is not None:
+        raise SpecError(f"--lang {lang}: accepted with {', '.join(plugins.KINDS)}")
+    if template not in names:
+        raise SpecError(f"there is no template {template!r}; accepted: {', '.join(names)}")
     if out == "-":
         say(templates.text(template).rstrip("\n"))
         return
-    written = templates.write(template, out, force=force)
+    _say_written(templates.write(template, out, force=force))
+
+
+def _say_written(written: Sequence[Path]) -> None:
+    """Say which files were written, the experiment first, and what can be done with it."""
     for path in written:
         say(f"written: {path}")
     file = shlex.quote(str(written[0]))
-    say(f"next:    redtail check {file}; redtail run {file}")
+    make = [
+        f"make -C {shlex.quote(str(path.parent))}" for path in written if path.name == "Makefile"
+    ]
+    say(f"next:    {'; '.join([*make, f'redtail check {file}', f'redtail run {file}'])}")

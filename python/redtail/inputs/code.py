@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from redtail.errors import SpecError
 from redtail.files import path_of
-from redtail.inputs import imports
+from redtail.inputs import compiled, imports
 from redtail.inputs.imports import Closure, Found, Module
 
 Refusal: TypeAlias = tuple[str, str, str]
@@ -26,7 +26,7 @@ Refusal: TypeAlias = tuple[str, str, str]
 Allowed: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 """Files and folders whose code may be executed."""
 
-ACCEPTED = '"my_queue.py:MyQueue" or "package.module:MyQueue"'
+ACCEPTED = '"my_queue.py:MyQueue", "package.module:MyQueue" or "my_queue.wasm"'
 
 # The classes that the program itself has passed, by their names.
 _PASSED: set[str] = set()
@@ -58,6 +58,7 @@ class Code:
         beyond: the modules that Python's path led to, which are found on this computer alone.
         installed: the installed packages that it imports, and their versions.
         source: the hash of all this; empty for a class that the program has passed.
+        sandboxed: it is a WebAssembly module, which needs no permission.
     """
 
     name: str
@@ -71,10 +72,13 @@ class Code:
     beyond: tuple[str, ...] = ()
     installed: tuple[tuple[str, str], ...] = ()
     source: str = ""
+    sandboxed: bool = False
 
     @property
     def text(self) -> str:
         """What would be executed, in one line."""
+        if self.sandboxed:
+            return f"{self.key}: the module {self.shown}, in a sandbox"
         path = self.name.rpartition(":")[2]
         text = f"{self.key}: class {path} of {self.shown}"
         if self.imported:
@@ -126,6 +130,8 @@ class Rule:
         Raises:
             Wrong: there is no such file or module.
         """
+        if compiled.is_compiled(name):
+            return self._locate_compiled(name, folder)
         place = split(name)[0]
         if name in _PASSED:
             return Code(name, (), f"{place}, which the program has passed", None)
@@ -153,6 +159,21 @@ class Rule:
             beyond=tuple(each.name for each in needed if not each.own),
             installed=found.installed,
             source=found.source,
+        )
+
+    def _locate_compiled(self, name: str, folder: Path) -> Code:
+        try:
+            file, content = compiled.read(name, folder)
+        except compiled.Refused as refused:
+            raise Wrong("class", refused.problem, refused.accepted) from None
+        return Code(
+            name,
+            (file,),
+            self._shown(file),
+            None,
+            inputs=(file,),
+            source=compiled.source_of(content),
+            sandboxed=True,
         )
 
     def _to_allow(self, module: Module, found: Closure) -> tuple[Path, str]:

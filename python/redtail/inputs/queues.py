@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from redtail.errors import ControllerError, PluginError, QueueError, SpecError
 from redtail.files import OUTSIDE, is_within
-from redtail.inputs import modules
+from redtail.inputs import compiled, modules
 from redtail.inputs.code import ACCEPTED as _ACCEPTED
 from redtail.inputs.code import (
     Code,
@@ -46,7 +46,7 @@ from redtail.inputs.imports import INSTALLED, Closure, installed_package
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from redtail._native import Packet
+    from redtail._native import Compiled, Packet
 
 
 class Queue(Protocol):
@@ -121,8 +121,8 @@ class Located:
     def _error(self, problem: str) -> PluginError:
         return _ERRORS[self.role](f"{self.place}: {problem}")
 
-    def load(self) -> PluginClass:
-        """Return the class.
+    def load(self) -> PluginClass | Compiled:
+        """Return the class or module.
 
         Raises:
             PluginError: it is not what it was when the experiment was checked.
@@ -148,6 +148,8 @@ class Located:
         self.load()
         files = {}
         folder = Path(self.folder)
+        if compiled.is_compiled(self.name):
+            return self._pack_compiled(folder)
         closure = _closure(self.name, folder)
         if closure is None:
             raise self._error(
@@ -165,6 +167,15 @@ class Located:
                 )
             files[path.relative_to(folder).as_posix()] = each.text
         return files
+
+    def _pack_compiled(self, folder: Path) -> dict[str, bytes]:
+        path, code = compiled.read(self.name, folder)
+        if not path.is_relative_to(folder):
+            raise self._error(
+                f"a worker does not have {path}, which is not in {folder} and cannot be sent; put "
+                "it there"
+            )
+        return {path.relative_to(folder).as_posix(): code}
 
     def unpack(self, content: Mapping[str, bytes]) -> Located:
         """Return the same in a new folder, made of what `pack` returned in another process."""
@@ -208,7 +219,7 @@ class Resolver:
         self.refuse = refuse
         self.load = load
         self.code: dict[str, Code] = {}
-        self.found: dict[str, tuple[PluginClass, str]] = {}
+        self.found: dict[str, tuple[PluginClass | Compiled, str]] = {}
         self.roles: dict[str, str] = {}
 
     def __call__(
@@ -227,24 +238,30 @@ class Resolver:
             return "class", f"is named as a {self.roles[name]} too", "a class for one of the two"
         try:
             if name not in self.code:
-                place = split(name)[0]
-                if place.endswith(".py") and not is_within(self.folder / place, self.confined):
+                place = (compiled.split(name) or split(name))[0]
+                if place.endswith((".py", compiled.SUFFIX)) and not is_within(
+                    self.folder / place, self.confined
+                ):
                     return ("class", *OUTSIDE)
                 self.code[name] = self.rule.locate(name, self.folder)
             if self.refuse:
                 self.rule.refuse(self.code[name])
-            if not self.load:
+            # A module is compiled when it is checked, which executes nothing.
+            if not self.load and not self.code[name].sandboxed:
                 return self.code[name].source or None
             if name not in self.found:
                 self.found[name] = find(name, self.folder, role)
             found, source = self.found[name]
-            _check_params(found, params)
+            if self.load:
+                _check_params(found, params)
         except _Wrong as wrong:
             return wrong.refusal
         return source
 
     def located(self, places: Mapping[str, str]) -> dict[str, Located]:
         """Return what has been loaded, with the place where each is named."""
+        if not self.load:
+            return {}
         return {
             name: Located(name, str(self.folder), source, places.get(name, name), self.roles[name])
             for name, (_, source) in self.found.items()
@@ -271,12 +288,17 @@ def name_of(given: type) -> str:
     return name
 
 
-def find(name: str, folder: Path, role: str = "queue") -> tuple[PluginClass, str]:
-    """Return the class of this name and the hash of its source.
+def find(name: str, folder: Path, role: str = "queue") -> tuple[PluginClass | Compiled, str]:
+    """Return the class or module of this name and the hash of its source.
 
     Raises:
         _Wrong: there is none, or it lacks the methods of the role.
     """
+    if compiled.is_compiled(name):
+        try:
+            return compiled.load(name, folder)
+        except compiled.Refused as refused:
+            raise _Wrong("class", refused.problem, refused.accepted) from None
     place, path = split(name)
     closure = _closure(name, folder)
     with _LOADING:
@@ -328,7 +350,12 @@ def _check_method(found: PluginClass, method: str, arguments: str, accepted: str
         pass  # it has no signature to look at
 
 
-def _check_params(found: PluginClass, params: Mapping[str, Any]) -> None:
+def _check_params(found: PluginClass | Compiled, params: Mapping[str, Any]) -> None:
+    if not isinstance(found, type):
+        refusal = compiled.refused_params(found, params)
+        if refusal is not None:
+            raise _Wrong(*refusal)
+        return
     try:
         signature = inspect.signature(found)
     except ValueError:

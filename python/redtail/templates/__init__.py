@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -100,15 +100,31 @@ def write(
     for each in beside(name):
         stored = f"{each}.txt" if each.endswith(".py") else each
         contents[file.parent / each] = (_FOLDER / stored).read_bytes()
+    put(contents, shared=contents.keys() - {file}, force=force)
+    return list(contents)
+
+
+def put(contents: Mapping[Path, bytes], *, shared: Collection[Path], force: bool) -> None:
+    """Write files: all, or none if one exists.
+
+    Args:
+        contents: the files.
+        shared: those of them that may exist with the same content.
+        force: replace files that exist.
+
+    Raises:
+        SpecError: a file exists, or one cannot be written.
+    """
     for path, content in contents.items():
-        if path.exists() and not force and not (path != file and path.read_bytes() == content):
+        same = path in shared and path.exists() and path.read_bytes() == content
+        if path.exists() and not force and not same:
             raise SpecError(
                 f"{path} exists; accepted: another name with --out FILE, or --force to replace it"
             )
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
         for path, content in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
     except OSError as error:
-        raise SpecError(f"{error.filename or file}: cannot be written: {error.strerror}") from None
-    return list(contents)
+        first = next(iter(contents))
+        raise SpecError(f"{error.filename or first}: cannot be written: {error.strerror}") from None

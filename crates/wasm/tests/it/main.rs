@@ -1,0 +1,4 @@
+//! Tests of plug-ins that are WebAssembly modules.
+
+mod bounds;
+mod modules;
