@@ -12,7 +12,6 @@ use redtail_traffic::{
     Access, Direction, TraceParams, TraceTable, TrafficParams, check_host_jitter,
 };
 
-
 use crate::error::Problem;
 use crate::experiment::{Experiment, HopParams, LinkParams, Topology, topology};
 use crate::facts::{flow_table, link_facts};

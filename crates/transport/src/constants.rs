@@ -235,7 +235,11 @@ pub(crate) fn check_order<T: Constant>(
     }
     let most = most.written().shown();
     let accepted = format!("at most {most}");
-    Err(ParamError::new(low, format!("is above {high} ({most})"), accepted))
+    Err(ParamError::new(
+        low,
+        format!("is above {high} ({most})"),
+        accepted,
+    ))
 }
 
 /// Gives constants the values of the file.

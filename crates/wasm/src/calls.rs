@@ -171,7 +171,9 @@ impl Instance {
     fn ask<R: wasmtime::WasmResults>(&mut self, name: &str) -> Result<R, PluginError> {
         let function = self.instance.get_typed_func::<(), R>(&mut self.store, name);
         let function = function.expect("the module has been checked");
-        function.call(&mut self.store, ()).map_err(|error| failed(&error))
+        function
+            .call(&mut self.store, ())
+            .map_err(|error| failed(&error))
     }
 
     /// Returns a function of a plug-in, if it is there.
@@ -192,7 +194,9 @@ impl Instance {
         arguments: P,
     ) -> Result<R, PluginError> {
         self.store.data_mut().calls += 1;
-        function.call(&mut self.store, arguments).map_err(|error| failed(&error))
+        function
+            .call(&mut self.store, arguments)
+            .map_err(|error| failed(&error))
     }
 
     /// Calls a function during which packets may be marked and dropped.
@@ -299,7 +303,10 @@ fn failed(error: &wasmtime::Error) -> PluginError {
         return own.unwrap_or_else(|| PluginError::new(stopped.to_string()));
     }
     let mut text = match error.downcast_ref::<Trap>() {
-        Some(trap) => format!("it was stopped: {}", trap.to_string().replace("wasm trap: ", "")),
+        Some(trap) => format!(
+            "it was stopped: {}",
+            trap.to_string().replace("wasm trap: ", "")
+        ),
         None => one_line(error),
     };
     if let Some(trace) = error.downcast_ref::<wasmtime::WasmBacktrace>() {
@@ -314,7 +321,10 @@ fn failed(error: &wasmtime::Error) -> PluginError {
 
 /// The text at an address, up to a zero.
 fn text(caller: &Caller<'_, State>, at: u32) -> wasmtime::Result<String> {
-    let memory = caller.data().memory.expect("there is a memory before any call");
+    let memory = caller
+        .data()
+        .memory
+        .expect("there is a memory before any call");
     let bytes = memory.data(caller).get(at as usize..).unwrap_or_default();
     let end = bytes.iter().take(MAX_TEXT + 1).position(|&byte| byte == 0);
     let text = end.and_then(|end| std::str::from_utf8(&bytes[..end]).ok());
@@ -365,7 +375,9 @@ fn param(caller: &mut Caller<'_, State>, key: u32) -> wasmtime::Result<(String, 
     let state = caller.data_mut();
     if !state.known.contains(&key) {
         if state.known.len() >= MAX_FIGURES {
-            return Err(Stopped::text(format!("it has more than {MAX_FIGURES} parameters")));
+            return Err(Stopped::text(format!(
+                "it has more than {MAX_FIGURES} parameters"
+            )));
         }
         state.known.push(key.clone());
     }
@@ -399,7 +411,9 @@ fn number(mut caller: Caller<'_, State>, key: u32, otherwise: f64) -> wasmtime::
     match value {
         None => Ok(otherwise),
         Some(Value::Bool(on)) => Ok(f64::from(u8::from(on))),
-        Some(value) => value.as_f64().ok_or_else(|| wrong(&key, &value, "a number, true or false")),
+        Some(value) => value
+            .as_f64()
+            .ok_or_else(|| wrong(&key, &value, "a number, true or false")),
     }
 }
 
@@ -414,7 +428,10 @@ fn text_param(
     let Value::Text(found) = &value else {
         return Err(wrong(&key, &value, "a text"));
     };
-    let memory = caller.data().memory.expect("there is a memory before any call");
+    let memory = caller
+        .data()
+        .memory
+        .expect("there is a memory before any call");
     let place = memory.data_mut(&mut caller).get_mut(buffer as usize..);
     let place = place.and_then(|place| place.get_mut(..size as usize));
     let Some(place) = place.filter(|place| !place.is_empty()) else {
@@ -430,17 +447,24 @@ fn text_param(
 fn report(mut caller: Caller<'_, State>, name: u32, value: f64) -> wasmtime::Result<()> {
     let name = text(&caller, name)?;
     let Some(figures) = &mut caller.data_mut().figures else {
-        return Err(Stopped::text("figures are reported while report runs, and at no other time"));
+        return Err(Stopped::text(
+            "figures are reported while report runs, and at no other time",
+        ));
     };
     if figures.len() >= MAX_FIGURES {
-        return Err(Stopped::text(format!("it reports more than {MAX_FIGURES} figures")));
+        return Err(Stopped::text(format!(
+            "it reports more than {MAX_FIGURES} figures"
+        )));
     }
     figures.push((name, value));
     Ok(())
 }
 
 fn fail(caller: Caller<'_, State>, message: u32) -> wasmtime::Result<()> {
-    Err(Stopped::text(format!("it says: {}", text(&caller, message)?)))
+    Err(Stopped::text(format!(
+        "it says: {}",
+        text(&caller, message)?
+    )))
 }
 
 /// The functions of redtail.

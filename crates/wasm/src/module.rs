@@ -117,7 +117,10 @@ pub(crate) fn one_line(error: &wasmtime::Error) -> String {
 fn check_imports(code: &wasmtime::Module) -> Result<(), ModuleError> {
     let accepted = || {
         let names = IMPORTS.iter().map(|(name, _)| *name);
-        format!("the functions of \"redtail\": {}", names.collect::<Vec<_>>().join(", "))
+        format!(
+            "the functions of \"redtail\": {}",
+            names.collect::<Vec<_>>().join(", ")
+        )
     };
     for import in code.imports() {
         let known = IMPORTS.iter().find(|(name, _)| *name == import.name());
@@ -160,8 +163,12 @@ fn names(code: &wasmtime::Module, functions: &[Function]) -> Vec<String> {
     let exports: BTreeSet<&str> = code.exports().map(|export| export.name()).collect();
     let telling = functions.iter().filter(|function| function.tells);
     let found = telling.flat_map(|function| {
-        let names = exports.iter().filter_map(|name| name.strip_suffix(function.name));
-        names.map(|name| name.strip_suffix('_').unwrap_or("")).collect::<Vec<_>>()
+        let names = exports
+            .iter()
+            .filter_map(|name| name.strip_suffix(function.name));
+        names
+            .map(|name| name.strip_suffix('_').unwrap_or(""))
+            .collect::<Vec<_>>()
     });
     let found: BTreeSet<&str> = found.filter(|name| !name.is_empty()).collect();
     found.into_iter().map(str::to_owned).collect()
@@ -203,18 +210,24 @@ fn check_function(
             format!("has a function {name} with another signature"),
             accepted(),
         )),
-        _ => Err(ModuleError::new(format!("has no function {name}"), accepted())),
+        _ => Err(ModuleError::new(
+            format!("has no function {name}"),
+            accepted(),
+        )),
     }
 }
 
 fn fits(is: &FuncType, (parameters, results): &Signature) -> bool {
     let same = |types: Vec<ValType>, letters: &str| {
         types.len() == letters.len()
-            && types.iter().zip(letters.chars()).all(|(is, letter)| match letter {
-                'i' => matches!(is, ValType::I32),
-                'l' => matches!(is, ValType::I64),
-                _ => matches!(is, ValType::F64),
-            })
+            && types
+                .iter()
+                .zip(letters.chars())
+                .all(|(is, letter)| match letter {
+                    'i' => matches!(is, ValType::I32),
+                    'l' => matches!(is, ValType::I64),
+                    _ => matches!(is, ValType::F64),
+                })
     };
     same(is.params().collect(), parameters) && same(is.results().collect(), results)
 }

@@ -247,13 +247,19 @@ impl PluginQueue for WasmQueue {
         let instance = self.instance.get_mut();
         let at = instance.write(&bytes);
         let stays = instance.call_open(&self.functions.enqueue, (at, now.as_ps()))?;
-        let fits = self.limit.is_none_or(|limit| limit.admits(actions.backlog(), packet.size));
+        let fits = self
+            .limit
+            .is_none_or(|limit| limit.admits(actions.backlog(), packet.size));
         let gone = self.act(Some(packet.id), actions)?;
         match (stays, gone) {
             (1, false) | (0, true) => Ok(()),
             (0, false) => actions.drop(
                 packet.id,
-                if fits { DropReason::Early } else { DropReason::Limit },
+                if fits {
+                    DropReason::Early
+                } else {
+                    DropReason::Limit
+                },
             ),
             (1, true) => Err(PluginError::new(
                 "it returned 1 for a packet that it has dropped; accepted: 0",
@@ -302,7 +308,10 @@ impl PluginQueue for WasmQueue {
         let Some(function) = &self.functions.report else {
             return Ok(());
         };
-        let figures = self.instance.borrow_mut().call_reporting(function, now.as_ps())?;
+        let figures = self
+            .instance
+            .borrow_mut()
+            .call_reporting(function, now.as_ps())?;
         for (name, value) in &figures {
             tell(name, *value);
         }
