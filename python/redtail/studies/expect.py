@@ -41,10 +41,8 @@ from redtail.expectation import (
     OfPath,
     OverTime,
     Quantity,
-    RowOf,
-    group_of_path,
-    rows_of,
 )
+from redtail.expected import RowOf, group_of_path, rows_of
 from redtail.formula import Formula
 from redtail.metrics import Metric
 from redtail.options import ExecuteOptions
