@@ -183,7 +183,7 @@ class Expectation:
         unit: of the left side, as "bit/s"; empty if it is not known.
         cases: labels of the cases that it is about; none stands for all.
         of: what has to hold of the replications.
-        source: where the demand comes from.
+        source: where the expectation comes from.
         place: what stands before a message about it.
         line: of the file.
         file: its name.

@@ -28,7 +28,7 @@ def test_every_file_is_on_the_page_and_names_its_case() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ROWS))
-def test_every_file_is_valid_and_every_demand_says_where_it_comes_from(name: str) -> None:
+def test_every_file_is_valid_and_every_expectation_says_where_it_comes_from(name: str) -> None:
     plan = redtail.check(FOLDER / name)
     assert plan.expected
     assert all(each.source for each in plan.expected)

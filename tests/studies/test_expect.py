@@ -1,4 +1,4 @@
-"""`redtail expect`: what an experiment demands of its results, and whether it holds."""
+"""`redtail expect`: what an experiment expects of its results, and whether it holds."""
 
 from __future__ import annotations
 

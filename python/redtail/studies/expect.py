@@ -56,6 +56,10 @@ _SHOWN = {"s": (1e3, "ms"), "bit/s": (1e-6, "Mbit/s"), "bytes": (1e-3, "kB")}
 """What values are shown in that are no metric's: scale and unit, by the SI unit."""
 
 
+_MOST_KEPT = 256 << 20
+"""Bytes of time series that are kept in memory; more of a run are read again."""
+
+
 @dataclass(frozen=True)
 class Row:
     """A number that an expectation is about.
@@ -306,9 +310,11 @@ class _Measured:
 
     def _run(self, case: int, number: int) -> Run:
         folder = self.cases[case].runs[number].folder
-        if folder not in self._runs:
-            self._runs[folder] = Run(folder, self.scenario(case))
-        return self._runs[folder]
+        found = self._runs.pop(folder, None) or Run(folder, self.scenario(case))
+        while self._runs and sum(run.size for run in self._runs.values()) > _MOST_KEPT:
+            del self._runs[next(iter(self._runs))]  # of which nothing was asked for longest
+        self._runs[folder] = found
+        return found
 
 
 @dataclass(frozen=True)
