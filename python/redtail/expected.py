@@ -159,6 +159,7 @@ def check(
     cases: Sequence[HasLabels],
     scenarios: Sequence[Mapping[str, Any]],
     replications: int,
+    backend: str = "sim",
 ) -> None:
     """Refuse expectations about what no run has, before any is made.
 
@@ -168,11 +169,21 @@ def check(
         cases: its cases.
         scenarios: the last replication of each.
         replications: how many there are.
+        backend: the name of what makes the runs.
 
     Raises:
         SpecError: for the first one that is not valid.
     """
     for each in expected:
+        states = [
+            term
+            for term in each.terms.values()
+            if isinstance(term, OverTime) and (term.series == "state" or term.window.state)
+        ]
+        if states and backend != "sim":
+            raise each.error(
+                f"{in_words(states[0])}: a kernel does not tell its states; accepted: backend sim"
+            )
         for row in rows_of(each, cases):
             for name, number in row.cases.items():
                 _check_term(each, each.terms[name], known, scenarios[number], replications)

@@ -203,11 +203,12 @@ def _refuse_unknown_metrics(plan: Plan, backend: str | None) -> None:
     known = Measured.of_plan(plan, backend, lenient=True)
     if known is not None:
         derived.check(plan.derived, known, plan.factors)
+        maker = backend or plan.backend or "sim"
         last = [
             json.loads(plan.example(case, plan.replications - 1))
             for case in range(len(plan.cases) if plan.expected else 0)
         ]
-        expected.check(plan.expected, known, plan.cases, last, plan.replications)
+        expected.check(plan.expected, known, plan.cases, last, plan.replications, maker)
     if plan.stop is None:
         return
     where = f"{plan.file}: " if plan.file else ""

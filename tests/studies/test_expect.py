@@ -343,6 +343,27 @@ def test_mistakes_name_file_line_and_what_is_accepted(file: Any, line: str, prob
     assert problem in str(error.value)
 
 
+def test_states_are_asked_of_the_simulator_alone(file: Any) -> None:
+    path = file('"used" = "time(state of a leaves startup) < 1 s"')
+    with pytest.raises(SpecError, match="a kernel does not tell its states"):
+        redtail.check(path, set={"backend": "live"})
+
+
+def test_a_bound_without_a_value_decides_nothing(file: Any, tmp_path: Path) -> None:
+    """Without a table of flows their round trip is not known, and so the BDP is not."""
+    text = FILE.replace("duration", "keep_flows = 0\nduration", 1)
+    path = file(
+        '"cwnd" = "max(cwnd of a) < 1000 BDP"',
+        '"time" = "time(cwnd of a > 1 B) < 9 RTT"',
+        '"since" = { holds = "time(cwnd of a > 1 B) < 9 s", of = "each" }',
+        text=text,
+    )
+    (found,) = expect.judge([(redtail.check(path), redtail.run(path, out=tmp_path))])
+    cwnd, time, since = found.judged
+    assert "keep_flows" in cwnd.rows[0].why and "no value" in since.rows[0].why
+    assert [each.judgement for each in found.judged] == [Judgement.UNDECIDED] * 3
+
+
 def test_a_series_that_is_not_recorded_is_asked_for(file: Any) -> None:
     for change, key in (("windows = true", "windows = true"), ("replications = 6\n[exp", "6")):
         text = FILE.replace(change, change.replace("6", "2").replace("true", "false"))

@@ -366,6 +366,8 @@ def _row(expected: Expectation, measured: _Measured, of: RowOf) -> Row:
         answer=Answer.UNDECIDED,
         cases=cases,
     )
+    if any(map(math.isnan, bounds.limits)):
+        return replace(row, why="its bound has no value, as without a table of flows (keep_flows)")
     if any(map(math.isinf, values)):
         rest = [replace(each, left=each.least) for each in sides]
         return _never(row, sides, _compared(expected, rest)[0])

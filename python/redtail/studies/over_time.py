@@ -132,6 +132,9 @@ class Run:
             counts &= values == values
         if not counts.any():
             return math.nan
+        unknown = term.table != "queues" and not len(self._flows["group"])
+        if term.how == "time" and window.begin is None and unknown:
+            return math.nan  # when the flow starts is not known
         if term.condition is not None:
             holds = self._holds(term, group, values)[counts]
             if term.how == "share":
