@@ -359,7 +359,7 @@ def test_a_bound_without_a_value_decides_nothing(file: Any, tmp_path: Path) -> N
         text=text,
     )
     (found,) = expect.judge([(redtail.check(path), redtail.run(path, out=tmp_path))])
-    cwnd, time, since = found.judged
+    cwnd, _, since = found.judged
     assert "keep_flows" in cwnd.rows[0].why and "no value" in since.rows[0].why
     assert [each.judgement for each in found.judged] == [Judgement.UNDECIDED] * 3
 
