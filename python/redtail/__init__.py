@@ -21,7 +21,8 @@ has the packages in a line each. Beside them are these modules:
                 from the definitions in Rust; `measured`: which an experiment will have;
                 `selection`: which are shown
     derived     metrics that an experiment derives from others, by the arithmetic of `formula`,
-                which papers use too
+                which papers use too; `expectation`: what has to hold of results;
+                `expected`: of which cases
     scenario    links, rates and sizes in a scenario; `quantities`: numbers in SI units
     packing     makes and verifies archives of results; `archive` reads them within bounds, and
                 `repetition` compares them with what their experiment gives again

@@ -489,8 +489,8 @@ _STUDY_TESTS = """
 ## Tests
 
 What a `[[finding.check]]` and a `[[finding.condition]]` can name as `test`, and the keys of each;
-those in brackets may be left out. Bounds are `at_least`, `above` and `at_most`, one or more of
-them. Without `queues` or `loads` all are looked at.
+those in brackets may be left out. Bounds are `at_least`, `above`, `at_most` and `below`, one or
+more of them. Without `queues` or `loads` all are looked at.
 """
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
-from redtail import backends, derived, expectation, selection
+from redtail import backends, derived, expected, selection
 from redtail import metrics as names
 from redtail.analysis import copies, stopping
 from redtail.analysis.loads import alike
@@ -203,11 +203,12 @@ def _refuse_unknown_metrics(plan: Plan, backend: str | None) -> None:
     known = Measured.of_plan(plan, backend, lenient=True)
     if known is not None:
         derived.check(plan.derived, known, plan.factors)
+        maker = backend or plan.backend or "sim"
         last = [
             json.loads(plan.example(case, plan.replications - 1))
             for case in range(len(plan.cases) if plan.expected else 0)
         ]
-        expectation.check(plan.expected, known, plan.cases, last, plan.replications)
+        expected.check(plan.expected, known, plan.cases, last, plan.replications, maker)
     if plan.stop is None:
         return
     where = f"{plan.file}: " if plan.file else ""

@@ -4418,7 +4418,7 @@ class Expectation(Part):
             factor are alternatives. A list, each a text.
         of: What has to hold of the replications: their "mean", as all intervals are of, or "each"
             of them. A text.
-        source: Where the demand comes from, for reports. A text.
+        source: Where the expectation comes from, for reports. A text.
     """
 
     holds: str

@@ -230,7 +230,7 @@ READ = {
 }
 
 # Commands that make runs; `tests/store/test_objects.py` has what is common to them.
-MAKE = {("run",), ("shell",), ("advise",), ("tune",), ("validate",)}
+MAKE = {("run",), ("expect",), ("shell",), ("advise",), ("tune",), ("validate",)}
 
 # Commands for folders alone, of which the help says so.
 FOLDERS = {("reproduce",): ["iscc2001"], ("runs", "watch"): [], ("runs", "gc"): []}

@@ -1,4 +1,4 @@
-"""`redtail expect`: what an experiment demands of its results, and whether it holds."""
+"""`redtail expect`: what an experiment expects of its results, and whether it holds."""
 
 from __future__ import annotations
 
@@ -341,6 +341,27 @@ def test_mistakes_name_file_line_and_what_is_accepted(file: Any, line: str, prob
         redtail.check(file(line))
     assert f"expected.toml:{FILE.count(chr(10)) + 1}: expect.used" in str(error.value)
     assert problem in str(error.value)
+
+
+def test_states_are_asked_of_the_simulator_alone(file: Any) -> None:
+    path = file('"used" = "time(state of a leaves startup) < 1 s"')
+    with pytest.raises(SpecError, match="a kernel does not tell its states"):
+        redtail.check(path, set={"backend": "live"})
+
+
+def test_a_bound_without_a_value_decides_nothing(file: Any, tmp_path: Path) -> None:
+    """Without a table of flows their round trip is not known, and so the BDP is not."""
+    text = FILE.replace("duration", "keep_flows = 0\nduration", 1)
+    path = file(
+        '"cwnd" = "max(cwnd of a) < 1000 BDP"',
+        '"time" = "time(cwnd of a > 1 B) < 9 RTT"',
+        '"since" = { holds = "time(cwnd of a > 1 B) < 9 s", of = "each" }',
+        text=text,
+    )
+    (found,) = expect.judge([(redtail.check(path), redtail.run(path, out=tmp_path))])
+    cwnd, _, since = found.judged
+    assert "keep_flows" in cwnd.rows[0].why and "no value" in since.rows[0].why
+    assert [each.judgement for each in found.judged] == [Judgement.UNDECIDED] * 3
 
 
 def test_a_series_that_is_not_recorded_is_asked_for(file: Any) -> None:

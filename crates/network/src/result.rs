@@ -386,6 +386,27 @@ mod tests {
     }
 
     #[test]
+    fn states_without_a_name_are_found() {
+        let mut forged = result();
+        let mut rows = FlowSeries::default();
+        rows.time_s.push(0.0);
+        rows.flow.push(0);
+        rows.group.push(0);
+        rows.cwnd_bytes.push(1.0);
+        rows.ssthresh_bytes.push(1.0);
+        rows.in_flight_bytes.push(1.0);
+        rows.srtt_s.push(1.0);
+        rows.pacing_rate_bps.push(1.0);
+        rows.delivered_bytes.push(1);
+        rows.state.push(0);
+        forged.flow_series = Some(rows);
+        let why = forged.inconsistency().expect("it is forged");
+        assert_eq!(why, "a table has state 0, and there are 0");
+        forged.states.push("startup".to_owned());
+        assert_eq!(forged.inconsistency(), None);
+    }
+
+    #[test]
     fn losses_of_a_link_without_a_name_are_found() {
         let mut forged = result();
         forged.consecutive_losses.push(Vec::new());

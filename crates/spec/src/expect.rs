@@ -15,7 +15,7 @@ params! {
         cases: Vec<String> = [], "all.";
         /// What has to hold of the replications: their "mean", as all intervals are of, or "each" of them.
         of: Option<String>, "mean.";
-        /// Where the demand comes from, for reports.
+        /// Where the expectation comes from, for reports.
         source: Option<String>;
     }
 }

@@ -67,7 +67,7 @@ _COMMANDS = {
     ),
     "expect": (
         "expect.expect",
-        "Run experiments and say whether what their table [expect] demands holds.",
+        "Run experiments and say whether what their table [expect] says holds.",
     ),
     "check": (
         "check.check",

@@ -20,7 +20,7 @@ EXIT_BAD_INPUT = 2
 EXIT_DID_NOT_HELP = 3
 EXIT_MADE_WORSE = 4
 EXIT_UNDECIDED = 5
-"""How `redtail verify` ends, besides 0 where it helped."""
+"""How `redtail verify` ends, besides 0 where it helped. `redtail expect` may end with the last."""
 
 
 def reported(command: Callable[P, None]) -> Callable[P, None]:

@@ -47,7 +47,7 @@ def expect(
     backend: BackendName = None,
     **given: Unpack[PlanOptions],
 ) -> None:
-    """Run experiments and say whether what their table [expect] demands holds.
+    """Run experiments and say whether what their table [expect] says holds.
 
     Exits with 0 if all holds, 1 if something fails, and 5 if nothing fails and something is
     undecided.

@@ -16,6 +16,8 @@ know one study, the lines of users, or a search of parameters: those use it.
     grid        lays results out by queue and load
     checks      the tests that findings name; `verdicts`: what follows from them
     results     what comes out; `report`: how it is shown
+    expect      whether what an experiment file expects holds; `over_time`: its values of time
+                series; `expect_report`: how it is shown
 
     >>> from redtail import studies
     >>> "iscc2001" in studies.names()

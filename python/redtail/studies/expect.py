@@ -41,10 +41,8 @@ from redtail.expectation import (
     OfPath,
     OverTime,
     Quantity,
-    RowOf,
-    group_of_path,
-    rows_of,
 )
+from redtail.expected import RowOf, group_of_path, rows_of
 from redtail.formula import Formula
 from redtail.metrics import Metric
 from redtail.options import ExecuteOptions
@@ -56,6 +54,10 @@ from redtail.studies.over_time import Run
 
 _SHOWN = {"s": (1e3, "ms"), "bit/s": (1e-6, "Mbit/s"), "bytes": (1e-3, "kB")}
 """What values are shown in that are no metric's: scale and unit, by the SI unit."""
+
+
+_MOST_KEPT = 256 << 20
+"""Bytes of time series that are kept in memory; more of a run are read again."""
 
 
 @dataclass(frozen=True)
@@ -308,9 +310,11 @@ class _Measured:
 
     def _run(self, case: int, number: int) -> Run:
         folder = self.cases[case].runs[number].folder
-        if folder not in self._runs:
-            self._runs[folder] = Run(folder, self.scenario(case))
-        return self._runs[folder]
+        found = self._runs.pop(folder, None) or Run(folder, self.scenario(case))
+        while self._runs and sum(run.size for run in self._runs.values()) > _MOST_KEPT:
+            del self._runs[next(iter(self._runs))]  # of which nothing was asked for longest
+        self._runs[folder] = found
+        return found
 
 
 @dataclass(frozen=True)
@@ -362,6 +366,8 @@ def _row(expected: Expectation, measured: _Measured, of: RowOf) -> Row:
         answer=Answer.UNDECIDED,
         cases=cases,
     )
+    if any(map(math.isnan, bounds.limits)):
+        return replace(row, why="its bound has no value, as without a table of flows (keep_flows)")
     if any(map(math.isinf, values)):
         rest = [replace(each, left=each.least) for each in sides]
         return _never(row, sides, _compared(expected, rest)[0])

@@ -43,6 +43,11 @@ class Run:
         self.scenario = scenario
         self._tables: dict[str, dict[str, Values]] = {}
 
+    @property
+    def size(self) -> int:
+        """How many bytes its tables take in memory."""
+        return sum(column.nbytes for table in self._tables.values() for column in table.values())
+
     def path(self, term: OfPath, group: str) -> float:
         """Return a quantity of a group's path; NaN where its flows have no table.
 
@@ -127,6 +132,9 @@ class Run:
             counts &= values == values
         if not counts.any():
             return math.nan
+        unknown = term.table != "queues" and not len(self._flows["group"])
+        if term.how == "time" and window.begin is None and unknown:
+            return math.nan  # when the flow starts is not known
         if term.condition is not None:
             holds = self._holds(term, group, values)[counts]
             if term.how == "share":
@@ -205,7 +213,7 @@ def _array(column: Any) -> Values:
     if not pa.types.is_dictionary(column.type):
         return array(column)
     parts = [
-        np.array(chunk.dictionary.to_pylist())[array(chunk.indices)]
+        np.array(chunk.dictionary.to_pylist(), dtype=object)[array(chunk.indices)]
         for chunk in column.chunks
         if len(chunk)
     ]

@@ -25,6 +25,34 @@ fn the_number_of_the_format_is_no_part_of_a_scenario() {
     assert_eq!(numbered, plan(&single(), &[]).unwrap());
 }
 
+/// So a run that is stored stays one of the experiment when other things are expected of it.
+#[test]
+fn what_is_expected_is_no_part_of_a_scenario_and_keeps_its_order_and_lines() {
+    let text = format!(
+        "{}\n[expect]\n\"it is used\" = \"goodput > 9 Mbit/s\"\n\
+         short = {{ holds = \"loss < 1 %\", cases = [\"RED\"], of = \"each\" }}\n",
+        single()
+    );
+    let found = plan(&text, &[]).unwrap();
+    assert_eq!(
+        found.scenario(0, 0).unwrap(),
+        plan(&single(), &[]).unwrap().scenario(0, 0).unwrap()
+    );
+    let [used, short] = found.expected.as_slice() else {
+        panic!("{:?}", found.expected);
+    };
+    assert_eq!(
+        (used.name.as_str(), used.params.of.as_deref()),
+        ("it is used", None)
+    );
+    assert_eq!(used.params.holds, "goodput > 9 Mbit/s");
+    assert_eq!(
+        (short.params.cases.as_slice(), short.params.of.as_deref()),
+        (&["RED".to_owned()][..], Some("each"))
+    );
+    assert_eq!(short.line, used.line.map(|line| line + 1));
+}
+
 #[test]
 fn every_combination_is_a_case_and_the_last_factor_changes_fastest() {
     let plan = plan(FILE, &[]).unwrap();
