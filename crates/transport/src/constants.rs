@@ -240,7 +240,11 @@ pub(crate) fn check_order<T: Constant>(
     }
     let most = most.written().shown();
     let accepted = format!("at most {most}");
-    Err(ParamError::new(low, format!("is above {high} ({most})"), accepted))
+    Err(ParamError::new(
+        low,
+        format!("is above {high} ({most})"),
+        accepted,
+    ))
 }
 
 /// Gives constants the values of the file.
@@ -453,7 +457,9 @@ pub(crate) fn table_schema<C: Constants + JsonSchema>(
 ) -> Schema {
     let mut keys = C::json_schema(generator);
     let mut properties = json_schema!({ "kind": {"type": "string", "const": kind} });
-    let own = keys.get_mut("properties").and_then(|own| own.as_object_mut());
+    let own = keys
+        .get_mut("properties")
+        .and_then(|own| own.as_object_mut());
     for (key, mut property) in own.into_iter().flat_map(std::mem::take) {
         let is_number = property["type"] == "number" || property["type"] == "integer";
         let accepted = C::accepted(&key).filter(|_| is_number);

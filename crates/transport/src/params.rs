@@ -537,10 +537,34 @@ impl TcpParams {
     fn check_constants(&self) -> Result<(), ParamError> {
         let abe_beta = self.abe_beta.unwrap_or(0.8);
         for (key, value, least, most, accepted) in [
-            ("abe_beta", abe_beta, 0.05, 1.0, "without it 0.8, with CUBIC 0.85 (RFC 8511)"),
-            ("dctcp_g", self.dctcp_g, 1e-4, 1.0, "for example 0.0625 (RFC 8257)"),
-            ("rto_alpha", self.rto_alpha, 1e-3, 1.0, "for example 0.125 (RFC 6298)"),
-            ("rto_beta", self.rto_beta, 1e-3, 1.0, "for example 0.25 (RFC 6298)"),
+            (
+                "abe_beta",
+                abe_beta,
+                0.05,
+                1.0,
+                "without it 0.8, with CUBIC 0.85 (RFC 8511)",
+            ),
+            (
+                "dctcp_g",
+                self.dctcp_g,
+                1e-4,
+                1.0,
+                "for example 0.0625 (RFC 8257)",
+            ),
+            (
+                "rto_alpha",
+                self.rto_alpha,
+                1e-3,
+                1.0,
+                "for example 0.125 (RFC 6298)",
+            ),
+            (
+                "rto_beta",
+                self.rto_beta,
+                1e-3,
+                1.0,
+                "for example 0.25 (RFC 6298)",
+            ),
             ("rto_k", self.rto_k, 0.1, 1000.0, "for example 4 (RFC 6298)"),
             (
                 "rack_window_divisor",
@@ -549,8 +573,20 @@ impl TcpParams {
                 1000.0,
                 "for example 4 (RFC 8985)",
             ),
-            ("rack_persist", self.rack_persist.into(), 1.0, 1e6, "for example 16 (RFC 8985)"),
-            ("tlp_round_trips", self.tlp_round_trips.into(), 1.0, 1000.0, "for example 2 (RFC 8985)"),
+            (
+                "rack_persist",
+                self.rack_persist.into(),
+                1.0,
+                1e6,
+                "for example 16 (RFC 8985)",
+            ),
+            (
+                "tlp_round_trips",
+                self.tlp_round_trips.into(),
+                1.0,
+                1000.0,
+                "for example 2 (RFC 8985)",
+            ),
         ] {
             if !(least..=most).contains(&value) {
                 let accepted = format!("from {least} to {most}; {accepted}");
@@ -672,7 +708,11 @@ impl ResolvedTcpParams {
     /// [`ParamError`] names the key, the problem and what is accepted.
     pub fn check(&self) -> Result<(), ParamError> {
         let usual = self.given.preset.params();
-        check_constants("slow_start", self.given.slow_start.as_ref(), &usual.slow_start)?;
+        check_constants(
+            "slow_start",
+            self.given.slow_start.as_ref(),
+            &usual.slow_start,
+        )?;
         check_constants("growth", self.given.growth.as_ref(), &usual.growth)?;
         self.params.check()
     }
@@ -685,7 +725,9 @@ fn check_constants<T: LawTable + Clone>(
     usual: &T,
 ) -> Result<(), ParamError> {
     let law = given.map(|given| given.law(usual));
-    law.transpose().map(drop).map_err(|error| error.within(table))
+    law.transpose()
+        .map(drop)
+        .map_err(|error| error.within(table))
 }
 
 impl PartialEq for ResolvedTcpParams {

@@ -466,7 +466,8 @@ impl Bbr {
     #[inline(always)]
     fn update_min_rtt(&mut self, sample: &RateSample) {
         let now = sample.now;
-        let expired = self.min_rtt.is_some() && now > self.min_rtt_stamp + self.params.min_rtt_window;
+        let expired =
+            self.min_rtt.is_some() && now > self.min_rtt_stamp + self.params.min_rtt_window;
         if let Some(rtt) = sample.rtt
             && (expired || self.min_rtt.is_none_or(|min| rtt < min))
         {

@@ -480,7 +480,10 @@ impl Bbr3 {
     }
 
     fn inflight_with_headroom(&self) -> f64 {
-        let headroom = greater(self.params.headroom * self.inflight_longterm, self.config.mss);
+        let headroom = greater(
+            self.params.headroom * self.inflight_longterm,
+            self.config.mss,
+        );
         if self.inflight_longterm.is_infinite() {
             f64::INFINITY
         } else {
@@ -606,7 +609,8 @@ impl Bbr3 {
             if self.inflight_shortterm.is_infinite() {
                 self.inflight_shortterm = self.cwnd;
             }
-            ecn_inflight = self.inflight_shortterm * (1.0 - self.marks.alpha * self.params.ecn_factor);
+            ecn_inflight =
+                self.inflight_shortterm * (1.0 - self.marks.alpha * self.params.ecn_factor);
         }
         if self.loss_in_round && !probing {
             if self.bw_shortterm.is_infinite() {
@@ -616,7 +620,9 @@ impl Bbr3 {
                 self.inflight_shortterm = self.cwnd;
             }
             self.bw_shortterm = self.bw_latest.max(self.params.beta * self.bw_shortterm);
-            self.inflight_shortterm = self.inflight_latest.max(self.params.beta * self.inflight_shortterm);
+            self.inflight_shortterm = self
+                .inflight_latest
+                .max(self.params.beta * self.inflight_shortterm);
         }
         self.inflight_shortterm = lesser(self.inflight_shortterm, ecn_inflight);
         self.loss_in_round = false;
@@ -684,11 +690,7 @@ impl Bbr3 {
         if self.state != Bbr3State::Drain {
             return;
         }
-        let bw = if self.google {
-            self.max_bw()
-        } else {
-            self.bw
-        };
+        let bw = if self.google { self.max_bw() } else { self.bw };
         let drained = self.in_flight(sample.in_flight, sample) <= self.inflight(bw, 1.0);
         let rounds = self.rounds.count - self.drain_start_round;
         if drained || rounds > self.params.drain_rounds {
@@ -886,7 +888,9 @@ impl Bbr3 {
             }
             return false;
         }
-        if self.inflight_longterm.is_finite() && !self.params.too_high(sample.lost, sample.sent_in_flight) {
+        if self.inflight_longterm.is_finite()
+            && !self.params.too_high(sample.lost, sample.sent_in_flight)
+        {
             self.inflight_longterm = greater(self.inflight_longterm, as_f64(sample.sent_in_flight));
             if self.state == Bbr3State::Up {
                 self.probe_long_term_upward(sample);
@@ -906,7 +910,8 @@ impl Bbr3 {
     /// bbr_is_inflight_too_high).
     #[inline(always)]
     fn sample_is_too_high(&self, sample: &RateSample) -> bool {
-        let lossy = sample.sent_in_flight > 0 && self.params.too_high(sample.lost, sample.sent_in_flight);
+        let lossy =
+            sample.sent_in_flight > 0 && self.params.too_high(sample.lost, sample.sent_in_flight);
         let marked = as_f64(sample.marked) > as_f64(sample.delivered) * self.params.ecn_thresh;
         lossy || self.marks.eligible && marked
     }
@@ -991,7 +996,8 @@ impl Bbr3 {
     }
 
     fn probe_rtt_cwnd(&self) -> f64 {
-        self.bdp(self.bw, self.params.probe_rtt_cwnd_gain).max(self.min_pipe())
+        self.bdp(self.bw, self.params.probe_rtt_cwnd_gain)
+            .max(self.min_pipe())
     }
 
     fn check_probe_rtt_done(&mut self, delivered: u64, now: Time) {
@@ -1025,9 +1031,10 @@ impl Bbr3 {
         let extra = match &self.extra_acked {
             ExtraAcked::Rounds(rounds) if self.full_bw_reached => rounds.max(),
             ExtraAcked::Rounds(rounds) => rounds.latest(),
-            ExtraAcked::Windows(windows) => {
-                lesser(windows.max(), self.params.max_extra_acked.as_secs_f64() * self.bw)
-            }
+            ExtraAcked::Windows(windows) => lesser(
+                windows.max(),
+                self.params.max_extra_acked.as_secs_f64() * self.bw,
+            ),
         };
         let most = self.with_quanta(self.bdp(self.bw, self.cwnd_gain) + extra);
         let small = if self.google {
@@ -1109,8 +1116,7 @@ impl Model for Bbr3 {
             Episode::Open => false,
             Episode::Recovery => !self.google && sample.episode == Episode::Open,
             Episode::Loss => {
-                sample.episode == Episode::Open
-                    || self.google && sample.episode != Episode::Loss
+                sample.episode == Episode::Open || self.google && sample.episode != Episode::Loss
             }
         };
         if restores {

@@ -216,7 +216,10 @@ impl Copa {
                 },
                 0,
             ),
-            Program::Mvfst => (self.up == (self.cwnd > self.cwnd_before), self.params.steady_rounds),
+            Program::Mvfst => (
+                self.up == (self.cwnd > self.cwnd_before),
+                self.params.steady_rounds,
+            ),
         };
         if same {
             self.same += 1;
@@ -270,7 +273,9 @@ impl Model for Copa {
         let now = sample.now;
         let standing = self.standing.update(now, rtt, srtt / 2);
         let rtt_min = self.rtt_min.update(now, rtt, self.params.rtt_min_window);
-        let rtt_max = self.rtt_max.update(now, rtt, srtt * self.params.rtt_max_rounds);
+        let rtt_max = self
+            .rtt_max
+            .update(now, rtt, srtt * self.params.rtt_max_rounds);
         let queueing = standing.saturating_sub(rtt_min).as_secs_f64();
         let swing = rtt_max.saturating_sub(rtt_min).as_secs_f64();
         self.update_mode(now, queueing, swing, srtt);

@@ -192,8 +192,10 @@ impl Htcp {
         if params.bandwidth_switch && !same.contains(&(1000 * self.b_max)) {
             self.beta = params.beta_min();
             self.follows_rtt = false;
-        } else if self.follows_rtt && self.rtt_min > ticks_of(params.least_rtt) && self.rtt_max > 0 {
-            self.beta = ((self.rtt_min << SHIFT) / self.rtt_max).clamp(params.beta_min(), fixed(params.beta_max, ONE));
+        } else if self.follows_rtt && self.rtt_min > ticks_of(params.least_rtt) && self.rtt_max > 0
+        {
+            self.beta = ((self.rtt_min << SHIFT) / self.rtt_max)
+                .clamp(params.beta_min(), fixed(params.beta_max, ONE));
         } else {
             self.beta = params.beta_min();
             self.follows_rtt = true;
@@ -210,7 +212,8 @@ impl Htcp {
             factor = 1 + (10 * d + (d / 2) * (d / 2) / TICKS_PER_S) / TICKS_PER_S;
         }
         if params.rtt_scaling && self.rtt_min > 0 {
-            let scale = ((ticks_of(params.reference_rtt) << 3) / self.rtt_min).clamp(1 << 2, 10 << 3);
+            let scale =
+                ((ticks_of(params.reference_rtt) << 3) / self.rtt_min).clamp(1 << 2, 10 << 3);
             factor = ((factor << 3) / scale).max(1);
         }
         self.alpha = 2 * factor * (ONE - self.beta);

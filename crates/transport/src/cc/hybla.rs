@@ -31,7 +31,9 @@ use std::sync::Arc;
 use redtail_core::Span;
 
 use super::additive::{Additive, whole};
-use super::{AckSample, CaState, CongestionKind, ControllerConfig, GrowthLaw, PathSample, Window, as_f64};
+use super::{
+    AckSample, CaState, CongestionKind, ControllerConfig, GrowthLaw, PathSample, Window, as_f64,
+};
 use crate::constants::constants;
 
 constants! {

@@ -16,7 +16,16 @@ use crate::tcp::renew_boxed;
 
 /// How the window grows until the first congestion event.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray, IntoStaticStr,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    VariantArray,
+    IntoStaticStr,
 )]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
@@ -75,7 +84,12 @@ constants! {
 
 impl HystartPlusPlusParams {
     fn in_order(&self) -> Result<(), ParamError> {
-        check_order("min_rtt_thresh", self.min_rtt_thresh, "max_rtt_thresh", self.max_rtt_thresh)
+        check_order(
+            "min_rtt_thresh",
+            self.min_rtt_thresh,
+            "max_rtt_thresh",
+            self.max_rtt_thresh,
+        )
     }
 }
 

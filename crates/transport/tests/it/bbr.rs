@@ -185,7 +185,12 @@ fn startup_and_drain_pace_at_their_gains() {
     let mut v3 = Feed::new(Bbr3::new(config(1), &Default::default()));
     v3.round(RATE);
     assert_eq!(v3.gain(), 2.77);
-    assert_eq!(Feed::new(Bbr3::new(config(1), &Default::default())).filled().gain(), 0.5);
+    assert_eq!(
+        Feed::new(Bbr3::new(config(1), &Default::default()))
+            .filled()
+            .gain(),
+        0.5
+    );
 }
 
 #[test]
@@ -402,8 +407,14 @@ fn on_a_short_path_more_leaves_at_once() {
     for (rtt_us, short) in [(1024, 16_384.0), (2560, 2048.0), (20_000, 0.0)] {
         let rtt = Span::from_us(rtt_us);
         for (mut model, in_segments) in [
-            (Box::new(Bbr::new(config(1), &Default::default())) as Box<dyn Model>, false),
-            (Box::new(Bbr3::google(config(1), &Arc::new(Bbr3Params::google()))), true),
+            (
+                Box::new(Bbr::new(config(1), &Default::default())) as Box<dyn Model>,
+                false,
+            ),
+            (
+                Box::new(Bbr3::google(config(1), &Arc::new(Bbr3Params::google()))),
+                true,
+            ),
         ] {
             model.on_handshake(rtt, Time::ZERO);
             let bytes = (model.pacing_rate() / 1024.0 + short).max(2.0 * SEGMENT);
@@ -536,7 +547,10 @@ fn google_drains_at_0_34_for_as_long_as_it_takes_and_goes_down_at_0_91() {
 #[test]
 fn google_looks_for_growth_with_every_acknowledgement() {
     // bbr_check_full_bw_reached; draft, section 5.3.1.2: once a round.
-    for (mut feed, rounds) in [(google(None), 4), (Feed::new(Bbr3::new(config(1), &Default::default())), 3)] {
+    for (mut feed, rounds) in [
+        (google(None), 4),
+        (Feed::new(Bbr3::new(config(1), &Default::default())), 3),
+    ] {
         feed.round(RATE).round(RATE);
         // Within the next round a sample a third higher.
         let sample = RateSample {
@@ -644,8 +658,7 @@ fn google_cuts_the_flight_by_a_third_of_the_share_that_is_marked() {
         ecn_max_rtt: Some(Span::ZERO),
         ..config(1)
     };
-    let mut feed = Feed::new(Bbr3::new(config, &Default::default()))
-    .probing();
+    let mut feed = Feed::new(Bbr3::new(config, &Default::default())).probing();
     feed.round(RATE);
     let before = feed.cwnd();
     marked_round(&mut feed, 20).is("probe_bw_cruise");

@@ -36,7 +36,13 @@ const NO_KEYS: [(&str, &[&str], &str); 12] = [
     ),
     (
         "illinois.rs",
-        &["ALPHA_SHIFT", "ALPHA_BASE", "BETA_SHIFT", "BETA_BASE", "RTT_MAX"],
+        &[
+            "ALPHA_SHIFT",
+            "ALPHA_BASE",
+            "BETA_SHIFT",
+            "BETA_BASE",
+            "RTT_MAX",
+        ],
         "the kernel's fixed point, and what it can hold",
     ),
     (
@@ -77,7 +83,11 @@ fn every_constant_of_a_law_is_a_key_or_is_known_not_to_be_one() {
     for entry in fs::read_dir(folder).expect("the sources are here") {
         let path = entry.expect("a file").path();
         let name = path.file_name().expect("a name").to_string_lossy();
-        let name = if name == "yeah.rs" { "veno.rs".into() } else { name }; // they have the same
+        let name = if name == "yeah.rs" {
+            "veno.rs".into()
+        } else {
+            name
+        }; // they have the same
         let source = fs::read_to_string(&path).expect("it is a text");
         let excepted = NO_KEYS.iter().find(|(file, ..)| *file == name);
         let excepted = excepted.map_or(&[][..], |(_, names, _)| names);
@@ -128,7 +138,8 @@ fn a_name_and_a_table_of_a_law_mean_the_same() {
 
 #[test]
 fn a_table_without_kind_changes_the_law_of_the_preset() {
-    let changed = tcp(json!({"preset": "cubic", "growth": {"beta": 0.5}, "slow_start": {"css_rounds": 2}}));
+    let changed =
+        tcp(json!({"preset": "cubic", "growth": {"beta": 0.5}, "slow_start": {"css_rounds": 2}}));
     changed.check().expect("it can be run");
     let GrowthParams::Cubic(cubic) = &changed.params.growth else {
         panic!("{:?}", changed.params.growth);
@@ -192,9 +203,13 @@ fn values_outside_a_range_are_refused_with_the_range() {
 #[test]
 fn the_defaults_of_all_laws_can_be_run() {
     for &growth in Growth::ALL {
-        GrowthParams::from(growth).check().expect("defaults are sound");
+        GrowthParams::from(growth)
+            .check()
+            .expect("defaults are sound");
     }
     for &kind in SlowStartKind::VARIANTS {
-        SlowStartParams::from(kind).check().expect("defaults are sound");
+        SlowStartParams::from(kind)
+            .check()
+            .expect("defaults are sound");
     }
 }

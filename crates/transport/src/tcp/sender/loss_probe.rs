@@ -128,12 +128,7 @@ impl TailLossProbe {
 }
 
 /// The probe timeout (PTO) of RFC 8985, section 7.2; `alone` if exactly one segment is outstanding.
-pub(super) fn probe_wait(
-    params: &ProbeParams,
-    srtt: Span,
-    alone: bool,
-    wheel: TimerWheel,
-) -> Span {
+pub(super) fn probe_wait(params: &ProbeParams, srtt: Span, alone: bool, wheel: TimerWheel) -> Span {
     let more = if alone {
         params.max_ack_delay
     } else {
