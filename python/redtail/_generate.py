@@ -227,6 +227,10 @@ def _docstring(about: str, section: Section) -> Iterator[str]:
     if rest:
         yield ""
         yield from (f"    {line}" for line in rest)
+    if not section.parameters:
+        yield '    """'
+        yield ""
+        return
     yield ""
     yield "    Attributes:"
     for parameter in sorted(section.parameters, key=lambda each: not each.required):
@@ -317,6 +321,9 @@ def _page(catalog: Catalog, title: str, section: Section, level: int = 2) -> Ite
     if title != "Top level":
         yield section.description
         yield ""
+    if not section.parameters:
+        yield from ("It has no constants.", "")
+        return
     rows = []
     for parameter in section.parameters:
         default = "required" if parameter.required else ""

@@ -265,11 +265,12 @@ class Catalog:
                 return f"a list, each {self.type_text(found.get('items', {}))}"
             case "boolean":
                 return "true or false"
-            case "integer":
-                low = found.get("minimum")
-                return f"a whole number, at least {low}" if low else "a whole number"
-            case "number":
-                return "a number"
+            case "integer" | "number" as kind:
+                text = "a whole number" if kind == "integer" else "a number"
+                low, high = found.get("minimum"), found.get("maximum")
+                if low is not None and high is not None:
+                    return f"{text} from {low:g} to {high:g}"
+                return f"{text}, at least {low}" if low and kind == "integer" else text
             case "string":
                 return str(found.get("x-form", "a text"))
             case "object":
