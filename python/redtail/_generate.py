@@ -221,7 +221,10 @@ def _docstring(about: str, section: Section) -> Iterator[str]:
         head, _, tail = about.partition("; ")
         first, rest = f"{head}.", textwrap.wrap(tail[:1].upper() + tail[1:], _WIDTH - 8)
     elif rest:
-        head, _, tail = about.partition(". ")
+        head, mark, tail = about.partition(". ")
+        if not mark:
+            head, mark, tail = about.partition(" (")
+            tail = f"({tail}"
         first, rest = f"{head.rstrip('.')}.", textwrap.wrap(tail, _WIDTH - 8)
     yield f'    r"""{first}' if "\\" in about else f'    """{first}'
     if rest:

@@ -487,9 +487,7 @@ def _tcp_listing(catalog: Catalog, kind: str | None, width: int) -> str:
         elif preset is not presets[0]:
             common = values.get(presets[0].value, {})
             departs = [
-                f"{key} = {toml(law_name(own[key]))}"
-                for key in own
-                if own[key] != common.get(key)
+                f"{key} = {toml(law_name(own[key]))}" for key in own if own[key] != common.get(key)
             ]
             lines += _wrapped(
                 f"Beside what {presets[0].value} sets: {', '.join(departs)}", 2, width
