@@ -221,12 +221,19 @@ def _docstring(about: str, section: Section) -> Iterator[str]:
         head, _, tail = about.partition("; ")
         first, rest = f"{head}.", textwrap.wrap(tail[:1].upper() + tail[1:], _WIDTH - 8)
     elif rest:
-        head, _, tail = about.partition(". ")
+        head, mark, tail = about.partition(". ")
+        if not mark:
+            head, mark, tail = about.partition(" (")
+            tail = f"({tail}"
         first, rest = f"{head.rstrip('.')}.", textwrap.wrap(tail, _WIDTH - 8)
     yield f'    r"""{first}' if "\\" in about else f'    """{first}'
     if rest:
         yield ""
         yield from (f"    {line}" for line in rest)
+    if not section.parameters:
+        yield '    """'
+        yield ""
+        return
     yield ""
     yield "    Attributes:"
     for parameter in sorted(section.parameters, key=lambda each: not each.required):
@@ -317,6 +324,9 @@ def _page(catalog: Catalog, title: str, section: Section, level: int = 2) -> Ite
     if title != "Top level":
         yield section.description
         yield ""
+    if not section.parameters:
+        yield from ("It has no constants.", "")
+        return
     rows = []
     for parameter in section.parameters:
         default = "required" if parameter.required else ""

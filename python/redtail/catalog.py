@@ -265,11 +265,12 @@ class Catalog:
                 return f"a list, each {self.type_text(found.get('items', {}))}"
             case "boolean":
                 return "true or false"
-            case "integer":
-                low = found.get("minimum")
-                return f"a whole number, at least {low}" if low else "a whole number"
-            case "number":
-                return "a number"
+            case "integer" | "number" as kind:
+                text = "a whole number" if kind == "integer" else "a number"
+                low, high = found.get("minimum"), found.get("maximum")
+                if low is not None and high is not None:
+                    return f"{text} from {low:g} to {high:g}"
+                return f"{text}, at least {low}" if low and kind == "integer" else text
             case "string":
                 return str(found.get("x-form", "a text"))
             case "object":
@@ -486,9 +487,7 @@ def _tcp_listing(catalog: Catalog, kind: str | None, width: int) -> str:
         elif preset is not presets[0]:
             common = values.get(presets[0].value, {})
             departs = [
-                f"{key} = {toml(law_name(own[key]))}"
-                for key in own
-                if own[key] != common.get(key)
+                f"{key} = {toml(law_name(own[key]))}" for key in own if own[key] != common.get(key)
             ]
             lines += _wrapped(
                 f"Beside what {presets[0].value} sets: {', '.join(departs)}", 2, width

@@ -127,7 +127,7 @@ class StopRule(Part):
             or more. With fewer than 10, the final interval covers the mean in fewer than 95 % of
             cases. A whole number, at least 2; default 10.
         at_most: Largest number of runs of a case, whether or not the condition holds then; up to
-            1000000. A whole number, at least 2; default 50.
+            1000000. A whole number from 2 to 1e+06; default 50.
     """
 
     until: str | Sequence[str]
@@ -294,7 +294,9 @@ class AdaptiveRed(Part):
 
 @dataclass(kw_only=True)
 class SelfConfiguringRed(Part):
-    """RED that changes max_p when the average leaves the range between the thresholds (Feng, Kandlur, Saha, Shin 1999).
+    """RED that changes max_p when the average leaves the range between the thresholds.
+
+    (Feng, Kandlur, Saha, Shin 1999).
 
     Attributes:
         limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
@@ -348,7 +350,9 @@ class SelfConfiguringRed(Part):
 
 @dataclass(kw_only=True)
 class DynamicThresholdRed(Part):
-    """RED that moves its thresholds to keep the drop probability within bounds (Jou and Baras 2003).
+    """RED that moves its thresholds to keep the drop probability within bounds.
+
+    (Jou and Baras 2003).
 
     Attributes:
         limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
@@ -408,7 +412,9 @@ class DynamicThresholdRed(Part):
 
 @dataclass(kw_only=True)
 class RedTail(Part):
-    """RED+Tail: a drop-tail queue for short flows and UDP beside an Adaptive RED for long ones, in one buffer (Jou and Baras 2003).
+    """RED+Tail: a drop-tail queue for short flows and UDP beside an Adaptive RED for long ones, in one buffer.
+
+    (Jou and Baras 2003).
 
     Attributes:
         limit: Limit on the waiting packets of both queues together: in packets, in bytes, in time
@@ -419,8 +425,8 @@ class RedTail(Part):
         idle_timeout: Time without packets after which a flow is forgotten; when it sends again, it
             counts as short (T). A time with its unit, for example "100 ms"; default "5 s".
         flows: Number of flows that are remembered at the same time; for a further flow, the one of
-            eight flows that has been silent for longest is forgotten. A whole number, at least 1;
-            default 16384.
+            eight flows that has been silent for longest is forgotten. A whole number from 1 to
+            1.67772e+07; default 16384.
         short_min_th: Backlog of the short queue above which its share of the link grows in
             proportion to the backlog (minth1), in packets, bytes or time at the link's rate. A
             queue size with its unit, for example "300 packets", "64 kB" or "20 ms"; default "2 kB".
@@ -509,7 +515,7 @@ class Profile(Part):
             the unit of `min_th`. A queue size with its unit, for example "300 packets", "64 kB" or
             "20 ms".
         dscp: The classes of the profile, such as `["AF11", "EF"]`; left out, all classes that no
-            other profile names. A list, each a text, or a whole number.
+            other profile names. A list, each a text, or a whole number from 0 to 63.
         max_p: Drop probability when the average reaches `max_th`. A number; default 0.1.
     """
 
@@ -858,7 +864,9 @@ class Step(Part):
 
 @dataclass(kw_only=True)
 class Rem(Part):
-    """REM marks with a probability that depends exponentially on a price for the load (Athuraliya, Li, Low and Yin 2001).
+    """REM marks with a probability that depends exponentially on a price for the load.
+
+    (Athuraliya, Li, Low and Yin 2001).
 
     Attributes:
         limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
@@ -895,7 +903,9 @@ class Rem(Part):
 
 @dataclass(kw_only=True)
 class Blue(Part):
-    """BLUE raises its probability at a loss and lowers it while the link is idle (Feng, Shin, Kandlur and Saha 2002).
+    """BLUE raises its probability at a loss and lowers it while the link is idle.
+
+    (Feng, Shin, Kandlur and Saha 2002).
 
     Attributes:
         limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
@@ -926,7 +936,9 @@ class Blue(Part):
 
 @dataclass(kw_only=True)
 class Sred(Part):
-    """Stabilised RED estimates the number of flows from a list of recently seen packets (Ott, Lakshman and Wong 1999).
+    """Stabilised RED estimates the number of flows from a list of recently seen packets.
+
+    (Ott, Lakshman and Wong 1999).
 
     Attributes:
         limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
@@ -955,7 +967,9 @@ class Sred(Part):
 
 @dataclass(kw_only=True)
 class Avq(Part):
-    """AVQ marks the packets that overflow a virtual queue slower than the link (Kunniyur and Srikant 2001).
+    """AVQ marks the packets that overflow a virtual queue slower than the link.
+
+    (Kunniyur and Srikant 2001).
 
     Attributes:
         limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
@@ -986,7 +1000,9 @@ class Avq(Part):
 
 @dataclass(kw_only=True)
 class Choke(Part):
-    """CHOKe: RED that drops an arrival with a waiting packet of its own flow (Pan, Prabhakar and Psounis 2000).
+    """CHOKe: RED that drops an arrival with a waiting packet of its own flow.
+
+    (Pan, Prabhakar and Psounis 2000).
 
     Attributes:
         limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
@@ -1112,7 +1128,7 @@ class FqCodel(Part):
             the link's rate, or a list of these. A queue size with its unit, for example "300
             packets", "64 kB" or "20 ms", or a list of these; default ["10240 packets", "33554432
             B"].
-        flows: Number of queues that flows are hashed into. A whole number, at least 1; default
+        flows: Number of queues that flows are hashed into. A whole number from 1 to 65536; default
             1024.
         quantum: Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's
             `sch_fq_codel`. A number of bytes with its unit, for example "1500 B"; default "1500 B".
@@ -1152,12 +1168,14 @@ class FqCodel(Part):
 class Fq(Part):
     """Linux's fq: flows served in turn with preference for new ones, a limit for each flow, and pacing.
 
+    (
+
     Attributes:
         limit: Limit on the waiting packets of all queues together: in packets, in bytes, in time at
             the link's rate, or a list of these. A queue size with its unit, for example "300
             packets", "64 kB" or "20 ms", or a list of these; default "10000 packets".
         flow_limit: Largest number of packets in one queue. A whole number; default 100.
-        flows: Number of queues that flows are hashed into. A whole number, at least 1; default
+        flows: Number of queues that flows are hashed into. A whole number from 1 to 65536; default
             1024.
         quantum: Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's
             `sch_fq_codel`. A number of bytes with its unit, for example "1500 B"; default "3 kB".
@@ -1200,8 +1218,8 @@ class Sfq(Part):
             the link's rate, or a list of these. A queue size with its unit, for example "300
             packets", "64 kB" or "20 ms", or a list of these; default "127 packets".
         depth: Largest number of packets in one queue. A whole number; default 127.
-        divisor: Number of queues that flows are hashed into. A whole number, at least 1; default
-            1024.
+        divisor: Number of queues that flows are hashed into. A whole number from 1 to 65536;
+            default 1024.
         quantum: Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's
             `sch_fq_codel`. A number of bytes with its unit, for example "1500 B"; default "1500 B".
         perturb: Time between two changes of the hash function. A time with its unit, for example
@@ -1385,7 +1403,7 @@ class FqPie(Part):
             the link's rate, or a list of these. A queue size with its unit, for example "300
             packets", "64 kB" or "20 ms", or a list of these; default ["10240 packets", "33554432
             B"].
-        flows: Number of queues that flows are hashed into. A whole number, at least 1; default
+        flows: Number of queues that flows are hashed into. A whole number from 1 to 65536; default
             1024.
         quantum: Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's
             `sch_fq_codel`. A number of bytes with its unit, for example "1500 B"; default "1500 B".
@@ -1447,11 +1465,11 @@ class Rule(Part):
     """Conditions that a packet must meet to belong to a class; all given conditions must hold.
 
     Attributes:
-        dscp: DSCP of the packet, or a list of which it must be one. A text, or a whole number, or a
-            list of these.
+        dscp: DSCP of the packet, or a list of which it must be one. A text, or a whole number from
+            0 to 63, or a list of these.
         protocol: The protocol of the packet. "tcp" or "udp".
         port: The `port` of the packet's traffic group, or a list of which it must be one. A whole
-            number, or a list of these.
+            number from 0 to 65535, or a list of these.
         group: Name of the packet's traffic group, or a list of which it must be one. A text, or a
             list of these.
         host: Number of the host of that group on which the packet's flow sits, counted from 0 as
@@ -1533,7 +1551,9 @@ class DrrClass(Part):
 
 @dataclass(kw_only=True)
 class Drr(Part):
-    """Deficit round robin (Shreedhar and Varghese 1996) between classes, each with a queue of any kind.
+    """Deficit round robin.
+
+    (Shreedhar and Varghese 1996) between classes, each with a queue of any kind.
 
     Attributes:
         class_: The classes. A packet goes to the first class whose `match` fits it. A list, each a
@@ -1565,7 +1585,7 @@ class WfqClass(Part):
         match: Packets of the class: a rule, or a list of rules of which one must fit. A table with
             dscp, protocol, port, group, host, or a list of these.
         weight: Share of the class in the link, relative to the weights of the other classes; a
-            whole number up to 10000. A whole number, at least 1; default 1.
+            whole number up to 10000. A whole number from 1 to 10000; default 1.
     """
 
     name: str
@@ -1576,7 +1596,9 @@ class WfqClass(Part):
 
 @dataclass(kw_only=True)
 class Wfq(Part):
-    """Weighted fair queueing between classes, as WF2Q+ (Bennett and Zhang 1997), each with a queue of any kind.
+    """Weighted fair queueing between classes, as WF2Q+.
+
+    (Bennett and Zhang 1997), each with a queue of any kind.
 
     Attributes:
         class_: The classes. A packet goes to the first class whose `match` fits it. A list, each a
@@ -1638,7 +1660,7 @@ class HtbClass(Part):
         ceil: Ceiling of the class: the largest rate that it reaches by borrowing from its parent. A
             rate with its unit, for example "10 Mbit/s".
         prio: Priority, 0 to 7: the class with the lowest number borrows first. Only with a `queue`.
-            A whole number; default 0.
+            A whole number from 0 to 7; default 0.
         quantum: Bytes that the class sends in its turn among the classes of the same priority. Only
             with a `queue`. A number of bytes with its unit, for example "1500 B".
         burst: Largest burst at the rate of the class after a pause. A number of bytes with its
@@ -1671,6 +1693,8 @@ class HtbClass(Part):
 @dataclass(kw_only=True)
 class Htb(Part):
     """Hierarchical token bucket: a tree of classes with rates, ceilings and borrowing, after Linux.
+
+    (
 
     Attributes:
         class_: The classes at the top. A packet goes to the first class in the file that has a
@@ -1815,17 +1839,16 @@ class Chain(Part):
 
 @dataclass(kw_only=True)
 class StandardSlowStart(Part):
-    """One segment for each acknowledgement, until a loss.
-
-    Attributes:
-    """
+    """One segment for each acknowledgement; ends with a loss."""
 
     _kind: ClassVar[str | None] = "standard"
 
 
 @dataclass(kw_only=True)
 class HystartPlusPlusSlowStart(Part):
-    """As the standard one, but slower when round-trip times grow, and ended if they stay larger (RFC 9406).
+    """As the standard one.
+
+    Slower when round-trip times grow, and ended if they stay larger (RFC 9406).
 
     Attributes:
         min_rtt_thresh: MIN_RTT_THRESH: least growth of the round-trip time that begins conservative
@@ -1833,13 +1856,13 @@ class HystartPlusPlusSlowStart(Part):
         max_rtt_thresh: MAX_RTT_THRESH: greatest growth of the round-trip time that is waited for. A
             time with its unit, for example "100 ms"; default "16 ms".
         min_rtt_divisor: MIN_RTT_DIVISOR: growth of the round-trip time that begins conservative
-            slow start, as one part in so many. A whole number, at least 1.0; default 8.
-        n_rtt_sample: N_RTT_SAMPLE: number of samples of a round before it is judged. A whole
-            number, at least 1.0; default 8.
+            slow start, as one part in so many. A whole number from 1 to 1000; default 8.
+        n_rtt_sample: N_RTT_SAMPLE: number of samples of a round before it is judged. A whole number
+            from 1 to 1000; default 8.
         css_growth_divisor: CSS_GROWTH_DIVISOR: growth of conservative slow start is that of slow
-            start divided by this. A number; default 4.0.
-        css_rounds: CSS_ROUNDS: number of rounds of conservative slow start. A whole number, at
-            least 1.0; default 5.
+            start divided by this. A number from 1 to 1000; default 4.0.
+        css_rounds: CSS_ROUNDS: number of rounds of conservative slow start. A whole number from 1
+            to 1000; default 5.
     """
 
     _kind: ClassVar[str | None] = "hystart-plus-plus"
@@ -1854,21 +1877,23 @@ class HystartPlusPlusSlowStart(Part):
 
 @dataclass(kw_only=True)
 class HystartSlowStart(Part):
-    """As the standard one, but ended by trains of acknowledgements or growing round-trip times (Ha and Rhee 2011, Linux).
+    """As the standard one.
+
+    Ended by trains of acknowledgements or growing round-trip times (Ha and Rhee 2011, Linux).
 
     Attributes:
-        low_window: Least window at which it can end slow start, in segments. A number; default
-            16.0.
+        low_window: Least window at which it can end slow start, in segments. A number from 0 to
+            1e+06; default 16.0.
         ack_delta: Largest gap between acknowledgements of one train. A time with its unit, for
             example "100 ms"; default "2 ms".
-        min_samples: Number of round-trip samples that it takes in a round. A whole number, at least
-            1.0; default 8.
+        min_samples: Number of round-trip samples that it takes in a round. A whole number from 1 to
+            1000; default 8.
         delay_min: Least growth of the round-trip time that ends slow start. A time with its unit,
             for example "100 ms"; default "4 ms".
         delay_max: Greatest growth of the round-trip time that is waited for. A time with its unit,
             for example "100 ms"; default "16 ms".
         delay_divisor: Growth of the round-trip time that ends slow start, as one part in so many. A
-            whole number, at least 1.0; default 8.
+            whole number from 1 to 1000; default 8.
         trains: End slow start at a long train of acknowledgements. True or false; default true.
         delays: End slow start when round-trip times grow. True or false; default true.
     """
@@ -1890,8 +1915,8 @@ class VegasSlowStart(Part):
     """Doubles every second round trip, until segments wait in queues (Brakmo and Peterson 1995).
 
     Attributes:
-        gamma: gamma: with more segments than this waiting in queues slow start ends. A number;
-            default 1.0.
+        gamma: gamma: with more segments than this waiting in queues slow start ends. A number from
+            0 to 10000; default 1.0.
     """
 
     _kind: ClassVar[str | None] = "vegas"
@@ -1901,12 +1926,14 @@ class VegasSlowStart(Part):
 
 @dataclass(kw_only=True)
 class HyblaSlowStart(Part):
-    """As fast as the standard one with the round-trip time of the reference connection (Caini and Firrincieli 2004).
+    """As fast as the standard one with a round-trip time of `rtt0`.
+
+    Also the initial window (Caini and Firrincieli 2004).
 
     Attributes:
         rtt0: RTT_0: round-trip time of the Reno flow whose rate it has. A time with its unit, for
             example "100 ms"; default "25 ms".
-        max_window: Largest window, in segments. A whole number, at least 2.0; default 65535.
+        max_window: Largest window, in segments. A whole number from 2 to 1e+06; default 65535.
     """
 
     _kind: ClassVar[str | None] = "hybla"
@@ -1917,10 +1944,7 @@ class HyblaSlowStart(Part):
 
 @dataclass(kw_only=True)
 class StartupSlowStart(Part):
-    """The model's own start.
-
-    Attributes:
-    """
+    """The model's own start."""
 
     _kind: ClassVar[str | None] = "startup"
 
@@ -1930,7 +1954,7 @@ class RenoGrowth(Part):
     """Grows by one segment per round trip; a loss halves the window (RFC 5681).
 
     Attributes:
-        beta: Factor of a reduction. A number; default 0.5.
+        beta: Factor of a reduction. A number from 0.05 to 0.95; default 0.5.
     """
 
     _kind: ClassVar[str | None] = "reno"
@@ -1945,8 +1969,9 @@ class CubicGrowth(Part):
     A loss reduces the window to 0.7 (RFC 9438).
 
     Attributes:
-        c: C: scale of the cubic function, in segments/s^3. A number; default 0.4.
-        beta: beta_cubic: factor of a reduction. A number; default 0.7.
+        c: C: scale of the cubic function, in segments/s^3. A number from 0.0001 to 10000; default
+            0.4.
+        beta: beta_cubic: factor of a reduction. A number from 0.05 to 0.95; default 0.7.
         fast_convergence: Release more bandwidth when the window at a loss is smaller than at the
             one before. True or false; default true.
         reno_friendly: Grow at least as fast as Reno would. True or false; default true.
@@ -1965,18 +1990,19 @@ class LinuxCubicGrowth(Part):
     """CUBIC as Linux computes it, in whole segments (Linux 6.1, tcp_cubic.c).
 
     Attributes:
-        c: C: scale of the cubic function, in segments/s^3; in 1/1024. A number; default 0.4.
-        beta: beta: factor of a reduction; in 1/1024. A number; default 0.7.
+        c: C: scale of the cubic function, in segments/s^3; in 1/1024. A number from 0.01 to 100;
+            default 0.4.
+        beta: beta: factor of a reduction; in 1/1024. A number from 0.05 to 0.95; default 0.7.
         fast_convergence: Release more bandwidth when the window at a loss is smaller than at the
             one before. True or false; default true.
         reno_friendly: Grow at least as fast as Reno would (tcp_friendliness). True or false;
             default true.
         plateau: Beyond the target, most windows to be acknowledged for one segment of growth. A
-            whole number, at least 1.0; default 100.
+            whole number from 1 to 10000; default 100.
         unknown_ceiling: While no window of a loss is known, most segments to be acknowledged for
-            one of growth. A whole number, at least 1.0; default 20.
-        fastest: Least number of segments to be acknowledged for one of growth. A whole number, at
-            least 1.0; default 2.
+            one of growth. A whole number from 1 to 10000; default 20.
+        fastest: Least number of segments to be acknowledged for one of growth. A whole number from
+            1 to 10000; default 2.
     """
 
     _kind: ClassVar[str | None] = "linux-cubic"
@@ -1995,7 +2021,7 @@ class LinuxRenoGrowth(Part):
     """Reno as Linux computes it, in whole segments (Linux 6.1, tcp_cong.c).
 
     Attributes:
-        beta: Factor of a reduction. A number; default 0.5.
+        beta: Factor of a reduction. A number from 0.05 to 0.95; default 0.5.
     """
 
     _kind: ClassVar[str | None] = "linux-reno"
@@ -2010,11 +2036,11 @@ class VegasGrowth(Part):
     A loss halves the window (Brakmo and Peterson 1995).
 
     Attributes:
-        alpha: alpha: with fewer segments than this waiting in queues the window grows. A number;
-            default 2.0.
-        beta: beta: with more segments than this waiting in queues the window shrinks. A number;
-            default 4.0.
-        loss_factor: Factor of a reduction by a loss. A number; default 0.5.
+        alpha: alpha: with fewer segments than this waiting in queues the window grows. A number
+            from 0 to 10000; default 2.0.
+        beta: beta: with more segments than this waiting in queues the window shrinks. A number from
+            0 to 10000; default 4.0.
+        loss_factor: Factor of a reduction by a loss. A number from 0.05 to 0.95; default 0.5.
     """
 
     _kind: ClassVar[str | None] = "vegas"
@@ -2034,15 +2060,15 @@ class LedbatGrowth(Part):
         target: TARGET: queueing delay aimed at. A time with its unit, for example "100 ms"; default
             "100 ms".
         gain: GAIN: response of the window to the distance from the target, in windows of Reno's
-            growth. A number; default 1.0.
+            growth. A number from 0.001 to 100; default 1.0.
         base_history: BASE_HISTORY: number of minutes over which the base delay is the least. A
-            whole number, at least 1.0; default 10.
+            whole number from 1 to 10; default 10.
         current_filter: CURRENT_FILTER: number of samples of which the current delay is the least. A
-            whole number, at least 1.0; default 4.
+            whole number from 1 to 8; default 4.
         allowed_increase: ALLOWED_INCREASE: number of segments by which the window may lead what is
-            in flight. A number; default 1.0.
-        min_cwnd: MIN_CWND: least window, in segments. A number; default 2.0.
-        beta: Factor of a reduction. A number; default 0.5.
+            in flight. A number from 0 to 1000; default 1.0.
+        min_cwnd: MIN_CWND: least window, in segments. A number from 1 to 1000; default 2.0.
+        beta: Factor of a reduction. A number from 0.05 to 0.95; default 0.5.
     """
 
     _kind: ClassVar[str | None] = "ledbat"
@@ -2065,7 +2091,7 @@ class PragueGrowth(Part):
     Attributes:
         least_round: Shortest virtual round trip. A time with its unit, for example "100 ms";
             default "25 ms".
-        beta: Factor of a reduction by a loss. A number; default 0.5.
+        beta: Factor of a reduction by a loss. A number from 0.05 to 0.95; default 0.5.
     """
 
     _kind: ClassVar[str | None] = "prague"
@@ -2087,10 +2113,10 @@ class WestwoodGrowth(Part):
             time with its unit, for example "100 ms"; default "50 ms".
         initial_rtt: Round-trip time before the first sample; in whole ticks of 4 ms. A time with
             its unit, for example "100 ms"; default "20 s".
-        filter: Each of the two filters gives a new value this part of the weight. A whole number,
-            at least 1.0; default 8.
+        filter: Each of the two filters gives a new value this part of the weight. A whole number
+            from 1 to 1000; default 8.
         beta: Factor of a reduction during fast recovery, before the estimate sets the window. A
-            number; default 0.5.
+            number from 0.05 to 0.95; default 0.5.
     """
 
     _kind: ClassVar[str | None] = "westwood"
@@ -2109,19 +2135,19 @@ class BicGrowth(Part):
     tcp_bic.c).
 
     Attributes:
-        s_max: S_max: most segments that the window grows in a round trip. A whole number, at least
-            1.0; default 16.
-        low_window: Window up to which it grows and is reduced as Reno, in segments. A whole number;
-            default 14.
-        b: B: a step of the search takes this part of the distance. A whole number, at least 2.0;
+        s_max: S_max: most segments that the window grows in a round trip. A whole number from 1 to
+            10000; default 16.
+        low_window: Window up to which it grows and is reduced as Reno, in segments. A whole number
+            from 0 to 1e+06; default 14.
+        b: B: a step of the search takes this part of the distance. A whole number from 2 to 1000;
             default 4.
         smooth_part: Number of round trips that the last B segments of the search take. A whole
-            number, at least 1.0; default 20.
-        beta: Factor of a reduction; in 1/1024. A number; default 0.8.
+            number from 1 to 10000; default 20.
+        beta: Factor of a reduction; in 1/1024. A number from 0.05 to 0.95; default 0.8.
         fast_convergence: Release more bandwidth when the window at a loss is smaller than at the
             one before. True or false; default true.
         unknown_ceiling: While no window of a loss is known, most segments to be acknowledged for
-            one of growth. A whole number, at least 1.0; default 20.
+            one of growth. A whole number from 1 to 10000; default 20.
     """
 
     _kind: ClassVar[str | None] = "bic"
@@ -2143,8 +2169,8 @@ class HtcpGrowth(Part):
     (H-TCP, Leith and Shorten 2004, as in Linux 6.1, tcp_htcp.c).
 
     Attributes:
-        beta_min: Least factor of a reduction; in 1/128. A number; default 0.5.
-        beta_max: Greatest factor of a reduction; in 1/128. A number; default 0.8.
+        beta_min: Least factor of a reduction; in 1/128. A number from 0.05 to 0.95; default 0.5.
+        beta_max: Greatest factor of a reduction; in 1/128. A number from 0.05 to 0.95; default 0.8.
         delta_l: Delta_L: time since the last congestion event up to which the growth is Reno's. A
             time with its unit, for example "100 ms"; default "1 s".
         reference_rtt: Round-trip time to which the growth is scaled. A time with its unit, for
@@ -2153,13 +2179,13 @@ class HtcpGrowth(Part):
         bandwidth_switch: Reduce by `beta_min` when the bandwidth has changed. True or false;
             default true.
         bandwidth_change: Change of the bandwidth between reductions that counts, as a share. A
-            number; default 0.2.
+            number from 0 to 1; default 0.2.
         rtt_step: Largest excess over the greatest round-trip time by which a round trip raises it.
             A time with its unit, for example "100 ms"; default "20 ms".
         least_rtt: Least round-trip time above which the factor follows the round trips. A time with
             its unit, for example "100 ms"; default "10 ms".
         rtt_decay: Share by which a reduction lowers the distance of the greatest round-trip time to
-            the least. A number; default 0.05.
+            the least. A number from 0 to 1; default 0.05.
     """
 
     _kind: ClassVar[str | None] = "htcp"
@@ -2185,8 +2211,8 @@ class HyblaGrowth(Part):
     Attributes:
         rtt0: RTT_0: round-trip time of the Reno flow whose rate it has. A time with its unit, for
             example "100 ms"; default "25 ms".
-        max_window: Largest window, in segments. A whole number, at least 2.0; default 65535.
-        beta: Factor of a reduction. A number; default 0.5.
+        max_window: Largest window, in segments. A whole number from 2 to 1e+06; default 65535.
+        beta: Factor of a reduction. A number from 0.05 to 0.95; default 0.5.
     """
 
     _kind: ClassVar[str | None] = "hybla"
@@ -2204,22 +2230,24 @@ class IllinoisGrowth(Part):
     in Linux 6.1, tcp_illinois.c).
 
     Attributes:
-        alpha_min: alpha_min: least increase of a round trip, in segments; in 1/128. A number;
-            default 0.3.
-        alpha_max: alpha_max: greatest increase of a round trip, in segments; in 1/128. A number;
-            default 10.0.
-        beta_min: beta_min: least share by which a loss reduces; in 1/64. A number; default 0.125.
-        beta_max: beta_max: greatest share by which a loss reduces; in 1/64. A number; default 0.5.
+        alpha_min: alpha_min: least increase of a round trip, in segments; in 1/128. A number from
+            0.01 to 1; default 0.3.
+        alpha_max: alpha_max: greatest increase of a round trip, in segments; in 1/128. A number
+            from 1 to 1000; default 10.0.
+        beta_min: beta_min: least share by which a loss reduces; in 1/64. A number from 0.02 to
+            0.95; default 0.125.
+        beta_max: beta_max: greatest share by which a loss reduces; in 1/64. A number from 0.02 to
+            0.95; default 0.5.
         win_thresh: win_thresh: window below which alpha is 1 and beta is beta_max, in segments. A
-            whole number; default 15.
+            whole number from 0 to 1e+06; default 15.
         theta: theta: number of rounds near no delay after which alpha is alpha_max again. A whole
-            number, at least 1.0; default 5.
-        d1: d_1: queueing delay up to which alpha is alpha_max, as a share of the greatest. A
-            number; default 0.01.
-        d2: d_2: queueing delay up to which beta is beta_min, as a share of the greatest. A number;
-            default 0.1.
-        d3: d_3: queueing delay from which beta is beta_max, as a share of the greatest. A number;
-            default 0.8.
+            number from 1 to 1000; default 5.
+        d1: d_1: queueing delay up to which alpha is alpha_max, as a share of the greatest. A number
+            from 0 to 1; default 0.01.
+        d2: d_2: queueing delay up to which beta is beta_min, as a share of the greatest. A number
+            from 0 to 1; default 0.1.
+        d3: d_3: queueing delay from which beta is beta_max, as a share of the greatest. A number
+            from 0 to 1; default 0.8.
     """
 
     _kind: ClassVar[str | None] = "illinois"
@@ -2237,9 +2265,9 @@ class IllinoisGrowth(Part):
 
 @dataclass(kw_only=True)
 class HighspeedGrowth(Part):
-    """Grows faster and is reduced by less with a larger window (HighSpeed TCP, RFC 3649, as in Linux 6.1, tcp_highspeed.c).
+    """Grows faster and is reduced by less with a larger window.
 
-    Attributes:
+    (HighSpeed TCP, RFC 3649, as in Linux 6.1, tcp_highspeed.c).
     """
 
     _kind: ClassVar[str | None] = "highspeed"
@@ -2254,8 +2282,8 @@ class ScalableGrowth(Part):
 
     Attributes:
         a: a: increase for each segment acknowledged, in segments; 1/a is rounded to a whole number.
-            A number; default 0.01.
-        b: b: share by which a loss reduces. A number; default 0.125.
+            A number from 0.0001 to 1; default 0.01.
+        b: b: share by which a loss reduces. A number from 0.05 to 0.95; default 0.125.
     """
 
     _kind: ClassVar[str | None] = "scalable"
@@ -2273,11 +2301,11 @@ class VenoGrowth(Part):
 
     Attributes:
         beta: beta: number of segments waiting in queues from which the path counts as congested;
-            counted in halves. A number; default 3.0.
-        random_factor: Factor of a reduction by a loss that is taken for a random one. A number;
-            default 0.8.
-        congested_factor: Factor of a reduction by a loss of a congested path. A number; default
-            0.5.
+            counted in halves. A number from 0.5 to 10000; default 3.0.
+        random_factor: Factor of a reduction by a loss that is taken for a random one. A number from
+            0.05 to 0.95; default 0.8.
+        congested_factor: Factor of a reduction by a loss of a congested path. A number from 0.05 to
+            0.95; default 0.5.
     """
 
     _kind: ClassVar[str | None] = "veno"
@@ -2289,24 +2317,26 @@ class VenoGrowth(Part):
 
 @dataclass(kw_only=True)
 class YeahGrowth(Part):
-    """As Scalable TCP while few segments wait in queues, otherwise as Reno (YeAH, Baiocchi, Castellani and Vacirca 2007, as in Linux 6.1, tcp_yeah.c).
+    """As Scalable TCP while few segments wait in queues, otherwise as Reno.
+
+    (YeAH, Baiocchi, Castellani and Vacirca 2007, as in Linux 6.1, tcp_yeah.c).
 
     Attributes:
-        q_max: Q_max: most segments that may wait in queues in fast mode. A whole number, at least
-            1.0; default 80.
-        gamma: gamma: an early decongestion takes Q / gamma. A whole number, at least 1.0; default
+        q_max: Q_max: most segments that may wait in queues in fast mode. A whole number from 1 to
+            100000; default 80.
+        gamma: gamma: an early decongestion takes Q / gamma. A whole number from 1 to 1000; default
             1.
-        delta: delta: a loss takes w / 2^delta at least. A whole number, at least 1.0; default 3.
-        epsilon: epsilon: an early decongestion takes at most w / 2^epsilon. A whole number, at
-            least 1.0; default 1.
-        phi: phi: the queueing delay of fast mode is at most BaseRTT / phi. A whole number, at least
-            1.0; default 8.
-        rho: rho: number of rounds of slow mode from which a loss takes half. A whole number;
-            default 16.
+        delta: delta: a loss takes w / 2^delta at least. A whole number from 1 to 16; default 3.
+        epsilon: epsilon: an early decongestion takes at most w / 2^epsilon. A whole number from 1
+            to 16; default 1.
+        phi: phi: the queueing delay of fast mode is at most BaseRTT / phi. A whole number from 1 to
+            10000; default 8.
+        rho: rho: number of rounds of slow mode from which a loss takes half. A whole number from 0
+            to 1e+06; default 16.
         zeta: zeta: number of rounds of fast mode after which the estimate of a competing Reno
-            starts anew. A whole number; default 50.
+            starts anew. A whole number from 0 to 1e+06; default 50.
         each: Number of segments to be acknowledged for one segment of growth in fast mode. A whole
-            number, at least 1.0; default 100.
+            number from 1 to 10000; default 100.
     """
 
     _kind: ClassVar[str | None] = "yeah"
@@ -2329,25 +2359,27 @@ class BbrGrowth(Part):
 
     Attributes:
         high_gain: Pacing gain in STARTUP and window gain in STARTUP and DRAIN: 2/ln 2, with which
-            the rate doubles each round. A number; default 2.88671875.
-        drain_gain: Pacing gain in DRAIN. A number; default 0.34375.
-        up_gain: Pacing gain of the phase of PROBE_BW that probes for bandwidth. A number; default
-            1.25.
-        down_gain: Pacing gain of the phase of PROBE_BW that drains the queue. A number; default
-            0.75.
-        cwnd_gain: Window gain in PROBE_BW. A number; default 2.0.
-        pacing_margin: Share of the rate at which segments are paced. A number; default 0.99.
-        bw_rounds: Number of rounds over which BtlBw is the greatest delivery rate. A whole number,
-            at least 1.0; default 10.
+            the rate doubles each round. A number from 1 to 100; default 2.88671875.
+        drain_gain: Pacing gain in DRAIN. A number from 0.01 to 1; default 0.34375.
+        up_gain: Pacing gain of the phase of PROBE_BW that probes for bandwidth. A number from 1 to
+            100; default 1.25.
+        down_gain: Pacing gain of the phase of PROBE_BW that drains the queue. A number from 0.01 to
+            1; default 0.75.
+        cwnd_gain: Window gain in PROBE_BW. A number from 0.1 to 100; default 2.0.
+        pacing_margin: Share of the rate at which segments are paced. A number from 0.1 to 2;
+            default 0.99.
+        bw_rounds: Number of rounds over which BtlBw is the greatest delivery rate. A whole number
+            from 1 to 16; default 10.
         min_rtt_window: Time over which RTprop is the least round trip. A time with its unit, for
             example "100 ms"; default "10 s".
         probe_rtt_duration: Shortest time in PROBE_RTT. A time with its unit, for example "100 ms";
             default "200 ms".
-        min_cwnd: Least window, which is that of PROBE_RTT, in segments. A number; default 4.0.
-        full_bw_growth: Growth of BtlBw by which the path is not full, as a factor. A number;
-            default 1.25.
+        min_cwnd: Least window, which is that of PROBE_RTT, in segments. A number from 1 to 10000;
+            default 4.0.
+        full_bw_growth: Growth of BtlBw by which the path is not full, as a factor. A number from 1
+            to 100; default 1.25.
         full_bw_rounds: Number of rounds without this growth after which the path is full. A whole
-            number, at least 1.0; default 3.
+            number from 1 to 1000; default 3.
         lone_segment_rate: Pacing rate below which the quantum is one segment. A rate with its unit,
             for example "10 Mbit/s"; default "1.2 Mbit/s".
         most_quantum: Largest quantum. A number of bytes with its unit, for example "1500 B";
@@ -2357,18 +2389,19 @@ class BbrGrowth(Part):
         short_path_halving: Least round trip by which `short_path_quantum` is halved. A time with
             its unit, for example "100 ms"; default "512 us".
         extra_rounds: Least number of rounds for which a maximum of extra_acked is kept. A whole
-            number, at least 1.0; default 5.
+            number from 1 to 1000; default 5.
         max_extra_acked: Largest extra_acked that is added to the window, as a time at BtlBw. A time
             with its unit, for example "100 ms"; default "100 ms".
-        lt_rounds: With `lt_bw`, least number of rounds of an interval. A whole number, at least
-            1.0; default 4.
-        lt_loss: With `lt_bw`, share of losses that ends an interval. A number; default 0.1953125.
-        lt_ratio: With `lt_bw`, allowed difference of two intervals as a share. A number; default
-            0.125.
+        lt_rounds: With `lt_bw`, least number of rounds of an interval. A whole number from 1 to
+            1000; default 4.
+        lt_loss: With `lt_bw`, share of losses that ends an interval. A number from 0 to 1; default
+            0.1953125.
+        lt_ratio: With `lt_bw`, allowed difference of two intervals as a share. A number from 0 to
+            1; default 0.125.
         lt_difference: With `lt_bw`, allowed difference of two intervals as a rate. A rate with its
             unit, for example "10 Mbit/s"; default "4 kbit/s".
         lt_use_rounds: With `lt_bw`, number of rounds for which the rate of a policer is used. A
-            whole number, at least 1.0; default 48.
+            whole number from 1 to 100000; default 48.
     """
 
     _kind: ClassVar[str | None] = "bbr"
@@ -2404,28 +2437,31 @@ class Bbr3Growth(Part):
 
     Attributes:
         startup_gain: Pacing gain in Startup, 4 ln 2: the least with which the rate doubles each
-            round. A number; default 2.77.
-        drain_gain: Pacing gain in Drain. A number; default 0.5.
-        down_gain: Pacing gain in ProbeBW_DOWN. A number; default 0.9.
-        up_gain: Pacing gain in ProbeBW_UP. A number; default 1.25.
-        cwnd_gain: Window gain in all states but ProbeBW_UP and ProbeRTT. A number; default 2.0.
-        up_cwnd_gain: Window gain in ProbeBW_UP. A number; default 2.25.
-        probe_rtt_cwnd_gain: Window gain in ProbeRTT. A number; default 0.5.
-        pacing_margin: Share of the rate at which segments are paced. A number; default 0.99.
-        initial_margin: Share of the rate at which the initial window is paced. A number; default
-            1.0.
+            round. A number from 1 to 100; default 2.77.
+        drain_gain: Pacing gain in Drain. A number from 0.01 to 1; default 0.5.
+        down_gain: Pacing gain in ProbeBW_DOWN. A number from 0.01 to 1; default 0.9.
+        up_gain: Pacing gain in ProbeBW_UP. A number from 1 to 100; default 1.25.
+        cwnd_gain: Window gain in all states but ProbeBW_UP and ProbeRTT. A number from 0.1 to 100;
+            default 2.0.
+        up_cwnd_gain: Window gain in ProbeBW_UP. A number from 0.1 to 100; default 2.25.
+        probe_rtt_cwnd_gain: Window gain in ProbeRTT. A number from 0.01 to 100; default 0.5.
+        pacing_margin: Share of the rate at which segments are paced. A number from 0.1 to 2;
+            default 0.99.
+        initial_margin: Share of the rate at which the initial window is paced. A number from 0.1 to
+            2; default 1.0.
         drain_rounds: Number of rounds after which Drain ends, regardless of the bytes in flight. A
-            whole number, at least 1.0; default 3.
-        loss_thresh: Share of losses that is too much. A number; default 0.02.
-        beta: Factor of a reduction of the bounds by losses. A number; default 0.7.
-        headroom: Share of inflight_longterm that is left to others. A number; default 0.15.
-        min_pipe: Least window, in segments. A number; default 4.0.
+            whole number from 1 to 4.29497e+09; default 3.
+        loss_thresh: Share of losses that is too much. A number from 0 to 0.9; default 0.02.
+        beta: Factor of a reduction of the bounds by losses. A number from 0.05 to 1; default 0.7.
+        headroom: Share of inflight_longterm that is left to others. A number from 0 to 0.95;
+            default 0.15.
+        min_pipe: Least window, in segments. A number from 1 to 10000; default 4.0.
         full_bw_growth: Growth of the delivery rate by which the path is not full, as a factor. A
-            number; default 1.25.
+            number from 1 to 100; default 1.25.
         full_bw_rounds: Number of rounds without this growth after which the path is full. A whole
-            number, at least 1.0; default 3.
+            number from 1 to 1000; default 3.
         startup_loss_ranges: Number of discontiguous ranges lost in a round that end Startup;
-            Google's code counts acknowledgements. A whole number, at least 1.0; default 6.
+            Google's code counts acknowledgements. A whole number from 1 to 100000; default 6.
         min_rtt_filter: Time over which min_rtt is the least round trip. A time with its unit, for
             example "100 ms"; default "10 s".
         probe_rtt_interval: Time without a lower round trip after which ProbeRTT begins. A time with
@@ -2436,14 +2472,14 @@ class Bbr3Growth(Part):
             ms"; default "2 s".
         probe_wait_random: Most time that is added to it at random. A time with its unit, for
             example "100 ms"; default "1 s".
-        max_probe_rounds: Most rounds between probes, for fairness to Reno and CUBIC. A number;
-            default 63.0.
+        max_probe_rounds: Most rounds between probes, for fairness to Reno and CUBIC. A number from
+            1 to 1e+06; default 63.0.
         most_quantum: Largest quantum. A number of bytes with its unit, for example "1500 B";
             default "65536 B".
         quantum: Quantum as a time at the pacing rate; Google's code has 2^-10 s. A time with its
             unit, for example "100 ms"; default "1 ms".
         extra_rounds: Number of rounds over which extra_acked is the greatest; in Google's code the
-            least number. A whole number, at least 1.0; default 10.
+            least number. A whole number from 1 to 16; default 10.
         max_extra_acked: With `bbr3-google`, largest extra_acked that is added to the window, as a
             time at the estimated rate. A time with its unit, for example "100 ms"; default "100
             ms".
@@ -2451,16 +2487,16 @@ class Bbr3Growth(Part):
             round trip. A number of bytes with its unit, for example "1500 B"; default "65536 B".
         short_path_halving: With `bbr3-google`, least round trip by which `short_path_quantum` is
             halved. A time with its unit, for example "100 ms"; default "512 us".
-        ecn_gain: With `bbr3-google` and marks, gain of the estimated share of marked data. A
-            number; default 0.0625.
+        ecn_gain: With `bbr3-google` and marks, gain of the estimated share of marked data. A number
+            from 0.0001 to 1; default 0.0625.
         ecn_factor: With `bbr3-google` and marks, factor of the estimated share by which
-            inflight_shortterm is lowered. A number; default 0.33203125.
-        ecn_thresh: With `bbr3-google` and marks, share of marked data that is too much. A number;
-            default 0.5.
+            inflight_shortterm is lowered. A number from 0 to 1; default 0.33203125.
+        ecn_thresh: With `bbr3-google` and marks, share of marked data that is too much. A number
+            from 0 to 1; default 0.5.
         ecn_startup_rounds: With `bbr3-google` and marks, number of rounds with too many that end
-            Startup. A whole number, at least 1.0; default 2.
+            Startup. A whole number from 1 to 1000; default 2.
         ecn_reprobe_gain: With `bbr3-google` and marks, share of inflight_longterm by which a probe
-            begins when marks cease. A number; default 0.5.
+            begins when marks cease. A number from 0 to 1; default 0.5.
     """
 
     _kind: ClassVar[str | None] = "bbr3"
@@ -2510,20 +2546,20 @@ class CopaGrowth(Part):
 
     Attributes:
         delta: delta: weight of delay against rate in the default mode, in 1/segments; in the
-            competitive mode the greatest. A number; default 0.5.
+            competitive mode the greatest. A number from 0.001 to 10; default 0.5.
         rtt_min_window: Time over which RTTmin is the least. A time with its unit, for example "100
             ms"; default "10 s".
-        rtt_max_rounds: Number of round trips over which RTTmax is the greatest. A whole number, at
-            least 1.0; default 4.
+        rtt_max_rounds: Number of round trips over which RTTmax is the greatest. A whole number from
+            1 to 1000; default 4.
         empty_rounds: Number of round trips without a nearly empty queue after which competing flows
-            are assumed to fill it. A whole number, at least 1.0; default 5.
+            are assumed to fill it. A whole number from 1 to 1000; default 5.
         nearly_empty: Share of RTTmax - RTTmin below which the queue counts as nearly empty. A
-            number; default 0.1.
+            number from 0 to 1; default 0.1.
         steady_rounds: Number of round trips in one direction after which the velocity doubles; with
-            `copa-default`. A whole number; default 3.
-        min_cwnd: Least window, in segments. A number; default 2.0.
+            `copa-default`. A whole number from 0 to 1000; default 3.
+        min_cwnd: Least window, in segments. A number from 1 to 10000; default 2.0.
         pacing_gain: Rate at which segments are paced, in windows per standing round-trip time. A
-            number; default 2.0.
+            number from 0.1 to 100; default 2.0.
     """
 
     _kind: ClassVar[str | None] = "copa"
@@ -2544,20 +2580,20 @@ class CopaDefaultGrowth(Part):
 
     Attributes:
         delta: delta: weight of delay against rate in the default mode, in 1/segments; in the
-            competitive mode the greatest. A number; default 0.5.
+            competitive mode the greatest. A number from 0.001 to 10; default 0.5.
         rtt_min_window: Time over which RTTmin is the least. A time with its unit, for example "100
             ms"; default "10 s".
-        rtt_max_rounds: Number of round trips over which RTTmax is the greatest. A whole number, at
-            least 1.0; default 4.
+        rtt_max_rounds: Number of round trips over which RTTmax is the greatest. A whole number from
+            1 to 1000; default 4.
         empty_rounds: Number of round trips without a nearly empty queue after which competing flows
-            are assumed to fill it. A whole number, at least 1.0; default 5.
+            are assumed to fill it. A whole number from 1 to 1000; default 5.
         nearly_empty: Share of RTTmax - RTTmin below which the queue counts as nearly empty. A
-            number; default 0.1.
+            number from 0 to 1; default 0.1.
         steady_rounds: Number of round trips in one direction after which the velocity doubles; with
-            `copa-default`. A whole number; default 3.
-        min_cwnd: Least window, in segments. A number; default 2.0.
+            `copa-default`. A whole number from 0 to 1000; default 3.
+        min_cwnd: Least window, in segments. A number from 1 to 10000; default 2.0.
         pacing_gain: Rate at which segments are paced, in windows per standing round-trip time. A
-            number; default 2.0.
+            number from 0.1 to 100; default 2.0.
     """
 
     _kind: ClassVar[str | None] = "copa-default"
@@ -2574,32 +2610,37 @@ class CopaDefaultGrowth(Part):
 
 @dataclass(kw_only=True)
 class Bbr3GoogleGrowth(Part):
-    """BBR version 3 as in Google's code, on which published measurements are based, with a response to marks (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c).
+    """BBR version 3 as in Google's code, on which published measurements are based, with a response to marks.
+
+    (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c).
 
     Attributes:
         startup_gain: Pacing gain in Startup, 4 ln 2: the least with which the rate doubles each
-            round. A number; default 2.7734375.
-        drain_gain: Pacing gain in Drain. A number; default 0.34375.
-        down_gain: Pacing gain in ProbeBW_DOWN. A number; default 0.90625.
-        up_gain: Pacing gain in ProbeBW_UP. A number; default 1.25.
-        cwnd_gain: Window gain in all states but ProbeBW_UP and ProbeRTT. A number; default 2.0.
-        up_cwnd_gain: Window gain in ProbeBW_UP. A number; default 2.25.
-        probe_rtt_cwnd_gain: Window gain in ProbeRTT. A number; default 0.5.
-        pacing_margin: Share of the rate at which segments are paced. A number; default 0.99.
-        initial_margin: Share of the rate at which the initial window is paced. A number; default
-            0.99.
+            round. A number from 1 to 100; default 2.7734375.
+        drain_gain: Pacing gain in Drain. A number from 0.01 to 1; default 0.34375.
+        down_gain: Pacing gain in ProbeBW_DOWN. A number from 0.01 to 1; default 0.90625.
+        up_gain: Pacing gain in ProbeBW_UP. A number from 1 to 100; default 1.25.
+        cwnd_gain: Window gain in all states but ProbeBW_UP and ProbeRTT. A number from 0.1 to 100;
+            default 2.0.
+        up_cwnd_gain: Window gain in ProbeBW_UP. A number from 0.1 to 100; default 2.25.
+        probe_rtt_cwnd_gain: Window gain in ProbeRTT. A number from 0.01 to 100; default 0.5.
+        pacing_margin: Share of the rate at which segments are paced. A number from 0.1 to 2;
+            default 0.99.
+        initial_margin: Share of the rate at which the initial window is paced. A number from 0.1 to
+            2; default 0.99.
         drain_rounds: Number of rounds after which Drain ends, regardless of the bytes in flight. A
-            whole number, at least 1.0; default 4294967296.
-        loss_thresh: Share of losses that is too much. A number; default 0.02.
-        beta: Factor of a reduction of the bounds by losses. A number; default 0.7.
-        headroom: Share of inflight_longterm that is left to others. A number; default 0.15.
-        min_pipe: Least window, in segments. A number; default 4.0.
+            whole number from 1 to 4.29497e+09; default 4294967296.
+        loss_thresh: Share of losses that is too much. A number from 0 to 0.9; default 0.02.
+        beta: Factor of a reduction of the bounds by losses. A number from 0.05 to 1; default 0.7.
+        headroom: Share of inflight_longterm that is left to others. A number from 0 to 0.95;
+            default 0.15.
+        min_pipe: Least window, in segments. A number from 1 to 10000; default 4.0.
         full_bw_growth: Growth of the delivery rate by which the path is not full, as a factor. A
-            number; default 1.25.
+            number from 1 to 100; default 1.25.
         full_bw_rounds: Number of rounds without this growth after which the path is full. A whole
-            number, at least 1.0; default 3.
+            number from 1 to 1000; default 3.
         startup_loss_ranges: Number of discontiguous ranges lost in a round that end Startup;
-            Google's code counts acknowledgements. A whole number, at least 1.0; default 6.
+            Google's code counts acknowledgements. A whole number from 1 to 100000; default 6.
         min_rtt_filter: Time over which min_rtt is the least round trip. A time with its unit, for
             example "100 ms"; default "10 s".
         probe_rtt_interval: Time without a lower round trip after which ProbeRTT begins. A time with
@@ -2610,14 +2651,14 @@ class Bbr3GoogleGrowth(Part):
             ms"; default "2 s".
         probe_wait_random: Most time that is added to it at random. A time with its unit, for
             example "100 ms"; default "1 s".
-        max_probe_rounds: Most rounds between probes, for fairness to Reno and CUBIC. A number;
-            default 63.0.
+        max_probe_rounds: Most rounds between probes, for fairness to Reno and CUBIC. A number from
+            1 to 1e+06; default 63.0.
         most_quantum: Largest quantum. A number of bytes with its unit, for example "1500 B";
             default "65536 B".
         quantum: Quantum as a time at the pacing rate; Google's code has 2^-10 s. A time with its
             unit, for example "100 ms"; default "1 ms".
         extra_rounds: Number of rounds over which extra_acked is the greatest; in Google's code the
-            least number. A whole number, at least 1.0; default 5.
+            least number. A whole number from 1 to 16; default 5.
         max_extra_acked: With `bbr3-google`, largest extra_acked that is added to the window, as a
             time at the estimated rate. A time with its unit, for example "100 ms"; default "100
             ms".
@@ -2625,16 +2666,16 @@ class Bbr3GoogleGrowth(Part):
             round trip. A number of bytes with its unit, for example "1500 B"; default "65536 B".
         short_path_halving: With `bbr3-google`, least round trip by which `short_path_quantum` is
             halved. A time with its unit, for example "100 ms"; default "512 us".
-        ecn_gain: With `bbr3-google` and marks, gain of the estimated share of marked data. A
-            number; default 0.0625.
+        ecn_gain: With `bbr3-google` and marks, gain of the estimated share of marked data. A number
+            from 0.0001 to 1; default 0.0625.
         ecn_factor: With `bbr3-google` and marks, factor of the estimated share by which
-            inflight_shortterm is lowered. A number; default 0.33203125.
-        ecn_thresh: With `bbr3-google` and marks, share of marked data that is too much. A number;
-            default 0.5.
+            inflight_shortterm is lowered. A number from 0 to 1; default 0.33203125.
+        ecn_thresh: With `bbr3-google` and marks, share of marked data that is too much. A number
+            from 0 to 1; default 0.5.
         ecn_startup_rounds: With `bbr3-google` and marks, number of rounds with too many that end
-            Startup. A whole number, at least 1.0; default 2.
+            Startup. A whole number from 1 to 1000; default 2.
         ecn_reprobe_gain: With `bbr3-google` and marks, share of inflight_longterm by which a probe
-            begins when marks cease. A number; default 0.5.
+            begins when marks cease. A number from 0 to 1; default 0.5.
     """
 
     _kind: ClassVar[str | None] = "bbr3-google"
@@ -2801,6 +2842,18 @@ class Tcp(Part):
             "one-per-window".
         rtt_deviation: Which deviation of round-trip times the retransmission timeout uses. "mean"
             or "peak".
+        rto_alpha: alpha: weight of a round-trip sample in the smoothed round-trip time. A number.
+        rto_beta: beta: weight of a round-trip sample in the mean deviation, with `rtt_deviation =
+            "mean"`. A number.
+        rto_k: K: number of mean deviations in the timeout. A number.
+        rack_window_divisor: With recovery `rack-tlp` and `linux`, step of RACK's reordering window,
+            as one part in so many of the least round-trip time. A whole number.
+        rack_persist: With recovery `rack-tlp` and `linux`, number of recoveries for which RACK's
+            widened reordering window is kept. A whole number.
+        tlp_round_trips: With recovery `rack-tlp` and `linux`, number of smoothed round-trip times
+            after which a tail loss probe is sent. A whole number.
+        tlp_max_ack_delay: With recovery `rack-tlp` and `linux`, time by which a tail loss probe is
+            sent later if one segment is outstanding. A time with its unit, for example "100 ms".
         timer_restart: What restarts the retransmission timer. "acks" or "head".
         timer_tick: Tick of the clock that drives timers: a timeout ends at the first tick after it,
             and, if it is 63 ticks long or longer, at a multiple of 8 ticks (64 from 504 ticks on,
@@ -2954,6 +3007,13 @@ class Tcp(Part):
     clock_granularity: str | None = None
     rtt_sampling: Literal["every-ack", "every-delivery", "one-per-window"] | None = None
     rtt_deviation: Literal["mean", "peak"] | None = None
+    rto_alpha: float | None = None
+    rto_beta: float | None = None
+    rto_k: float | None = None
+    rack_window_divisor: int | None = None
+    rack_persist: int | None = None
+    tlp_round_trips: int | None = None
+    tlp_max_ack_delay: str | None = None
     timer_restart: Literal["acks", "head"] | None = None
     timer_tick: str | None = None
     frto: bool | None = None
@@ -2977,7 +3037,7 @@ class Bulk(Part):
 
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
-        flows: Number of flows. A whole number, at least 1; default 1.
+        flows: Number of flows. A whole number from 1 to 1e+06; default 1.
         start: When flows start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these.
         stop: When flows stop: they send no new data, and close when what they have sent is
@@ -3012,7 +3072,7 @@ class Bulk(Part):
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. Or the name of another group: the flows sit on its hosts, with their
             links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number, at least 1, or a text.
+            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3023,9 +3083,10 @@ class Bulk(Part):
             presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
             the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
-        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
-            "BE".
-        port: The port of its servers, for queues that classify traffic by port. A whole number.
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number from 0 to
+            63; default "BE".
+        port: The port of its servers, for queues that classify traffic by port. A whole number from
+            0 to 65535.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -3096,7 +3157,7 @@ class Transfer(Part):
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
         size: Payload of each transfer; dealt out. A number of bytes with its unit, for example
             "1500 B", or a list of these.
-        flows: Number of flows. A whole number, at least 1; default 1.
+        flows: Number of flows. A whole number from 1 to 1e+06; default 1.
         start: When transfers start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
@@ -3127,7 +3188,7 @@ class Transfer(Part):
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. Or the name of another group: the flows sit on its hosts, with their
             links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number, at least 1, or a text.
+            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3138,9 +3199,10 @@ class Transfer(Part):
             presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
             the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
-        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
-            "BE".
-        port: The port of its servers, for queues that classify traffic by port. A whole number.
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number from 0 to
+            63; default "BE".
+        port: The port of its servers, for queues that classify traffic by port. A whole number from
+            0 to 65535.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -3215,7 +3277,7 @@ class Cbr(Part):
             for each; the gaps are those of the mean. Only the simulator draws sizes. A value or a
             law, such as "12 kB", "exponential mean 12 kB" or "pareto mean 12 kB shape 1.2", or a
             table with cdf.
-        flows: Number of flows. A whole number, at least 1; default 1.
+        flows: Number of flows. A whole number from 1 to 1e+06; default 1.
         dither: Draw each gap between packets uniformly from (1 - dither) to (1 + dither) times the
             nominal one. A number; default 0.0.
         start: When sources start; dealt out. Left out, each starts at a random phase of its first
@@ -3240,7 +3302,7 @@ class Cbr(Part):
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. Or the name of another group: the flows sit on its hosts, with their
             links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number, at least 1, or a text.
+            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3251,9 +3313,10 @@ class Cbr(Part):
             presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
             the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
-        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
-            "BE".
-        port: The port of its servers, for queues that classify traffic by port. A whole number.
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number from 0 to
+            63; default "BE".
+        port: The port of its servers, for queues that classify traffic by port. A whole number from
+            0 to 65535.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -3290,7 +3353,7 @@ class Voip(Part):
 
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
-        flows: Number of flows. A whole number, at least 1; default 1.
+        flows: Number of flows. A whole number from 1 to 1e+06; default 1.
         codec: Codec of the voice, which sets the packets' interval and payload. "g711" or
             "g711-plain" or "g729" or "g723"; default "g711".
         header: Bytes that headers add to each packet on the link. A number of bytes with its unit,
@@ -3327,7 +3390,7 @@ class Voip(Part):
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. Or the name of another group: the flows sit on its hosts, with their
             links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number, at least 1, or a text.
+            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3338,9 +3401,10 @@ class Voip(Part):
             presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
             the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
-        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
-            "BE".
-        port: The port of its servers, for queues that classify traffic by port. A whole number.
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number from 0 to
+            63; default "BE".
+        port: The port of its servers, for queues that classify traffic by port. A whole number from
+            0 to 65535.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -3391,7 +3455,7 @@ class OnOff(Part):
         off: Length of a period in which a source is off, drawn for each period. A value or a law,
             such as "50 s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with
             cdf.
-        flows: Number of flows. A whole number, at least 1; default 1.
+        flows: Number of flows. A whole number from 1 to 1e+06; default 1.
         start: When sources start, with an on period; dealt out. Left out, each begins on or off at
             random. A time from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for
             each flow, or a list of these.
@@ -3414,7 +3478,7 @@ class OnOff(Part):
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. Or the name of another group: the flows sit on its hosts, with their
             links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number, at least 1, or a text.
+            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3425,9 +3489,10 @@ class OnOff(Part):
             presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
             the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
-        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
-            "BE".
-        port: The port of its servers, for queues that classify traffic by port. A whole number.
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number from 0 to
+            63; default "BE".
+        port: The port of its servers, for queues that classify traffic by port. A whole number from
+            0 to 65535.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -3465,7 +3530,7 @@ class Game(Part):
 
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
-        flows: Number of flows. A whole number, at least 1; default 1.
+        flows: Number of flows. A whole number from 1 to 1e+06; default 1.
         sender: Sender of the packets, which sets the defaults of `gap` and `payload`. "server" or
             "client"; default "server".
         gap: Time from one packet to the next, drawn for each; at least "1 ns" on average. A value
@@ -3497,7 +3562,7 @@ class Game(Part):
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. Or the name of another group: the flows sit on its hosts, with their
             links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number, at least 1, or a text.
+            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3508,9 +3573,10 @@ class Game(Part):
             presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
             the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
-        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
-            "BE".
-        port: The port of its servers, for queues that classify traffic by port. A whole number.
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number from 0 to
+            63; default "BE".
+        port: The port of its servers, for queues that classify traffic by port. A whole number from
+            0 to 65535.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -3550,7 +3616,7 @@ class Transactions(Part):
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
         response: Payload of a response. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf.
-        users: Number of users. A whole number, at least 1; default 1.
+        users: Number of users. A whole number from 1 to 1e+06; default 1.
         request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf; default "1 kB".
         connections: How transactions use connections. "each" or "one"; default "each".
@@ -3593,7 +3659,7 @@ class Transactions(Part):
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. Or the name of another group: the flows sit on its hosts, with their
             links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number, at least 1, or a text.
+            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3604,9 +3670,10 @@ class Transactions(Part):
             presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
             the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
-        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
-            "BE".
-        port: The port of its servers, for queues that classify traffic by port. A whole number.
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number from 0 to
+            63; default "BE".
+        port: The port of its servers, for queues that classify traffic by port. A whole number from
+            0 to 65535.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -3683,7 +3750,7 @@ class Web(Part):
         model: The model: distributions, and how connections are used. Each key below replaces a
             parameter of the model. "feldmann" or "request-think" or "empirical" or "http1" or
             "http2".
-        users: Number of users. A whole number, at least 1; default 1.
+        users: Number of users. A whole number from 1 to 1e+06; default 1.
         load: Load to offer, in place of a number of users: a share of the rate of the first
             bottleneck link that the data crosses, headers included. How many users offer it is
             found by simulation. A number, or a text.
@@ -3751,7 +3818,7 @@ class Web(Part):
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. Or the name of another group: the flows sit on its hosts, with their
             links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number, at least 1, or a text.
+            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3762,9 +3829,10 @@ class Web(Part):
             presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
             the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
-        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
-            "BE".
-        port: The port of its servers, for queues that classify traffic by port. A whole number.
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number from 0 to
+            63; default "BE".
+        port: The port of its servers, for queues that classify traffic by port. A whole number from
+            0 to 65535.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -3849,7 +3917,7 @@ class Video(Part):
 
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
-        users: Number of users. A whole number, at least 1; default 1.
+        users: Number of users. A whole number from 1 to 1e+06; default 1.
         bitrates: Bitrates in which the video is available, in ascending order. A list, each a rate
             with its unit, for example "10 Mbit/s"; default ["145 kbit/s", "365 kbit/s", "730
             kbit/s", "1.1 Mbit/s", "2 Mbit/s", "3 Mbit/s", "4.5 Mbit/s", "6 Mbit/s", "7.8 Mbit/s"].
@@ -3866,7 +3934,7 @@ class Video(Part):
             default "throughput".
         safety: For `throughput`: share of the estimated throughput that a bitrate may take. A
             number.
-        window: For `throughput`: number of segments in the estimate. A whole number, at least 1.
+        window: For `throughput`: number of segments in the estimate. A whole number from 1 to 1000.
         reservoir: For `buffer`: with no more buffered video than this, the lowest bitrate. A time
             with its unit, for example "100 ms".
         cushion: For `buffer`: with this much more than the reservoir, the highest bitrate. A time
@@ -3908,7 +3976,7 @@ class Video(Part):
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. Or the name of another group: the flows sit on its hosts, with their
             links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number, at least 1, or a text.
+            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3919,9 +3987,10 @@ class Video(Part):
             presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
             the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
-        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
-            "BE".
-        port: The port of its servers, for queues that classify traffic by port. A whole number.
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number from 0 to
+            63; default "BE".
+        port: The port of its servers, for queues that classify traffic by port. A whole number from
+            0 to 65535.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -4007,7 +4076,7 @@ class Arrivals(Part):
             mean 50 s shape 1.2", or a table with cdf.
         size: Payload of a response. A value or a law, such as "12 kB", "exponential mean 12 kB" or
             "pareto mean 12 kB shape 1.2", or a table with cdf.
-        users: Number of users. A whole number, at least 1; default 1.
+        users: Number of users. A whole number from 1 to 1e+06; default 1.
         request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf; default "1 kB".
         service: Time between the arrival of a request at the server and its response. A value or a
@@ -4047,7 +4116,7 @@ class Arrivals(Part):
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. Or the name of another group: the flows sit on its hosts, with their
             links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number, at least 1, or a text.
+            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -4058,9 +4127,10 @@ class Arrivals(Part):
             presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
             the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
-        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
-            "BE".
-        port: The port of its servers, for queues that classify traffic by port. A whole number.
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number from 0 to
+            63; default "BE".
+        port: The port of its servers, for queues that classify traffic by port. A whole number from
+            0 to 65535.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -4138,7 +4208,7 @@ class Trace(Part):
             `request_bytes`, `service_s` and `think_s`; or `.cvec`, connection vectors of tmix. A
             text.
         users: Filled in from the table: one user for each path, that is direction and round-trip
-            time. A whole number, at least 1; default 1.
+            time. A whole number from 1 to 1e+06; default 1.
         rtt_resolution: Resolution of round-trip times: the values of the table are rounded to a
             multiple of this, and each distinct value has hosts of its own. A time with its unit,
             for example "100 ms"; default "1 ms".
@@ -4170,7 +4240,7 @@ class Trace(Part):
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. Or the name of another group: the flows sit on its hosts, with their
             links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number, at least 1, or a text.
+            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -4181,9 +4251,10 @@ class Trace(Part):
             presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
             the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
-        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
-            "BE".
-        port: The port of its servers, for queues that classify traffic by port. A whole number.
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number from 0 to
+            63; default "BE".
+        port: The port of its servers, for queues that classify traffic by port. A whole number from
+            0 to 65535.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -4252,7 +4323,7 @@ class Call(Part):
 
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
-        flows: Number of flows. A whole number, at least 1; default 1.
+        flows: Number of flows. A whole number from 1 to 1e+06; default 1.
         controller: What chooses the rate of the media. "gcc" or "scream"; default "gcc".
         media: Who sends media. "both-ways" or "one-way"; default "both-ways".
         start_rate: Rate of the media of a caller at the beginning, voice and headers included. A
@@ -4261,7 +4332,7 @@ class Call(Part):
             voice alone. A rate with its unit, for example "10 Mbit/s"; default "150 kbit/s".
         max_rate: The highest rate of the media of a caller, voice and headers included. A rate with
             its unit, for example "10 Mbit/s"; default "1.5 Mbit/s".
-        frame_rate: Frames of video per second; 1 to 240. A number; default 30.0.
+        frame_rate: Frames of video per second; 1 to 240. A number from 1 to 240; default 30.0.
         audio: Voice. "g711" or "g729" or "none"; default "g711".
         jitter_buffer: Time for which the first packet of voice waits at the receiver, so that later
             ones arrive in time. A time with its unit, for example "100 ms"; default "60 ms".
@@ -4295,7 +4366,7 @@ class Call(Part):
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. Or the name of another group: the flows sit on its hosts, with their
             links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number, at least 1, or a text.
+            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -4306,9 +4377,10 @@ class Call(Part):
             presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
             the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
-        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
-            "BE".
-        port: The port of its servers, for queues that classify traffic by port. A whole number.
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number from 0 to
+            63; default "BE".
+        port: The port of its servers, for queues that classify traffic by port. A whole number from
+            0 to 65535.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -4445,8 +4517,8 @@ class Experiment(Whole):
             time with its unit, for example "100 ms"; default "0 s".
         replications: Number of runs of each case, with independent random numbers; means and
             intervals are computed over them. Either a number, or a table with a stop rule: `{ until
-            = "queue_delay_p99 within 5 %", at_most = 50 }`. A whole number, at least 1, or a table
-            with until, at_least, at_most; default 10.
+            = "queue_delay_p99 within 5 %", at_most = 50 }`. A whole number from 1 to 1e+06, or a
+            table with until, at_least, at_most; default 10.
         backend: What makes the runs: "sim" simulates them, "live" sends real packets through
             redtail's queues, "live-tc" through the kernel's; "linux" runs a Linux kernel in a
             virtual machine, with its TCP and its queues, "linux-tcp" with its TCP and redtail's

@@ -258,7 +258,21 @@ def test_every_preset_of_tcp_is_listed_with_what_it_sets() -> None:
         assert setting in own
     assert "slow_start" not in own.partition("Beside what sack sets:")[2]  # as in `sack`
     alone = runner.invoke(app, ["list", "tcp", "sack"]).output
-    assert 'growth = "reno"' in alone
+    assert 'growth = { kind = "reno", beta = 0.5 }' in alone
+
+
+def test_laws_are_listed_with_default_range_and_source_of_their_constants() -> None:
+    alone = runner.invoke(app, ["list", "laws", "ledbat"]).output
+    assert alone.startswith('tcp.growth: kind = "ledbat"\n')
+    assert '  target: a time with its unit, for example "100 ms"; default "100 ms"\n' in alone
+    assert "  gain: a number from 0.001 to 100; default 1.0\n" in alone
+    assert "      Source: RFC 6817, section 2.5: at most 1\n" in alone
+    both = runner.invoke(app, ["list", "laws", "vegas"]).output
+    assert 'tcp.slow_start: kind = "vegas"' in both and "\n  gamma: " in both
+    google = runner.invoke(app, ["list", "laws", "bbr3-google"]).output
+    assert "  drain_gain: a number from 0.01 to 1; default 0.34375\n" in google
+    missing = runner.invoke(app, ["list", "laws", "vegass"])
+    assert missing.exit_code == 2 and 'did you mean "vegas"' in missing.output
 
 
 def test_metrics_are_listed_with_unit_scope_and_definition() -> None:

@@ -58,6 +58,7 @@ def test_bash_completes_the_names_that_redtail_knows(tmp_path: Path) -> None:
         "redtail va": ["validate"],
         "redtail list queues fq-": ["fq-codel", "fq-pie"],
         "redtail list tcp bbr3-": ["bbr3-google"],
+        "redtail list laws linux-": ["linux-cubic", "linux-reno"],
         "redtail list metrics page_time_p": ["page_time_p50", "page_time_p95", "page_time_p99"],
         "redtail reproduce isc": ["iscc2001"],
         "redtail init small": ["small-office"],

@@ -215,7 +215,6 @@ OUTSIDE = {
     # 0.34 packets without random times, 0.50 with those of a packet's time.
     "fq_codel_32_ecn": "standard deviation of the queue 0.24 and 0.45 +-0.44 packets",
     "bbr_4_pfifo50": "loss 11.1 and 8.6 +-1.1 %: cause not found",
-    "westwood_2": "queue 71 and 62 packets: cause not found",
     "vegas_2": "a second flow takes the first one's queue for the path: 16 to 41 packets, 9 here",
     "hybla_2": "loss 0.52 and 0.29 +-0.54 %: seeds of both are near 0.1 or 0.55 %",
     "hybla_2_cubic_2": "loss 1.9 and 1.3 +-0.4 %: seeds of the kernel differ much",

@@ -435,3 +435,75 @@ def test_a_bound_that_is_kept_counts_before_the_objective() -> None:
     broken, kept, worse = candidate(0, 1.0, 0.5), candidate(1, 3.0, 1.0), candidate(2, 1.0, 0.2)
     assert sorted([broken, kept, worse], key=lambda each: each.rank) == [kept, broken, worse]
     assert [broken.excess, kept.excess] == [0.5, 0.0]
+
+
+LAW = """
+name = "Law"
+duration = "6 s"
+warmup = "2 s"
+
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+queue = { kind = "tail-drop", limit = "8 packets" }
+
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+start = "0 s"
+tcp = { preset = "cubic", growth = { c = 0.8 } }
+"""
+
+
+def test_the_constants_of_a_law_are_searched(tmp_path: Path) -> None:
+    file = tmp_path / "law.toml"
+    file.write_text(LAW)
+    tuned = redtail.tune(
+        file,
+        queue="cubic",
+        at="traffic.ftp.tcp.growth",
+        vary="beta=0.3..0.9",
+        objective="max utilization",
+        trials=6,
+        out=tmp_path / "runs",
+    )
+    # The buffer is a quarter of the path's product, so a deep reduction lets the link idle.
+    assert tuned.parameters["beta"] > 0.6
+    own = tuned.own[0].queue.table
+    assert own == {"kind": "cubic", "c": 0.8}  # the law of the file, without its defaults
+    text = tuned.write(tmp_path / "found.toml").read_text()
+    assert "traffic.ftp.tcp.growth" in text
+    again = redtail.run(tmp_path / "found.toml", out=tmp_path / "runs")
+    assert len(again.cases) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"vary": "betta"}, "the law cubic has no key betta; nearest: beta; accepted: c, beta, "),
+        ({"queue": "cubik"}, 'neither a label nor a kind of law; did you mean "cubic"'),
+        ({"at": "traffic.ftp.tcp.growht"}, "at: the experiment has no queue traffic.ftp.tcp"),
+        ({"vary": "beta=1.2..3"}, "no candidate of .* is valid.*beta = .* is outside its range"),
+    ],
+)
+def test_what_cannot_be_searched_of_a_law_is_refused(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    file = tmp_path / "law.toml"
+    file.write_text(LAW)
+    wanted: dict[str, Any] = {"queue": "cubic", "vary": "beta", "objective": "max utilization"}
+    wanted |= {"at": "traffic.ftp.tcp.growth", "out": tmp_path / "runs", **changes}
+    with pytest.raises(redtail.SpecError, match=message):
+        redtail.tune(file, **wanted)
+
+
+def test_a_range_of_a_constant_follows_from_its_default_as_far_as_it_is_valid() -> None:
+    cubic = next(law for _, law in CATALOG.tcp_laws if law.kind == "cubic")
+
+    def why_not(table: Any) -> str | None:
+        return None if 0.05 <= float(table.get("beta", 0.7)) <= 0.95 else "outside its range"
+
+    (axis,) = axes("beta", cubic, {"kind": "cubic"}, CATALOG, why_not)
+    assert isinstance(axis, Range)
+    assert (axis.low, round(axis.high, 2)) == (0.07, 0.95)
+    assert axis.initial == 0.7

@@ -83,7 +83,7 @@ _COMMANDS = {
     ),
     "list": (
         "parts.list_parts",
-        "List queues, TCP presets or traffic with parameters, or metrics with definitions.",
+        "List queues, TCP presets, laws or traffic with parameters, or metrics with definitions.",
     ),
     "advise": (
         "advise.advise",
@@ -111,8 +111,7 @@ _COMMANDS = {
     ),
     "tune": (
         "tune.tune",
-        "Search the parameters of a queue over an experiment's loads. Goes on where it was "
-        "stopped.",
+        "Search parameters of a queue or law over an experiment's loads. Goes on if stopped.",
     ),
     "import": (
         "traces.import_trace",

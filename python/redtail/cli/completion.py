@@ -27,7 +27,7 @@ def templates(incomplete: str) -> list[str]:
 
 
 def parts(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the queues, presets, laws, kinds of traffic or metrics, as `redtail list` lists them."""
+    """Return queues, presets, laws, kinds of traffic or metrics, as `redtail list` has them."""
     from redtail import catalog, facts, metrics
 
     part = context.params.get("part")

@@ -49,7 +49,7 @@ def list_parts(
         bool, typer.Option("--long", help="Metrics with their definitions, not in a line each.")
     ] = False,
 ) -> None:
-    """List queues, TCP presets, laws of TCP or traffic with parameters, or metrics with definitions."""
+    """List queues, TCP presets, laws or traffic with parameters, or metrics with definitions."""
     from redtail import catalog
 
     if part is Part.metrics:

@@ -109,7 +109,7 @@ def tune(
     backend: BackendName = None,
     **given: Unpack[PlanOptions],
 ) -> None:
-    """Search parameters of a queue or law over an experiment's loads. Goes on where it was stopped."""
+    """Search parameters of a queue or law over an experiment's loads. Goes on if stopped."""
     from redtail.tuning import search
     from redtail.tuning.bench import Bench
 

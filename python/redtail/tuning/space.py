@@ -291,8 +291,8 @@ def _defined(
     reason = why_not(table)
     if reason is not None:
         raise SpecError(
-            f"vary: no range follows for {key}, since what is tuned is not valid as it is: {reason}; "
-            f"accepted: valid values, or {_example(parameter, catalog)}",
+            f"vary: no range follows for {key}, since what is tuned is not valid as it is: "
+            f"{reason}; accepted: valid values, or {_example(parameter, catalog)}",
             key=key,
         )
     is_given = key in table

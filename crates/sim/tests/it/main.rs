@@ -12,6 +12,7 @@ mod exact_timing;
 mod flow_rows;
 mod golden;
 mod jitter;
+mod law_constants;
 mod lookahead;
 mod metrics;
 mod packet_sizes;

@@ -336,6 +336,27 @@ fn arguments_override_the_file() {
 }
 
 #[test]
+fn arguments_and_factors_reach_the_constants_of_laws() {
+    let text = single().replace(
+        "tcp = \"sack\"",
+        "tcp = { preset = \"linux\", growth = \"cubic\" }",
+    );
+    let json = scenario_json(&text, &["traffic.ftp.tcp.growth.beta=0.5"]);
+    let growth = &json["traffic"][0]["tcp"]["growth"];
+    assert_eq!(growth["kind"], "cubic");
+    assert_eq!(growth["beta"], 0.5);
+    let text = single().replace("tcp = \"sack\"", "tcp = \"cubic\"")
+        + "[factors]\n\"traffic.ftp.tcp.growth.c\" = [0.1, 0.4]\n";
+    let plan = plan(&text, &[]).unwrap();
+    for (case, c) in [0.1, 0.4].into_iter().enumerate() {
+        let scenario = plan.scenario(case, 0).unwrap();
+        let json = serde_json::to_value(scenario).unwrap();
+        assert_eq!(json["traffic"][0]["tcp"]["growth"]["c"], c);
+        assert_eq!(json["traffic"][0]["tcp"]["growth"]["beta"], 0.7);
+    }
+}
+
+#[test]
 fn arguments_reach_into_factors() {
     let cases = |sets: &[&str]| {
         let cases: Value = serde_json::from_str(&plan(FILE, sets).unwrap().cases_json()).unwrap();

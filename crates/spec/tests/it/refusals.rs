@@ -447,6 +447,33 @@ fn counts_of_zero_and_numbers_that_are_none() {
 }
 
 #[test]
+fn constants_of_laws() {
+    let with = |tcp: &str| single_with("tcp = \"sack\"", &format!("tcp = {{ {tcp} }}"));
+    assert_eq!(
+        with("preset = \"cubic\", growth = { beta = 1.2 }"),
+        "e.toml:15: traffic.ftp.tcp.growth.beta = 1.2 is outside its range; accepted: a number from 0.05 to 0.95; \
+         the default is 0.7"
+    );
+    assert_eq!(
+        with("growth = { beta = 0.5, kind = \"vegas\" }, slow_start = { gamma = 1 }"),
+        "e.toml:15: traffic.ftp.tcp.slow_start.gamma = 1 is no constant of \"standard\"; accepted: no key but kind"
+    );
+    assert_eq!(
+        with("preset = \"cubic\", growth = { c = \"fast\" }"),
+        "e.toml:15: traffic.ftp.tcp.growth.c = \"fast\" is of another type; accepted: a number from 0.0001 to 10000; \
+         the default is 0.4"
+    );
+    let unknown = with("growth = { kind = \"cubik\" }");
+    let start =
+        "e.toml:15: traffic.ftp.tcp.growth.kind = \"cubik\" is not known; accepted: reno, cubic, ";
+    assert!(unknown.starts_with(start), "{unknown}");
+    assert_eq!(
+        with("rto_k = 0"),
+        "e.toml:15: traffic.ftp.tcp.rto_k = 0 is outside its range; accepted: from 0.1 to 1000; for example 4 (RFC 6298)"
+    );
+}
+
+#[test]
 fn combinations_of_tcp_that_make_no_sense() {
     let with = |tcp: &str| single_with("tcp = \"sack\"", &format!("tcp = {{ {tcp} }}"));
     assert_eq!(
