@@ -1,7 +1,7 @@
 """Compound TCP: a window that loss controls, and beside it one that delay controls.
 
 Tan, Song, Zhang and Sridharan, "A Compound TCP Approach for High-Speed and Long Distance Networks",
-IEEE INFOCOM 2006, section III. Windows of the paper are in segments.
+IEEE INFOCOM 2006, section III, and draft-sridharan-tcpm-ctcp. There windows are in segments.
 """
 
 
@@ -32,14 +32,12 @@ class Compound:
         if self.recovering:
             self.recovering = sample.episode == "recovery"
         elif sample.advanced and sample.window_limited:
-            segments = sample.advanced / self.mss
-            if self.cwnd < self.ssthresh:
-                self.loss += min(segments, 1)
-                return
-            self.loss += min(segments, 2) / self.window
+            slow_start = self.cwnd < self.ssthresh
+            self.loss += 1 if slow_start else 1 / self.window
             if sample.rtt is not None and (sample.prior_delivered or 0) >= self.round_end:
                 self.round_end = sample.total_delivered
-                self.once_each_round(sample.rtt)
+                if not slow_start:
+                    self.once_each_round(sample.rtt)
 
     def once_each_round(self, rtt):
         waiting = self.window * (1 - self.base_rtt / rtt)  # diff: its segments in queues

@@ -41,8 +41,8 @@ _WIDTH = 100
 # How the schema's names end where Rust says what a type is for; users need not know.
 _ENDINGS = ("Spec", "Request", "Table", "Group", "Params")
 
-# What Python can give where the file has a text, by kind and key.
-_TYPES = {("plugin", "class"): "str | type[Any]"}
+# What Python can give where the file has a text, by kind, or the class's name, and key.
+_TYPES = {("plugin", "class"): "str | type[Any]", ("Tcp", "class"): "str | type[Any]"}
 
 
 def main() -> None:
@@ -210,7 +210,7 @@ def _class_lines(classes: _Classes, name: str, section: Section) -> Iterator[str
     # Required attributes first, as a reader wants them.
     for parameter in sorted(section.parameters, key=lambda each: not each.required):
         kind = classes.annotation(parameter.schema)
-        kind = _TYPES.get((section.kind or "", parameter.key), kind)
+        kind = _TYPES.get((section.kind or name, parameter.key), kind)
         field = attribute(parameter.key)
         yield f"    {field}: {kind}" if parameter.required else f"    {field}: {kind} | None = None"
 

@@ -2726,17 +2726,6 @@ class Tcp(Part):
             "westwood" or "bic" or "htcp" or "hybla" or "illinois" or "highspeed" or "scalable" or
             "veno" or "yeah" or "copa" or "bbr3-google" or "linux-2000" or "ns2-sack" or
             "ns2-newreno" or "ns2-reno" or "ns2-tahoe"; default "sack".
-        class_: A congestion controller of your own in place of `slow_start` and `growth`: in Python
-            `"my_controller.py:MyController"`, a file in the experiment's folder and a class in it,
-            or `"package.module:MyController"`; in Rust the name under which it was registered. It
-            is paced at the rate that it gives; if it gives none, as `pacing` says. Reductions are
-            its own too: `prr` is off. `redtail run` executes this code; outside the experiment's
-            folder it needs `--allow-code`. A text.
-        params: With `class`, parameters of the controller; a class in Python gets each key as an
-            argument of that name. A table.
-        source: With `class`, hash of the source of a class in Python, which is part of the key of
-            results; filled in when the file is read. If it is given, the source of the class must
-            have this hash. A text.
         mss: Payload bytes of a full-sized segment. A number of bytes with its unit, for example
             "1500 B".
         header: Bytes that network and transport headers add to each segment. A number of bytes with
@@ -2886,6 +2875,17 @@ class Tcp(Part):
             section 6.1.1.1; Linux). True or false.
         ecn_retransmissions: With `ecn`, make retransmissions ECN-capable and let them carry CWR, as
             ns-2 does; RFC 3168, section 6.1.5, forbids this. True or false.
+        class_: A congestion controller of your own in place of `slow_start` and `growth`: in Python
+            `"my_controller.py:MyController"`, a file in the experiment's folder and a class in it,
+            or `"package.module:MyController"`; in Rust the name under which it was registered. It
+            is paced at the rate that it gives; if it gives none, as `pacing` says. Reductions are
+            its own too: `prr` is off. `redtail run` executes this code; outside the experiment's
+            folder it needs `--allow-code`. A text.
+        params: With `class`, parameters of the controller; a class in Python gets each key as an
+            argument of that name. A table.
+        source: With `class`, hash of the source of a class in Python, which is part of the key of
+            results; filled in when the file is read. If it is given, the source of the class must
+            have this hash. A text.
     """
 
     preset: (
@@ -2921,9 +2921,6 @@ class Tcp(Part):
         ]
         | None
     ) = None
-    class_: str | None = None
-    params: Mapping[str, Any] | None = None
-    source: str | None = None
     mss: str | None = None
     header: str | None = None
     slow_start: (
@@ -3029,6 +3026,9 @@ class Tcp(Part):
     ecn_syn_ack: bool | None = None
     ecn_fallback: bool | None = None
     ecn_retransmissions: bool | None = None
+    class_: str | type[Any] | None = None
+    params: Mapping[str, Any] | None = None
+    source: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -3049,7 +3049,7 @@ class Bulk(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -3165,7 +3165,7 @@ class Transfer(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -3636,7 +3636,7 @@ class Transactions(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -3795,7 +3795,7 @@ class Web(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -3953,7 +3953,7 @@ class Video(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -4093,7 +4093,7 @@ class Arrivals(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -4217,7 +4217,7 @@ class Trace(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and

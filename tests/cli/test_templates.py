@@ -22,6 +22,7 @@ SHORT: dict[str, dict[str, object]] = {
     "access-line": {"duration": "30 s", "warmup": "6 s"},
     "cellular": {"duration": "6 s", "warmup": "2 s"},
     "congestion-control": {"duration": "6 s", "warmup": "3 s"},
+    "controller": {"duration": "10 s", "warmup": "4 s"},
     "data-center": {"duration": "40 ms", "warmup": "10 ms"},
     "expect": {"duration": "6 s", "warmup": "2 s", "traffic.other.start": "1 s"},
     "rrul": {"duration": "15 s"},
