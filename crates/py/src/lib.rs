@@ -7,10 +7,10 @@
 //! `build.rs` makes the hash of the Rust sources that is part of the key of a stored run.
 
 mod batch;
+mod compiled;
 mod controller;
 #[cfg(target_os = "linux")]
 mod live;
-mod compiled;
 mod queue;
 mod recordings;
 mod trace;

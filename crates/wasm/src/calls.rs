@@ -14,10 +14,15 @@ use wasmtime::{
 
 use crate::engine::{MAX_CALL, MAX_MEMORY, TICK, engine, start_ticks};
 use crate::module::{Module, one_line};
-use crate::queue::MAX_FIGURES;
 
 /// Parameters and results of a function, a letter for each: i32, l is i64, f64.
 pub(crate) type Signature = (&'static str, &'static str);
+
+/// The most figures that a module may report, and keys of `params` that it may ask for.
+pub const MAX_FIGURES: usize = 200;
+
+/// No limit, no packet, no time: `REDTAIL_NONE`.
+pub(crate) const NONE: u64 = u64::MAX;
 
 /// The version of the interface.
 const VERSION: i32 = 1;
@@ -141,8 +146,7 @@ impl Instance {
         store.limiter(|state| -> &mut dyn ResourceLimiter { &mut state.limits });
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(|mut context| context.data_mut().look());
-        let linker = linker().map_err(|error| PluginError::new(one_line(&error)))?;
-        let made = linker.instantiate(&mut store, &module.code);
+        let made = module.ready.instantiate(&mut store);
         let instance = made.map_err(|error| failed(&error))?;
         let memory = instance.get_memory(&mut store, "memory");
         let memory = memory.expect("the module has been checked");
@@ -171,7 +175,32 @@ impl Instance {
     fn ask<R: wasmtime::WasmResults>(&mut self, name: &str) -> Result<R, PluginError> {
         let function = self.instance.get_typed_func::<(), R>(&mut self.store, name);
         let function = function.expect("the module has been checked");
-        function.call(&mut self.store, ()).map_err(|error| failed(&error))
+        function
+            .call(&mut self.store, ())
+            .map_err(|error| failed(&error))
+    }
+
+    /// Makes the plug-in with this name, which reads `params`.
+    pub fn make(
+        &mut self,
+        name: &str,
+        context: &[u8],
+        params: &BTreeMap<String, Value>,
+    ) -> Result<(), PluginError> {
+        let new = self.needed::<u32, ()>(name, "new");
+        let told = self.write(context);
+        self.call(&new, told)?;
+        self.require_known(params)
+    }
+
+    /// Returns a function that every plug-in of its kind has.
+    pub fn needed<P: wasmtime::WasmParams, R: wasmtime::WasmResults>(
+        &mut self,
+        name: &str,
+        function: &str,
+    ) -> wasmtime::TypedFunc<P, R> {
+        let found = self.function(name, function);
+        found.expect("the module has been checked")
     }
 
     /// Returns a function of a plug-in, if it is there.
@@ -192,7 +221,9 @@ impl Instance {
         arguments: P,
     ) -> Result<R, PluginError> {
         self.store.data_mut().calls += 1;
-        function.call(&mut self.store, arguments).map_err(|error| failed(&error))
+        function
+            .call(&mut self.store, arguments)
+            .map_err(|error| failed(&error))
     }
 
     /// Calls a function during which packets may be marked and dropped.
@@ -221,7 +252,7 @@ impl Instance {
     }
 
     /// Refuses a key of `params` for which the module has not asked.
-    pub fn require_known(&self, params: &BTreeMap<String, Value>) -> Result<(), PluginError> {
+    fn require_known(&self, params: &BTreeMap<String, Value>) -> Result<(), PluginError> {
         let known = &self.store.data().known;
         let Some(key) = params.keys().find(|key| !known.contains(key)) else {
             return Ok(());
@@ -242,10 +273,89 @@ impl Instance {
     #[inline]
     pub fn write(&mut self, structure: &[u8]) -> u32 {
         debug_assert!(structure.len() <= BUFFER);
-        // A memory never becomes smaller.
-        let memory = self.memory.data_mut(&mut self.store);
-        memory[self.buffer..self.buffer + structure.len()].copy_from_slice(structure);
+        self.write_at(self.buffer, structure);
         self.buffer as u32
+    }
+
+    /// Writes bytes to a place that has been found in the memory, which never becomes smaller.
+    #[inline]
+    pub fn write_at(&mut self, at: usize, bytes: &[u8]) {
+        let memory = self.memory.data_mut(&mut self.store);
+        memory[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Reads bytes; `None` if they are not in the memory.
+    #[inline]
+    pub fn read<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        let bytes = self.memory.data(&self.store).get(at..)?;
+        bytes.first_chunk().copied()
+    }
+
+    /// Reads a text; an empty one at address 0.
+    pub fn text(&self, at: u32) -> Result<String, PluginError> {
+        match at {
+            0 => Ok(String::new()),
+            _ => text_in(self.memory.data(&self.store), at).map_err(PluginError::new),
+        }
+    }
+}
+
+/// A structure of the interface, field after field as C lays them out when each is at a multiple of its size.
+pub(crate) struct Bytes<const N: usize> {
+    bytes: [u8; N],
+    end: usize,
+}
+
+impl<const N: usize> Default for Bytes<N> {
+    #[inline]
+    fn default() -> Self {
+        Self {
+            bytes: [0; N],
+            end: 0,
+        }
+    }
+}
+
+impl<const N: usize> std::ops::Deref for Bytes<N> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl<const N: usize> Bytes<N> {
+    #[inline]
+    fn put<const M: usize>(mut self, value: [u8; M]) -> Self {
+        self.bytes[self.end..self.end + M].copy_from_slice(&value);
+        self.end += M;
+        self
+    }
+
+    #[inline]
+    pub fn u64(self, value: u64) -> Self {
+        self.put(value.to_le_bytes())
+    }
+
+    #[inline]
+    pub fn f64(self, value: f64) -> Self {
+        self.put(value.to_le_bytes())
+    }
+
+    #[inline]
+    pub fn u32(self, value: u32) -> Self {
+        self.put(value.to_le_bytes())
+    }
+
+    #[inline]
+    pub fn u16(self, value: u16) -> Self {
+        self.put(value.to_le_bytes())
+    }
+
+    #[inline]
+    pub fn u8(self, value: u8) -> Self {
+        self.put([value])
     }
 }
 
@@ -299,7 +409,10 @@ fn failed(error: &wasmtime::Error) -> PluginError {
         return own.unwrap_or_else(|| PluginError::new(stopped.to_string()));
     }
     let mut text = match error.downcast_ref::<Trap>() {
-        Some(trap) => format!("it was stopped: {}", trap.to_string().replace("wasm trap: ", "")),
+        Some(trap) => format!(
+            "it was stopped: {}",
+            trap.to_string().replace("wasm trap: ", "")
+        ),
         None => one_line(error),
     };
     if let Some(trace) = error.downcast_ref::<wasmtime::WasmBacktrace>() {
@@ -313,16 +426,21 @@ fn failed(error: &wasmtime::Error) -> PluginError {
 }
 
 /// The text at an address, up to a zero.
-fn text(caller: &Caller<'_, State>, at: u32) -> wasmtime::Result<String> {
-    let memory = caller.data().memory.expect("there is a memory before any call");
-    let bytes = memory.data(caller).get(at as usize..).unwrap_or_default();
+fn text_in(memory: &[u8], at: u32) -> Result<String, String> {
+    let bytes = memory.get(at as usize..).unwrap_or_default();
     let end = bytes.iter().take(MAX_TEXT + 1).position(|&byte| byte == 0);
     let text = end.and_then(|end| std::str::from_utf8(&bytes[..end]).ok());
     text.map(str::to_owned).ok_or_else(|| {
-        Stopped::text(format!(
+        format!(
             "it gave a text that is none; accepted: at most {MAX_TEXT} bytes of UTF-8 before a zero"
-        ))
+        )
     })
+}
+
+fn text(caller: &Caller<'_, State>, at: u32) -> wasmtime::Result<String> {
+    let memory = caller.data().memory;
+    let memory = memory.expect("there is a memory before any call");
+    text_in(memory.data(caller), at).map_err(Stopped::text)
 }
 
 fn packet(state: &State, id: u64) -> wasmtime::Result<PacketId> {
@@ -365,7 +483,9 @@ fn param(caller: &mut Caller<'_, State>, key: u32) -> wasmtime::Result<(String, 
     let state = caller.data_mut();
     if !state.known.contains(&key) {
         if state.known.len() >= MAX_FIGURES {
-            return Err(Stopped::text(format!("it has more than {MAX_FIGURES} parameters")));
+            return Err(Stopped::text(format!(
+                "it has more than {MAX_FIGURES} parameters"
+            )));
         }
         state.known.push(key.clone());
     }
@@ -399,7 +519,9 @@ fn number(mut caller: Caller<'_, State>, key: u32, otherwise: f64) -> wasmtime::
     match value {
         None => Ok(otherwise),
         Some(Value::Bool(on)) => Ok(f64::from(u8::from(on))),
-        Some(value) => value.as_f64().ok_or_else(|| wrong(&key, &value, "a number, true or false")),
+        Some(value) => value
+            .as_f64()
+            .ok_or_else(|| wrong(&key, &value, "a number, true or false")),
     }
 }
 
@@ -414,7 +536,10 @@ fn text_param(
     let Value::Text(found) = &value else {
         return Err(wrong(&key, &value, "a text"));
     };
-    let memory = caller.data().memory.expect("there is a memory before any call");
+    let memory = caller
+        .data()
+        .memory
+        .expect("there is a memory before any call");
     let place = memory.data_mut(&mut caller).get_mut(buffer as usize..);
     let place = place.and_then(|place| place.get_mut(..size as usize));
     let Some(place) = place.filter(|place| !place.is_empty()) else {
@@ -430,21 +555,28 @@ fn text_param(
 fn report(mut caller: Caller<'_, State>, name: u32, value: f64) -> wasmtime::Result<()> {
     let name = text(&caller, name)?;
     let Some(figures) = &mut caller.data_mut().figures else {
-        return Err(Stopped::text("figures are reported while report runs, and at no other time"));
+        return Err(Stopped::text(
+            "figures are reported while report runs, and at no other time",
+        ));
     };
     if figures.len() >= MAX_FIGURES {
-        return Err(Stopped::text(format!("it reports more than {MAX_FIGURES} figures")));
+        return Err(Stopped::text(format!(
+            "it reports more than {MAX_FIGURES} figures"
+        )));
     }
     figures.push((name, value));
     Ok(())
 }
 
 fn fail(caller: Caller<'_, State>, message: u32) -> wasmtime::Result<()> {
-    Err(Stopped::text(format!("it says: {}", text(&caller, message)?)))
+    Err(Stopped::text(format!(
+        "it says: {}",
+        text(&caller, message)?
+    )))
 }
 
 /// The functions of redtail.
-fn linker() -> wasmtime::Result<Linker<State>> {
+pub(crate) fn linker() -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine());
     linker
         .func_wrap("redtail", "drop", drop)?

@@ -79,7 +79,9 @@ fn made_with(
 ) -> Result<Box<dyn PluginQueue>, PluginError> {
     let code = wat::parse_str(text).expect("a module");
     let module = Module::new(&code).expect("a module for redtail");
-    let params = params.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
+    let params = params
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), value.clone()));
     let identity = Identity {
         params: params.collect::<BTreeMap<_, _>>(),
         ..Identity::default()
@@ -193,8 +195,10 @@ fn a_trap_names_what_happened_and_where() {
     assert!(error.contains("out of bounds memory access"), "{error}");
     let (result, _) = enqueued(&with("mine_enqueue", "unreachable"));
     assert!(error_of(result).contains("unreachable"));
-    let (result, _) =
-        enqueued(&with("mine_enqueue", "(i32.div_s (i32.const 1) (i32.const 0))"));
+    let (result, _) = enqueued(&with(
+        "mine_enqueue",
+        "(i32.div_s (i32.const 1) (i32.const 0))",
+    ));
     assert!(error_of(result).contains("divide by zero"));
     let endless = module(&format!(
         "(func $deep (param i32) (result i32) (i32.add (call $deep (local.get 0)) (i32.const 1)))
@@ -203,7 +207,10 @@ fn a_trap_names_what_happened_and_where() {
     ));
     let (result, _) = enqueued(&endless);
     let error = error_of(result);
-    assert!(error.contains("stack exhausted") && error.contains("deep"), "{error}");
+    assert!(
+        error.contains("stack exhausted") && error.contains("deep"),
+        "{error}"
+    );
     let says = with("mine_new", "(call $fail (i32.const 1033))");
     assert_eq!(error_of(made(&says)), "it says: it is so");
 }
@@ -285,7 +292,8 @@ fn another_version_is_refused() {
 #[test]
 fn the_bits_of_no_number_are_the_same_everywhere() {
     // 0 / 0 has bits that depend on the processor, unless they are fixed.
-    let body = "(i64.store (i32.const 0) (i64.reinterpret_f64 (f64.div (f64.const 0) (f64.const 0))))
+    let body =
+        "(i64.store (i32.const 0) (i64.reinterpret_f64 (f64.div (f64.const 0) (f64.const 0))))
       (if (i64.ne (i64.load (i32.const 0)) (i64.const 0x7ff8000000000000)) (then unreachable))";
     made(&with("mine_new", body)).expect("canonical");
 }

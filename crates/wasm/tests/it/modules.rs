@@ -1,12 +1,14 @@
 //! Which modules are accepted, and what is said of the others.
 
+use redtail_core::plugin::Role;
 use redtail_wasm::{MAX_MODULE, Module};
 
 use crate::bounds::{QUEUE, module};
 
 fn refused(text: &str) -> String {
     let code = wat::parse_str(text).expect("a module");
-    match Module::new(&code).and_then(|module| module.queue(None).map(str::to_owned)) {
+    match Module::new(&code).and_then(|module| module.plugin(Role::Queue, None).map(str::to_owned))
+    {
         Ok(name) => panic!("{name} is accepted"),
         Err(error) => error.to_string(),
     }
@@ -23,9 +25,15 @@ fn changed(from: &str, to: &str) -> String {
 fn a_module_has_its_queues_by_name() {
     let code = wat::parse_str(module(QUEUE)).expect("a module");
     let found = Module::new(&code).expect("a module for redtail");
-    assert_eq!(found.queue(None).expect("one"), "mine");
-    assert_eq!(found.queue(Some("mine")).expect("this one"), "mine");
-    let error = found.queue(Some("yours")).expect_err("none").to_string();
+    assert_eq!(found.plugin(Role::Queue, None).expect("one"), "mine");
+    assert_eq!(
+        found.plugin(Role::Queue, Some("mine")).expect("this one"),
+        "mine"
+    );
+    let error = found
+        .plugin(Role::Queue, Some("yours"))
+        .expect_err("none")
+        .to_string();
     assert_eq!(error, "has no queue \"yours\"; accepted: one of mine");
 }
 
@@ -34,38 +42,78 @@ fn of_several_queues_one_is_named() {
     let both = format!("{QUEUE}{}", QUEUE.replace("mine_", "yours_"));
     let code = wat::parse_str(module(&both)).expect("a module");
     let found = Module::new(&code).expect("a module for redtail");
-    let error = found.queue(None).expect_err("two").to_string();
-    assert!(error.contains("several") && error.ends_with("one of mine, yours"), "{error}");
-    assert_eq!(found.queue(Some("yours")).expect("this one"), "yours");
+    let error = found
+        .plugin(Role::Queue, None)
+        .expect_err("two")
+        .to_string();
+    assert!(
+        error.contains("several") && error.ends_with("one of mine, yours"),
+        "{error}"
+    );
+    assert_eq!(
+        found.plugin(Role::Queue, Some("yours")).expect("this one"),
+        "yours"
+    );
 }
 
 #[test]
 fn other_imports_are_refused_by_name() {
     let import = "(import \"wasi_snapshot_preview1\" \"fd_write\" (func (param i32)))";
-    let error = refused(&changed("(import \"redtail\"", &format!("{import} (import \"redtail\"")));
+    let error = refused(&changed(
+        "(import \"redtail\"",
+        &format!("{import} (import \"redtail\""),
+    ));
     let said = "imports \"fd_write\" of \"wasi_snapshot_preview1\"; accepted: the functions of \"redtail\": drop";
     assert!(error.starts_with(said), "{error}");
     let error = refused(&changed("\"redtail\" \"uniform\"", "\"redtail\" \"clock\""));
-    assert!(error.starts_with("imports \"clock\" of \"redtail\""), "{error}");
+    assert!(
+        error.starts_with("imports \"clock\" of \"redtail\""),
+        "{error}"
+    );
     let error = refused(&changed("(result f64)", "(result f32)"));
-    assert!(error.contains("\"uniform\" with another signature"), "{error}");
+    assert!(
+        error.contains("\"uniform\" with another signature"),
+        "{error}"
+    );
     // A memory that redtail would have to give.
-    let memory = changed("(memory (export \"memory\") 1)", "(import \"redtail\" \"memory\" (memory (export \"memory\") 1))");
+    let memory = changed(
+        "(memory (export \"memory\") 1)",
+        "(import \"redtail\" \"memory\" (memory (export \"memory\") 1))",
+    );
     assert!(refused(&memory).contains("imports \"memory\""));
 }
 
 #[test]
 fn what_a_module_needs_is_named() {
     for (from, to, said) in [
-        ("(export \"mine_dequeue\")", "", "has no function mine_dequeue"),
+        (
+            "(export \"mine_dequeue\")",
+            "",
+            "has no function mine_dequeue",
+        ),
         ("(export \"mine_new\")", "", "has no function mine_new"),
-        ("(export \"redtail_abi\")", "", "has no function redtail_abi"),
+        (
+            "(export \"redtail_abi\")",
+            "",
+            "has no function redtail_abi",
+        ),
         ("(export \"memory\")", "", "exports no memory"),
-        ("(param i64) (result i64)", "(param i32) (result i64)", "mine_dequeue with another signature"),
-        ("\"mine_dequeue\"", "\"mine_take\"", "has no function mine_dequeue"),
+        (
+            "(param i64) (result i64)",
+            "(param i32) (result i64)",
+            "mine_dequeue with another signature",
+        ),
+        (
+            "\"mine_dequeue\"",
+            "\"mine_take\"",
+            "has no function mine_dequeue",
+        ),
     ] {
         let error = refused(&changed(from, to));
-        assert!(error.contains(said) && error.contains("accepted: "), "{said}: {error}");
+        assert!(
+            error.contains(said) && error.contains("accepted: "),
+            "{said}: {error}"
+        );
     }
     assert!(refused(&module("")).starts_with("has no queue in it"));
 }
@@ -81,7 +129,11 @@ fn what_is_no_module_is_refused() {
     // Wherever it is cut, after the version and before its last section.
     for end in 9..whole.len() {
         if let Ok(module) = Module::new(&whole[..end]) {
-            panic!("{end} of {} bytes are accepted: {:?}", whole.len(), module.queue(None));
+            panic!(
+                "{end} of {} bytes are accepted: {:?}",
+                whole.len(),
+                module.plugin(Role::Queue, None)
+            );
         }
     }
     let large = vec![0; MAX_MODULE + 1];
@@ -90,9 +142,15 @@ fn what_is_no_module_is_refused() {
 
 #[test]
 fn proposals_whose_results_may_differ_are_refused() {
-    let shared = changed("(memory (export \"memory\") 1)", "(memory (export \"memory\") 1 1 shared)");
+    let shared = changed(
+        "(memory (export \"memory\") 1)",
+        "(memory (export \"memory\") 1 1 shared)",
+    );
     assert!(refused(&shared).starts_with("cannot be compiled"));
-    let wide = changed("(memory (export \"memory\") 1)", "(memory (export \"memory\") i64 1)");
+    let wide = changed(
+        "(memory (export \"memory\") 1)",
+        "(memory (export \"memory\") i64 1)",
+    );
     assert!(refused(&wide).starts_with("cannot be compiled"));
     let relaxed = changed(
         "(func (export \"redtail_buffer\")",
