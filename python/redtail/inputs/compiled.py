@@ -1,4 +1,4 @@
-"""Plug-ins that are WebAssembly modules: `"mine.wasm"`, or `"mine.wasm:NAME"` if a module has several.
+"""Plug-ins that are WebAssembly modules: `"mine.wasm"`, or `"mine.wasm:NAME"` of several in it.
 
 A module is data until a run calls it, and then it has nothing but its own memory and the functions
 of redtail. So it needs no permission, wherever it lies. The hash of its bytes is part of the
