@@ -120,7 +120,7 @@ def compiled(folder: Path, text: str) -> bytes:
         "-Wl,--no-entry",
         "-I",
     ]
-    command += [str(INTERFACE), "-o", str(folder / "made.wasm"), str(folder / "mine.c")]
+    command += ["-I", str(INTERFACE), "-o", str(folder / "made.wasm"), str(folder / "mine.c")]
     subprocess.run(command, check=True)
     return (folder / "made.wasm").read_bytes()
 
