@@ -101,9 +101,10 @@ def load(name: str, folder: Path, role: str) -> tuple[Compiled, str]:
 def _compiled(code: bytes, role: str, inside: str | None) -> Compiled:
     """Compile a module, once in this process."""
     try:
-        return native.module().Compiled(code, role, inside)
+        made: Compiled = native.module().Compiled(code, role, inside)
     except ValueError as error:
         raise Refused(*error.args) from None
+    return made
 
 
 def refused_params(compiled: Compiled, params: Mapping[str, Any]) -> tuple[str, str, str] | None:
