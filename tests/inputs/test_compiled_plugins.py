@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from multiprocessing import get_context
@@ -25,6 +26,14 @@ pytestmark = pytest.mark.filterwarnings("ignore::redtail.RedtailWarning")
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "compiled-queue"
 INTERFACE = ROOT / "python" / "redtail" / "templates" / "plugins" / "interface"
+
+# Folders of tests are outside the project, whose toolchain has the target.
+TOOLS = {
+    **os.environ,
+    "RUSTUP_TOOLCHAIN": tomllib.loads((ROOT / "rust-toolchain.toml").read_text())["toolchain"][
+        "channel"
+    ],
+}
 
 SCENARIO = """\
 name = "Compiled"
@@ -88,7 +97,7 @@ def missing(language: str) -> str:
     if language == "rust":
         command = ["rustc", "--print", "target-libdir", "--target", "wasm32-unknown-unknown"]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+            done = subprocess.run(command, capture_output=True, text=True, env=TOOLS)
         except OSError:
             return "rustc is not installed"
         there = done.returncode == 0 and Path(done.stdout.strip()).is_dir()
@@ -103,7 +112,8 @@ def require(language: str) -> None:
 
 
 def build(folder: Path) -> None:
-    done = subprocess.run(["make", "-C", str(folder)], capture_output=True, text=True)
+    command = ["make", "-C", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, env=TOOLS)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
