@@ -128,7 +128,6 @@ def compiled(folder: Path, text: str) -> bytes:
         "-mbulk-memory",
         "-nostdlib",
         "-Wl,--no-entry",
-        "-I",
     ]
     command += ["-I", str(INTERFACE), "-o", str(folder / "made.wasm"), str(folder / "mine.c")]
     subprocess.run(command, check=True)

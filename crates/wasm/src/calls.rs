@@ -362,20 +362,28 @@ impl<const N: usize> Bytes<N> {
 impl State {
     /// Looks at a call that runs for longer than to the next tick.
     fn look(&mut self) -> wasmtime::Result<UpdateDeadline> {
-        let patience = &mut self.patience;
-        if patience.cancel.load(Ordering::Relaxed) {
-            let cancelled = PluginError::new("the run was cancelled").because(CancelledWithin);
-            return Err(Stopped::of(cancelled));
+        match self.patience.look(self.calls) {
+            Ok(()) => Ok(UpdateDeadline::Continue(1)),
+            Err(error) => Err(Stopped::of(error)),
         }
-        if patience.call != self.calls {
-            (patience.call, patience.ticks) = (self.calls, 0);
+    }
+}
+
+impl Patience {
+    /// A tick has come during this call.
+    fn look(&mut self, call: u64) -> Result<(), PluginError> {
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(PluginError::new("the run was cancelled").because(CancelledWithin));
         }
-        patience.ticks += 1;
-        if TICK * patience.ticks > MAX_CALL {
+        if self.call != call {
+            (self.call, self.ticks) = (call, 0);
+        }
+        self.ticks += 1;
+        if TICK * self.ticks > MAX_CALL {
             let text = format!("it has not returned after {} s", MAX_CALL.as_secs());
-            return Err(Stopped::of(PluginError::new(text)));
+            return Err(PluginError::new(text));
         }
-        Ok(UpdateDeadline::Continue(1))
+        Ok(())
     }
 }
 
@@ -589,4 +597,20 @@ pub(crate) fn linker() -> wasmtime::Result<Linker<State>> {
         .func_wrap("redtail", "report", report)?
         .func_wrap("redtail", "fail", fail)?;
     Ok(linker)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_calls_are_not_one_that_does_not_return() {
+        let mut patience = Patience::default();
+        for call in 1..1000 {
+            patience.look(call).expect("each call is a short one");
+        }
+        let ticks = (MAX_CALL.as_millis() / TICK.as_millis()) as usize;
+        let borne = (0..2 * ticks).take_while(|_| patience.look(1000).is_ok());
+        assert_eq!(borne.count(), ticks);
+    }
 }
