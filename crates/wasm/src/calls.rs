@@ -501,22 +501,11 @@ fn param(caller: &mut Caller<'_, State>, key: u32) -> wasmtime::Result<(String, 
     Ok((key, value))
 }
 
-/// A value for a message.
-fn shown(value: &Value) -> String {
-    match value {
-        Value::Bool(on) => on.to_string(),
-        Value::Integer(number) => number.to_string(),
-        Value::Float(number) => number.to_string(),
-        Value::Text(text) => format!("{text:?}"),
-        Value::List(_) => "a list".to_owned(),
-        Value::Table(_) => "a table".to_owned(),
-    }
-}
-
-fn wrong(key: &str, value: &Value, accepted: &str) -> wasmtime::Error {
+/// The refusal of a value, which whoever shows it has beside the key.
+fn wrong(key: &str, problem: &str, accepted: &str) -> wasmtime::Error {
     let wrong = WrongParam {
         key: format!("params.{key}"),
-        problem: format!("is {}", shown(value)),
+        problem: problem.to_owned(),
         accepted: accepted.to_owned(),
     };
     Stopped::of(wrong.error())
@@ -529,7 +518,7 @@ fn number(mut caller: Caller<'_, State>, key: u32, otherwise: f64) -> wasmtime::
         Some(Value::Bool(on)) => Ok(f64::from(u8::from(on))),
         Some(value) => value
             .as_f64()
-            .ok_or_else(|| wrong(&key, &value, "a number, true or false")),
+            .ok_or_else(|| wrong(&key, "is no number", "a number, true or false")),
     }
 }
 
@@ -542,7 +531,7 @@ fn text_param(
     let (key, value) = param(&mut caller, key)?;
     let Some(value) = value else { return Ok(-1) };
     let Value::Text(found) = &value else {
-        return Err(wrong(&key, &value, "a text"));
+        return Err(wrong(&key, "is no text", "a text"));
     };
     let memory = caller
         .data()

@@ -256,7 +256,7 @@ fn params_are_asked_for_in_new() {
     assert!(error_of(with("deadline", Value::Integer(4))).contains("unreachable"));
     assert_eq!(
         error_of(with("deadline", Value::Text("3 s".to_owned()))),
-        "params.deadline is \"3 s\"; accepted: a number, true or false"
+        "params.deadline is no number; accepted: a number, true or false"
     );
     assert_eq!(
         error_of(with("dead_line", Value::Integer(3))),
