@@ -1,9 +1,10 @@
 """What a packet costs: at the bottleneck of a run, for each TCP, and in each queue discipline.
 
 Of runs it tells time, events and memory per packet, and how replications scale; of campaigns,
-what they cost outside the simulation, and how long their results take to open; of runs in real
-time, up to which rate they are punctual (`real_time.py`); how long redtail takes to start, beside
-Python alone; and what is installed without extras (`installed.py`). Run it as ``make bench``, or as
+what they cost outside the simulation, and how long their results take to open; of compiled
+plug-ins, what they cost beside built-in laws (`compiled.py`); of runs in real time, up to which
+rate they are punctual (`real_time.py`); how long redtail takes to start, beside Python alone; and
+what is installed without extras (`installed.py`). Run it as ``make bench``, or as
 ``make bench-profile`` to measure the build that wheels have, with a profile; with ``--peers``
 (``make bench-peers``) the first two rows are also run in ns-2 and ns-3, the Web case in ns-2 and
 row h in htsim, where they are installed. Machines are noisy, so every row is measured several times
@@ -31,6 +32,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import installed
+from compiled import measure_compiled, show_compiled
 from real_time import measure_live, show_live
 
 from redtail import _native
@@ -549,7 +551,17 @@ def show_peers(rows: dict[str, Row]) -> None:
 
 #: What can be measured alone (``--only``). The peers are left out otherwise.
 PARTS = (
-    *("rows", "scale", "presets", "starts", "installed", "campaigns", "queues", "real-time"),
+    *(
+        "rows",
+        "scale",
+        "presets",
+        "starts",
+        "installed",
+        "campaigns",
+        "queues",
+        "compiled",
+        "real-time",
+    ),
     "peers",
 )
 
@@ -623,6 +635,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ]
         if not options.json:
             show_queues(queues)
+    if "compiled" in parts:
+        pairs = measure_compiled(options.repeats)
+        tables["compiled"] = [vars(pair) | {"ratio": pair.ratio} for pair in pairs]
+        if not options.json:
+            show_compiled(pairs)
     if "real-time" in parts:
         real_time = measure_live(LIVE_TRIES)
         tables["real_time"] = {name: _each(found) for name, found in real_time.items()}

@@ -60,7 +60,6 @@ static uint64_t overload_drops;
 void REDTAIL_EXPORT(fq_codel_new)(const redtail_context *context) {
     limit_packets = context->limit_packets;
     limit_bytes = context->limit_bytes;
-    if (limit_packets >= POOL) redtail_fail("limit is too high; accepted: at most 65535 packets");
     target = (redtail_time)(redtail_number("target", 0.005) * (double)REDTAIL_SECOND + 0.5);
     interval = (redtail_time)(redtail_number("interval", 0.1) * (double)REDTAIL_SECOND + 0.5);
     quantum = (int64_t)redtail_number("quantum", 1500);
@@ -160,7 +159,7 @@ int32_t REDTAIL_EXPORT(fq_codel_enqueue)(const redtail_packet *packet, redtail_t
     }
     uint32_t i = bucket(packet->key), at = new_place();
     queue *q = &queues[i];
-    if (at >= POOL) redtail_fail("more than 65536 packets wait; accepted: a limit in the file");
+    if (at >= POOL) redtail_fail("more than 65536 packets wait; accepted: a lower limit in the file");
     pool[at] = (place){packet->id, now, packet->size, NOBODY, packet->ecn != REDTAIL_NOT_ECT};
     if (links[i].before == NOBODY) {
         append(NEW, i);

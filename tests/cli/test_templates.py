@@ -86,7 +86,7 @@ def test_every_template_is_in_the_docs_with_its_figure() -> None:
 
 def test_without_a_name_they_are_listed_with_a_line_each() -> None:
     lines = command("init").splitlines()
-    assert [line.split()[0] for line in lines] == list(templates.names())
+    assert [line.split()[0] for line in lines] == [*templates.names(), "queue"]
     narrow = subprocess.run(
         [sys.executable, "-m", "redtail", "init"],
         env={"COLUMNS": "60"},

@@ -192,7 +192,7 @@ pub type Plugins = Registry<dyn PluginQueue>;
 #[serde(crate = "serde", deny_unknown_fields)]
 #[schemars(crate = "schemars")]
 pub struct PluginParams {
-    /// The queue: in Python `"my_queue.py:MyQueue"`, a file in the experiment's folder and a class in it, or `"package.module:MyQueue"`; in Rust the name under which it was registered. `redtail run` executes this code; outside the experiment's folder it needs `--allow-code`.
+    /// The queue: in Python `"my_queue.py:MyQueue"`, a file in the experiment's folder and a class in it, or `"package.module:MyQueue"`; compiled `"my_queue.wasm"`, a WebAssembly module, or `"my_queue.wasm:NAME"` if there are several in it; in Rust the name under which it was registered. `redtail run` executes this code; Python outside the experiment's folder needs `--allow-code`.
     pub class: String,
     /// Limit on the waiting packets. The queue is given this limit and must keep to it; the run fails if it does not. Without it the queue has only its own limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -220,7 +220,7 @@ tcp_params! {
     ecn_fallback: bool,
     /// With `ecn`, make retransmissions ECN-capable and let them carry CWR, as ns-2 does; RFC 3168, section 6.1.5, forbids this.
     ecn_retransmissions: bool,
-    /// A congestion controller of your own in place of `slow_start` and `growth`: in Python `"my_controller.py:MyController"`, a file in the experiment's folder and a class in it, or `"package.module:MyController"`; in Rust the name under which it was registered. It is paced at the rate that it gives; if it gives none, as `pacing` says. Reductions are its own too: `prr` is off. `redtail run` executes this code; outside the experiment's folder it needs `--allow-code`.
+    /// A congestion controller of your own in place of `slow_start` and `growth`: in Python `"my_controller.py:MyController"`, a file in the experiment's folder and a class in it, or `"package.module:MyController"`; compiled `"my_controller.wasm"`, a WebAssembly module; in Rust the name under which it was registered. It is paced at the rate that it gives; if it gives none, as `pacing` says. Reductions are its own too: `prr` is off. `redtail run` executes this code; Python outside the experiment's folder needs `--allow-code`.
     class: Option<String> [without if "Option::is_none"],
     /// With `class`, parameters of the controller; a class in Python gets each key as an argument of that name.
     params: BTreeMap<String, Value> [without if "BTreeMap::is_empty"],

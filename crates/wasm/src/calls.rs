@@ -14,10 +14,15 @@ use wasmtime::{
 
 use crate::engine::{MAX_CALL, MAX_MEMORY, TICK, engine, start_ticks};
 use crate::module::{Module, one_line};
-use crate::queue::MAX_FIGURES;
 
 /// Parameters and results of a function, a letter for each: i32, l is i64, f64.
 pub(crate) type Signature = (&'static str, &'static str);
+
+/// The most figures that a module may report, and keys of `params` that it may ask for.
+pub const MAX_FIGURES: usize = 200;
+
+/// No limit, no packet, no time: `REDTAIL_NONE`.
+pub(crate) const NONE: u64 = u64::MAX;
 
 /// The version of the interface.
 const VERSION: i32 = 1;
@@ -141,8 +146,7 @@ impl Instance {
         store.limiter(|state| -> &mut dyn ResourceLimiter { &mut state.limits });
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(|mut context| context.data_mut().look());
-        let linker = linker().map_err(|error| PluginError::new(one_line(&error)))?;
-        let made = linker.instantiate(&mut store, &module.code);
+        let made = module.ready.instantiate(&mut store);
         let instance = made.map_err(|error| failed(&error))?;
         let memory = instance.get_memory(&mut store, "memory");
         let memory = memory.expect("the module has been checked");
@@ -174,6 +178,29 @@ impl Instance {
         function
             .call(&mut self.store, ())
             .map_err(|error| failed(&error))
+    }
+
+    /// Makes the plug-in with this name, which reads `params`.
+    pub fn make(
+        &mut self,
+        name: &str,
+        context: &[u8],
+        params: &BTreeMap<String, Value>,
+    ) -> Result<(), PluginError> {
+        let new = self.needed::<u32, ()>(name, "new");
+        let told = self.write(context);
+        self.call(&new, told)?;
+        self.require_known(params)
+    }
+
+    /// Returns a function that every plug-in of its kind has.
+    pub fn needed<P: wasmtime::WasmParams, R: wasmtime::WasmResults>(
+        &mut self,
+        name: &str,
+        function: &str,
+    ) -> wasmtime::TypedFunc<P, R> {
+        let found = self.function(name, function);
+        found.expect("the module has been checked")
     }
 
     /// Returns a function of a plug-in, if it is there.
@@ -225,7 +252,7 @@ impl Instance {
     }
 
     /// Refuses a key of `params` for which the module has not asked.
-    pub fn require_known(&self, params: &BTreeMap<String, Value>) -> Result<(), PluginError> {
+    fn require_known(&self, params: &BTreeMap<String, Value>) -> Result<(), PluginError> {
         let known = &self.store.data().known;
         let Some(key) = params.keys().find(|key| !known.contains(key)) else {
             return Ok(());
@@ -246,30 +273,117 @@ impl Instance {
     #[inline]
     pub fn write(&mut self, structure: &[u8]) -> u32 {
         debug_assert!(structure.len() <= BUFFER);
-        // A memory never becomes smaller.
-        let memory = self.memory.data_mut(&mut self.store);
-        memory[self.buffer..self.buffer + structure.len()].copy_from_slice(structure);
+        self.write_at(self.buffer, structure);
         self.buffer as u32
+    }
+
+    /// Writes bytes to a place that has been found in the memory, which never becomes smaller.
+    #[inline]
+    pub fn write_at(&mut self, at: usize, bytes: &[u8]) {
+        let memory = self.memory.data_mut(&mut self.store);
+        memory[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Reads bytes; `None` if they are not in the memory.
+    #[inline]
+    pub fn read<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        let bytes = self.memory.data(&self.store).get(at..)?;
+        bytes.first_chunk().copied()
+    }
+
+    /// Reads a text; an empty one at address 0.
+    pub fn text(&self, at: u32) -> Result<String, PluginError> {
+        match at {
+            0 => Ok(String::new()),
+            _ => text_in(self.memory.data(&self.store), at).map_err(PluginError::new),
+        }
+    }
+}
+
+/// A structure of the interface, field after field as C lays them out when each is at a multiple of its size.
+pub(crate) struct Bytes<const N: usize> {
+    bytes: [u8; N],
+    end: usize,
+}
+
+impl<const N: usize> Default for Bytes<N> {
+    #[inline]
+    fn default() -> Self {
+        Self {
+            bytes: [0; N],
+            end: 0,
+        }
+    }
+}
+
+impl<const N: usize> std::ops::Deref for Bytes<N> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl<const N: usize> Bytes<N> {
+    #[inline]
+    fn put<const M: usize>(mut self, value: [u8; M]) -> Self {
+        self.bytes[self.end..self.end + M].copy_from_slice(&value);
+        self.end += M;
+        self
+    }
+
+    #[inline]
+    pub fn u64(self, value: u64) -> Self {
+        self.put(value.to_le_bytes())
+    }
+
+    #[inline]
+    pub fn f64(self, value: f64) -> Self {
+        self.put(value.to_le_bytes())
+    }
+
+    #[inline]
+    pub fn u32(self, value: u32) -> Self {
+        self.put(value.to_le_bytes())
+    }
+
+    #[inline]
+    pub fn u16(self, value: u16) -> Self {
+        self.put(value.to_le_bytes())
+    }
+
+    #[inline]
+    pub fn u8(self, value: u8) -> Self {
+        self.put([value])
     }
 }
 
 impl State {
     /// Looks at a call that runs for longer than to the next tick.
     fn look(&mut self) -> wasmtime::Result<UpdateDeadline> {
-        let patience = &mut self.patience;
-        if patience.cancel.load(Ordering::Relaxed) {
-            let cancelled = PluginError::new("the run was cancelled").because(CancelledWithin);
-            return Err(Stopped::of(cancelled));
+        match self.patience.look(self.calls) {
+            Ok(()) => Ok(UpdateDeadline::Continue(1)),
+            Err(error) => Err(Stopped::of(error)),
         }
-        if patience.call != self.calls {
-            (patience.call, patience.ticks) = (self.calls, 0);
+    }
+}
+
+impl Patience {
+    /// A tick has come during this call.
+    fn look(&mut self, call: u64) -> Result<(), PluginError> {
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(PluginError::new("the run was cancelled").because(CancelledWithin));
         }
-        patience.ticks += 1;
-        if TICK * patience.ticks > MAX_CALL {
+        if self.call != call {
+            (self.call, self.ticks) = (call, 0);
+        }
+        self.ticks += 1;
+        if TICK * self.ticks > MAX_CALL {
             let text = format!("it has not returned after {} s", MAX_CALL.as_secs());
-            return Err(Stopped::of(PluginError::new(text)));
+            return Err(PluginError::new(text));
         }
-        Ok(UpdateDeadline::Continue(1))
+        Ok(())
     }
 }
 
@@ -320,19 +434,21 @@ fn failed(error: &wasmtime::Error) -> PluginError {
 }
 
 /// The text at an address, up to a zero.
-fn text(caller: &Caller<'_, State>, at: u32) -> wasmtime::Result<String> {
-    let memory = caller
-        .data()
-        .memory
-        .expect("there is a memory before any call");
-    let bytes = memory.data(caller).get(at as usize..).unwrap_or_default();
+fn text_in(memory: &[u8], at: u32) -> Result<String, String> {
+    let bytes = memory.get(at as usize..).unwrap_or_default();
     let end = bytes.iter().take(MAX_TEXT + 1).position(|&byte| byte == 0);
     let text = end.and_then(|end| std::str::from_utf8(&bytes[..end]).ok());
     text.map(str::to_owned).ok_or_else(|| {
-        Stopped::text(format!(
+        format!(
             "it gave a text that is none; accepted: at most {MAX_TEXT} bytes of UTF-8 before a zero"
-        ))
+        )
     })
+}
+
+fn text(caller: &Caller<'_, State>, at: u32) -> wasmtime::Result<String> {
+    let memory = caller.data().memory;
+    let memory = memory.expect("there is a memory before any call");
+    text_in(memory.data(caller), at).map_err(Stopped::text)
 }
 
 fn packet(state: &State, id: u64) -> wasmtime::Result<PacketId> {
@@ -385,22 +501,11 @@ fn param(caller: &mut Caller<'_, State>, key: u32) -> wasmtime::Result<(String, 
     Ok((key, value))
 }
 
-/// A value for a message.
-fn shown(value: &Value) -> String {
-    match value {
-        Value::Bool(on) => on.to_string(),
-        Value::Integer(number) => number.to_string(),
-        Value::Float(number) => number.to_string(),
-        Value::Text(text) => format!("{text:?}"),
-        Value::List(_) => "a list".to_owned(),
-        Value::Table(_) => "a table".to_owned(),
-    }
-}
-
-fn wrong(key: &str, value: &Value, accepted: &str) -> wasmtime::Error {
+/// The refusal of a value, which whoever shows it has beside the key.
+fn wrong(key: &str, problem: &str, accepted: &str) -> wasmtime::Error {
     let wrong = WrongParam {
         key: format!("params.{key}"),
-        problem: format!("is {}", shown(value)),
+        problem: problem.to_owned(),
         accepted: accepted.to_owned(),
     };
     Stopped::of(wrong.error())
@@ -413,7 +518,7 @@ fn number(mut caller: Caller<'_, State>, key: u32, otherwise: f64) -> wasmtime::
         Some(Value::Bool(on)) => Ok(f64::from(u8::from(on))),
         Some(value) => value
             .as_f64()
-            .ok_or_else(|| wrong(&key, &value, "a number, true or false")),
+            .ok_or_else(|| wrong(&key, "is no number", "a number, true or false")),
     }
 }
 
@@ -426,7 +531,7 @@ fn text_param(
     let (key, value) = param(&mut caller, key)?;
     let Some(value) = value else { return Ok(-1) };
     let Value::Text(found) = &value else {
-        return Err(wrong(&key, &value, "a text"));
+        return Err(wrong(&key, "is no text", "a text"));
     };
     let memory = caller
         .data()
@@ -468,7 +573,7 @@ fn fail(caller: Caller<'_, State>, message: u32) -> wasmtime::Result<()> {
 }
 
 /// The functions of redtail.
-fn linker() -> wasmtime::Result<Linker<State>> {
+pub(crate) fn linker() -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine());
     linker
         .func_wrap("redtail", "drop", drop)?
@@ -481,4 +586,20 @@ fn linker() -> wasmtime::Result<Linker<State>> {
         .func_wrap("redtail", "report", report)?
         .func_wrap("redtail", "fail", fail)?;
     Ok(linker)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_calls_are_not_one_that_does_not_return() {
+        let mut patience = Patience::default();
+        for call in 1..1000 {
+            patience.look(call).expect("each call is a short one");
+        }
+        let ticks = (MAX_CALL.as_millis() / TICK.as_millis()) as usize;
+        let borne = (0..2 * ticks).take_while(|_| patience.look(1000).is_ok());
+        assert_eq!(borne.count(), ticks);
+    }
 }

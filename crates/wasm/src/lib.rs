@@ -15,11 +15,12 @@
 //! (threads, relaxed vectors) are off. The bound on time only ends runs.
 
 mod calls;
+mod controller;
 mod engine;
 mod module;
 mod queue;
+mod trial;
 
-pub use calls::{CancelledWithin, WrongParam};
+pub use calls::{CancelledWithin, MAX_FIGURES, WrongParam};
 pub use engine::{MAX_CALL, MAX_MEMORY};
 pub use module::{MAX_MODULE, Module, ModuleError};
-pub use queue::MAX_FIGURES;

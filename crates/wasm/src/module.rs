@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt;
 
-use wasmtime::{ExternType, FuncType, ValType};
+use redtail_core::plugin::Role;
+use wasmtime::{ExternType, FuncType, InstancePre, ValType};
 
-use crate::calls::{ABI, IMPORTS, Signature};
+use crate::calls::{ABI, IMPORTS, Signature, State, linker};
 use crate::engine::engine;
-use crate::queue;
+use crate::{controller, queue};
 
 /// Bytes of the largest module.
 pub const MAX_MODULE: usize = 4 << 20;
@@ -42,8 +43,9 @@ impl Error for ModuleError {}
 /// A compiled module. It is cheap to clone.
 #[derive(Clone)]
 pub struct Module {
-    pub(crate) code: wasmtime::Module,
+    pub(crate) ready: InstancePre<State>,
     queues: Vec<String>,
+    controllers: Vec<String>,
 }
 
 impl Module {
@@ -72,35 +74,50 @@ impl Module {
         })?;
         check_imports(&code)?;
         check_common(&code)?;
-        let queues = names(&code, queue::FUNCTIONS);
-        for name in &queues {
-            check_functions(&code, name, queue::FUNCTIONS)?;
-        }
-        Ok(Self { code, queues })
+        let queues = names(&code, queue::FUNCTIONS)?;
+        let controllers = names(&code, controller::FUNCTIONS)?;
+        let ready = linker().and_then(|linker| linker.instantiate_pre(&code));
+        let ready = ready.map_err(|error| {
+            ModuleError::new(
+                format!("cannot be used: {}", one_line(&error)),
+                "a module that includes redtail_plugin.h, or the same in Rust",
+            )
+        })?;
+        Ok(Self {
+            ready,
+            queues,
+            controllers,
+        })
     }
 
-    /// Returns the queue that is called `name`, or the only one that there is.
+    /// Returns the queue or controller that is called `name`, or the only one that there is.
     ///
     /// # Errors
     /// [`ModuleError`]: there is none of this name, or none alone.
-    pub fn queue(&self, name: Option<&str>) -> Result<&str, ModuleError> {
-        let accepted = || match self.queues.as_slice() {
-            [] => "a module with the functions NAME_new, NAME_enqueue and NAME_dequeue".to_owned(),
+    pub fn plugin(&self, role: Role, name: Option<&str>) -> Result<&str, ModuleError> {
+        let (found, functions) = match role {
+            Role::Queue => (&self.queues, queue::FUNCTIONS),
+            Role::Controller => (&self.controllers, controller::FUNCTIONS),
+        };
+        let accepted = || match found.as_slice() {
+            [] => {
+                let needed = functions.iter().filter(|function| function.needed);
+                let names = needed.map(|function| format!("NAME_{}", function.name));
+                let names = names.collect::<Vec<_>>().join(", ");
+                format!("a module with the functions {names}")
+            }
             some => format!("one of {}", some.join(", ")),
         };
-        match (name, self.queues.as_slice()) {
+        let refused = |problem: String| Err(ModuleError::new(problem, accepted()));
+        match (name, found.as_slice()) {
             (None, [only]) => Ok(only),
-            (None, []) => Err(ModuleError::new("has no queue in it", accepted())),
-            (None, _) => Err(ModuleError::new(
-                "has several queues in it, and \":NAME\" is missing after the file",
-                accepted(),
+            (None, []) => refused(format!("has no {role} in it")),
+            (None, _) => refused(format!(
+                "has several {role}s in it, and \":NAME\" is missing after the file"
             )),
             (Some(name), some) => match some.iter().find(|each| *each == name) {
                 Some(found) => Ok(found),
-                None => Err(ModuleError::new(
-                    format!("has no queue {name:?}"),
-                    accepted(),
-                )),
+                None => refused(format!("has no {role} {name:?}")),
             },
         }
     }
@@ -158,20 +175,24 @@ fn check_common(code: &wasmtime::Module) -> Result<(), ModuleError> {
     Ok(())
 }
 
-/// The names of plug-ins: those for which the first function with a signature of its own is there.
-fn names(code: &wasmtime::Module, functions: &[Function]) -> Vec<String> {
-    let exports: BTreeSet<&str> = code.exports().map(|export| export.name()).collect();
+/// The names of the plug-ins of a kind, whose functions are checked.
+fn names(code: &wasmtime::Module, functions: &[Function]) -> Result<Vec<String>, ModuleError> {
+    let exports = || code.exports().map(|export| export.name());
     let telling = functions.iter().filter(|function| function.tells);
-    let found = telling.flat_map(|function| {
-        let names = exports
-            .iter()
-            .filter_map(|name| name.strip_suffix(function.name));
-        names
-            .map(|name| name.strip_suffix('_').unwrap_or(""))
-            .collect::<Vec<_>>()
-    });
-    let found: BTreeSet<&str> = found.filter(|name| !name.is_empty()).collect();
-    found.into_iter().map(str::to_owned).collect()
+    let found: BTreeSet<&str> = telling
+        .flat_map(|function| exports().filter_map(|name| name.strip_suffix(function.name)))
+        .filter_map(|name| name.strip_suffix('_'))
+        .filter(|name| !name.is_empty())
+        .collect();
+    for name in &found {
+        for function in functions {
+            let full = format!("{name}_{}", function.name);
+            if function.needed || code.get_export(&full).is_some() {
+                check_function(code, &full, &function.signature)?;
+            }
+        }
+    }
+    Ok(found.into_iter().map(str::to_owned).collect())
 }
 
 /// A function of a plug-in.
@@ -184,18 +205,42 @@ pub(crate) struct Function {
     pub tells: bool,
 }
 
-fn check_functions(
-    code: &wasmtime::Module,
-    name: &str,
-    functions: &[Function],
-) -> Result<(), ModuleError> {
-    for function in functions {
-        let full = format!("{name}_{}", function.name);
-        if function.needed || code.get_export(&full).is_some() {
-            check_function(code, &full, &function.signature)?;
-        }
+/// A function that a plug-in may have.
+pub(crate) const fn function(
+    name: &'static str,
+    parameters: &'static str,
+    results: &'static str,
+) -> Function {
+    Function {
+        name,
+        signature: (parameters, results),
+        needed: false,
+        tells: false,
     }
-    Ok(())
+}
+
+/// A function that a plug-in needs.
+pub(crate) const fn needed(
+    name: &'static str,
+    parameters: &'static str,
+    results: &'static str,
+) -> Function {
+    Function {
+        needed: true,
+        ..function(name, parameters, results)
+    }
+}
+
+/// A function that a plug-in needs, and that shows of what kind it is.
+pub(crate) const fn telling(
+    name: &'static str,
+    parameters: &'static str,
+    results: &'static str,
+) -> Function {
+    Function {
+        tells: true,
+        ..needed(name, parameters, results)
+    }
 }
 
 fn check_function(

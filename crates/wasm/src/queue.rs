@@ -1,51 +1,18 @@
 //! A queue that is a WebAssembly module.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use redtail_core::plugin::Value;
-use redtail_core::{Rate, Stream, Time};
+use redtail_core::Time;
 use redtail_qdisc::plugin::{
     Actions, Identity, PacketId, PacketView, PluginContext, PluginError, PluginQueue,
 };
-use redtail_qdisc::{
-    DropReason, FlowTable, Internals, Limit, LinkFacts, Plugins, Protocol, QueueContext,
-};
+use redtail_qdisc::{DropReason, FlowTable, Internals, Limit, Protocol};
 use wasmtime::TypedFunc;
 
-use crate::calls::{Asked, Instance, WrongParam};
-use crate::module::{Function, Module};
-
-/// The most figures that a module may report.
-pub const MAX_FIGURES: usize = 200;
-
-/// No limit, no packet, no wakeup: `REDTAIL_NONE`.
-const NONE: u64 = u64::MAX;
-
-const fn function(name: &'static str, parameters: &'static str, results: &'static str) -> Function {
-    Function {
-        name,
-        signature: (parameters, results),
-        needed: false,
-        tells: false,
-    }
-}
-
-const fn needed(name: &'static str, parameters: &'static str, results: &'static str) -> Function {
-    Function {
-        needed: true,
-        ..function(name, parameters, results)
-    }
-}
-
-const fn telling(name: &'static str, parameters: &'static str, results: &'static str) -> Function {
-    Function {
-        tells: true,
-        ..needed(name, parameters, results)
-    }
-}
+use crate::calls::{Asked, Bytes, Instance, NONE};
+use crate::module::{Function, Module, function, needed, telling};
 
 /// The functions of a queue.
 pub(crate) const FUNCTIONS: &[Function] = &[
@@ -97,14 +64,10 @@ impl Module {
         let flows = Arc::clone(&context.queue.link.flows);
         let (table, stream) = (identity.params.clone(), context.queue.stream);
         let mut instance = Instance::new(self, stream, table, cancel)?;
-        let new = instance.function::<u32, ()>(name, "new");
-        let new = new.expect("the module has been checked");
-        let told = instance.write(&context_bytes(rate, limit));
-        instance.call(&new, told)?;
-        instance.require_known(&identity.params)?;
+        instance.make(name, &context_bytes(rate, limit), &identity.params)?;
         let functions = Functions {
-            enqueue: instance.function(name, "enqueue").expect("checked"),
-            dequeue: instance.function(name, "dequeue").expect("checked"),
+            enqueue: instance.needed(name, "enqueue"),
+            dequeue: instance.needed(name, "dequeue"),
             next_wakeup: instance.function(name, "next_wakeup"),
             on_wakeup: instance.function(name, "on_wakeup"),
             average: instance.function(name, "average"),
@@ -122,65 +85,36 @@ impl Module {
     }
 }
 
-impl Module {
-    /// Executes the part of a queue that reads `params`, at a link of 10 Mbit/s without a limit. Returns the key that
-    /// it refuses. What else can fail there depends on the link and is left to the run.
-    pub fn wrong_param(&self, name: &str, params: &BTreeMap<String, Value>) -> Option<WrongParam> {
-        let rate = Rate::from_bps(10_000_000);
-        let context = PluginContext {
-            queue: QueueContext {
-                rate,
-                stream: Stream::named(0, 0, name),
-                link: Arc::new(LinkFacts::of_rate(rate)),
-                plugins: Plugins::new(),
-            },
-            limit: None,
-        };
-        let identity = Identity {
-            params: params.clone(),
-            ..Identity::default()
-        };
-        let made = self.make_queue(name, &identity, context, &Arc::default());
-        made.err()?.cause::<WrongParam>().cloned()
-    }
-}
-
 /// `redtail_context`.
-fn context_bytes(rate: u64, limit: Option<Limit>) -> [u8; 24] {
+fn context_bytes(rate: u64, limit: Option<Limit>) -> Bytes<24> {
     let part = |of: fn(&Limit) -> Option<u64>| limit.as_ref().and_then(of).unwrap_or(NONE);
-    let mut bytes = [0; 24];
-    bytes[..8].copy_from_slice(&rate.to_le_bytes());
-    bytes[8..16].copy_from_slice(&part(|limit| limit.packets).to_le_bytes());
-    bytes[16..].copy_from_slice(&part(|limit| limit.bytes).to_le_bytes());
-    bytes
+    Bytes::default()
+        .u64(rate)
+        .u64(part(|limit| limit.packets))
+        .u64(part(|limit| limit.bytes))
 }
 
 /// `redtail_packet`.
 #[inline]
-fn packet_bytes(id: u64, packet: &PacketView, key: u64, actions: &dyn Actions) -> [u8; 64] {
+fn packet_bytes(id: u64, packet: &PacketView, key: u64, actions: &dyn Actions) -> Bytes<64> {
     let backlog = actions.backlog();
-    let mut bytes = [0; 64];
-    let mut at = 0;
-    let mut put = |value: &[u8]| {
-        bytes[at..at + value.len()].copy_from_slice(value);
-        at += value.len();
-    };
-    put(&id.to_le_bytes());
-    put(&key.to_le_bytes());
-    put(&backlog.packets.to_le_bytes());
-    put(&backlog.bytes.to_le_bytes());
-    put(&(packet.size.as_u64() as u32).to_le_bytes());
-    put(&packet.flow.0.to_le_bytes());
-    put(&packet.facts.group.to_le_bytes());
-    put(&packet.facts.sender.to_le_bytes());
-    put(&packet.facts.receiver.to_le_bytes());
-    put(&packet.facts.port.to_le_bytes());
-    let protocol = match packet.facts.protocol {
-        Protocol::Tcp => 0,
-        Protocol::Udp => 1,
-    };
-    put(&[protocol, packet.ecn as u8, packet.dscp.get()]);
-    bytes
+    Bytes::default()
+        .u64(id)
+        .u64(key)
+        .u64(backlog.packets)
+        .u64(backlog.bytes)
+        .u32(packet.size.as_u64() as u32)
+        .u32(packet.flow.0)
+        .u32(packet.facts.group)
+        .u32(packet.facts.sender)
+        .u32(packet.facts.receiver)
+        .u16(packet.facts.port)
+        .u8(match packet.facts.protocol {
+            Protocol::Tcp => 0,
+            Protocol::Udp => 1,
+        })
+        .u8(packet.ecn as u8)
+        .u8(packet.dscp.get())
 }
 
 impl WasmQueue {

@@ -37,7 +37,7 @@ def init(
         typer.Option(
             "--lang",
             metavar="LANGUAGE",
-            help="For `queue`, which writes a folder: python, c, c++ or rust; without it python.",
+            help="For `queue` and `controller`: python, c, c++ or rust; without it python.",
         ),
     ] = None,
     force: Annotated[
@@ -49,19 +49,20 @@ def init(
     from redtail.display.index import index
     from redtail.templates import plugins
 
-    names = (*templates.names(), *plugins.KINDS)
+    names = tuple(dict.fromkeys((*templates.names(), *plugins.KINDS)))
     if template is None:
         if out is not None or force or lang is not None:
             option = f"--out {out}" if out is not None else "--lang" if lang else "--force"
             raise SpecError(f"{option}: which template? accepted: {', '.join(names)}")
-        rows = [(name, templates.about(name)) for name in templates.names()]
-        rows += plugins.KINDS.items()
+        rows = [(name, _about(name)) for name in names]
         say("\n".join(index(rows, width())))
         return
-    if template in plugins.KINDS:
+    if template in plugins.KINDS and (
+        template not in templates.names() or lang not in (None, "python")
+    ):
         _say_written(plugins.write(template, lang or "python", out, force=force))
         return
-    if lang is not None:
+    if lang is not None and template not in plugins.KINDS:
         raise SpecError(f"--lang {lang}: accepted with {', '.join(plugins.KINDS)}")
     if template not in names:
         raise SpecError(f"there is no template {template!r}; accepted: {', '.join(names)}")
@@ -69,6 +70,14 @@ def init(
         say(templates.text(template).rstrip("\n"))
         return
     _say_written(templates.write(template, out, force=force))
+
+
+def _about(name: str) -> str:
+    """Return the sentence that says what a template is about."""
+    from redtail import templates
+    from redtail.templates import plugins
+
+    return templates.about(name) if name in templates.names() else plugins.KINDS[name]
 
 
 def _say_written(written: Sequence[Path]) -> None:

@@ -1,4 +1,4 @@
-"""Plug-ins that are WebAssembly modules: `"mine.wasm"`, or `"mine.wasm:NAME"` if a module has several.
+"""Plug-ins that are WebAssembly modules: `"mine.wasm"`, or `"mine.wasm:NAME"` of several in it.
 
 A module is data until a run calls it, and then it has nothing but its own memory and the functions
 of redtail. So it needs no permission, wherever it lies. The hash of its bytes is part of the
@@ -80,8 +80,13 @@ def source_of(code: bytes) -> str:
     return hashlib.sha256(code).hexdigest()
 
 
-def load(name: str, folder: Path) -> tuple[Compiled, str]:
+def load(name: str, folder: Path, role: str) -> tuple[Compiled, str]:
     """Return the plug-in of this name, compiled, and the hash of its module. Nothing is executed.
+
+    Args:
+        name: as in the experiment.
+        folder: what its file is looked for in.
+        role: what it is to be: "queue" or "controller".
 
     Raises:
         Refused: there is none, or its module is not one for redtail.
@@ -89,16 +94,17 @@ def load(name: str, folder: Path) -> tuple[Compiled, str]:
     code = read(name, folder)[1]
     parts = split(name)
     assert parts is not None, "the name is that of a module"
-    return _compiled(code, parts[1]), source_of(code)
+    return _compiled(code, role, parts[1]), source_of(code)
 
 
 @functools.lru_cache(maxsize=32)
-def _compiled(code: bytes, inside: str | None) -> Compiled:
+def _compiled(code: bytes, role: str, inside: str | None) -> Compiled:
     """Compile a module, once in this process."""
     try:
-        return native.module().Compiled(code, inside)
+        made: Compiled = native.module().Compiled(code, role, inside)
     except ValueError as error:
         raise Refused(*error.args) from None
+    return made
 
 
 def refused_params(compiled: Compiled, params: Mapping[str, Any]) -> tuple[str, str, str] | None:

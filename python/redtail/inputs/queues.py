@@ -296,7 +296,7 @@ def find(name: str, folder: Path, role: str = "queue") -> tuple[PluginClass | Co
     """
     if compiled.is_compiled(name):
         try:
-            return compiled.load(name, folder)
+            return compiled.load(name, folder, role)
         except compiled.Refused as refused:
             raise _Wrong("class", refused.problem, refused.accepted) from None
     place, path = split(name)

@@ -1,12 +1,14 @@
 //! Which modules are accepted, and what is said of the others.
 
+use redtail_core::plugin::Role;
 use redtail_wasm::{MAX_MODULE, Module};
 
 use crate::bounds::{QUEUE, module};
 
 fn refused(text: &str) -> String {
     let code = wat::parse_str(text).expect("a module");
-    match Module::new(&code).and_then(|module| module.queue(None).map(str::to_owned)) {
+    match Module::new(&code).and_then(|module| module.plugin(Role::Queue, None).map(str::to_owned))
+    {
         Ok(name) => panic!("{name} is accepted"),
         Err(error) => error.to_string(),
     }
@@ -23,9 +25,15 @@ fn changed(from: &str, to: &str) -> String {
 fn a_module_has_its_queues_by_name() {
     let code = wat::parse_str(module(QUEUE)).expect("a module");
     let found = Module::new(&code).expect("a module for redtail");
-    assert_eq!(found.queue(None).expect("one"), "mine");
-    assert_eq!(found.queue(Some("mine")).expect("this one"), "mine");
-    let error = found.queue(Some("yours")).expect_err("none").to_string();
+    assert_eq!(found.plugin(Role::Queue, None).expect("one"), "mine");
+    assert_eq!(
+        found.plugin(Role::Queue, Some("mine")).expect("this one"),
+        "mine"
+    );
+    let error = found
+        .plugin(Role::Queue, Some("yours"))
+        .expect_err("none")
+        .to_string();
     assert_eq!(error, "has no queue \"yours\"; accepted: one of mine");
 }
 
@@ -34,12 +42,18 @@ fn of_several_queues_one_is_named() {
     let both = format!("{QUEUE}{}", QUEUE.replace("mine_", "yours_"));
     let code = wat::parse_str(module(&both)).expect("a module");
     let found = Module::new(&code).expect("a module for redtail");
-    let error = found.queue(None).expect_err("two").to_string();
+    let error = found
+        .plugin(Role::Queue, None)
+        .expect_err("two")
+        .to_string();
     assert!(
         error.contains("several") && error.ends_with("one of mine, yours"),
         "{error}"
     );
-    assert_eq!(found.queue(Some("yours")).expect("this one"), "yours");
+    assert_eq!(
+        found.plugin(Role::Queue, Some("yours")).expect("this one"),
+        "yours"
+    );
 }
 
 #[test]
@@ -118,7 +132,7 @@ fn what_is_no_module_is_refused() {
             panic!(
                 "{end} of {} bytes are accepted: {:?}",
                 whole.len(),
-                module.queue(None)
+                module.plugin(Role::Queue, None)
             );
         }
     }

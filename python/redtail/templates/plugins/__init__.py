@@ -16,8 +16,11 @@ from redtail.files import path_of
 
 _FOLDER = Path(__file__).parent
 
-#: What is written by `redtail init`, and what it is about.
-KINDS = {"queue": "A queue of your own, in Python, C, C++ or Rust (--lang)"}
+#: What is written by `redtail init` with `--lang`, and what it is about.
+KINDS = {
+    "queue": "A queue of your own, in Python, C, C++ or Rust (--lang)",
+    "controller": "A congestion controller of your own, in C, C++ or Rust (--lang)",
+}
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,9 @@ def files(kind: str, language: str) -> dict[str, bytes]:
     """
     if kind not in KINDS:
         raise SpecError(f"there is no plug-in {kind!r}; accepted: {', '.join(KINDS)}")
-    if language not in LANGUAGES:
-        raise SpecError(f"--lang {language}: accepted: {', '.join(LANGUAGES)}")
+    accepted = [name for name, one in LANGUAGES.items() if (_FOLDER / kind / one.folder).is_dir()]
+    if language not in accepted:
+        raise SpecError(f"--lang {language}: accepted for {kind}: {', '.join(accepted)}")
     one = LANGUAGES[language]
     source = f"my_{kind}"
     compiled = bool(one.interface)

@@ -4,7 +4,7 @@
  * A module defines functions that redtail calls (exports), and calls functions of redtail (imports). Numbers are passed
  * as they are, structures by their address in the module's memory, texts by the address of their bytes up to a zero. A
  * module has nothing else: no operating system, no files, no clock, no threads, no other memory. Each link of each run
- * has a memory of its own, so static variables hold the state of one queue.
+ * has a memory of its own, so static variables hold the state of one queue; and so has each sender.
  *
  * A queue that is called NAME defines these functions. The first three are necessary.
  *
@@ -25,6 +25,29 @@
  *                    the warm-up is over
  *   void         REDTAIL_EXPORT(NAME_report)(redtail_time now)
  *                    calls redtail_report for each figure of its own
+ *
+ * A congestion controller that is called NAME defines these functions. The first three are necessary. There is an
+ * instance for each sender; what it decides is a `redtail_control`, which redtail reads after each call.
+ *
+ *   void             REDTAIL_EXPORT(NAME_new)(const redtail_connection *connection)
+ *   redtail_control *REDTAIL_EXPORT(NAME_control)(void)
+ *                        where it is; called once, after new
+ *   void             REDTAIL_EXPORT(NAME_on_ack)(const redtail_sample *sample)
+ *                        an acknowledgement, a duplicate or one in fast recovery too
+ *   void             REDTAIL_EXPORT(NAME_on_lost)(const redtail_lost *lost, redtail_time now)
+ *                        a segment was declared lost; before on_ack for the acknowledgement that showed it
+ *   void             REDTAIL_EXPORT(NAME_on_recovery)(const redtail_event *event)
+ *                        fast recovery begins, or marks count as a loss; before on_ack
+ *   void             REDTAIL_EXPORT(NAME_on_timeout)(const redtail_event *event)
+ *   void             REDTAIL_EXPORT(NAME_on_handshake)(redtail_time rtt, redtail_time now)
+ *   void             REDTAIL_EXPORT(NAME_on_restart)(uint64_t delivered, redtail_time now)
+ *                        sending resumes after the application had nothing to send
+ *   void             REDTAIL_EXPORT(NAME_on_undo)(void)
+ *                        the latest loss or timeout was none
+ *   void             REDTAIL_EXPORT(NAME_set_cwnd)(double cwnd)
+ *                        the sender sets the window; without the function, `cwnd` is set
+ *   void             REDTAIL_EXPORT(NAME_report)(redtail_time now)
+ *                        calls redtail_report for each figure of its own
  *
  * Times are picoseconds since the start of the run and never decrease. Bounds: a module has at most 4 MiB, its memory at
  * most 64 MiB, and a call that has not returned after 5 s ends the run.
@@ -86,11 +109,72 @@ typedef struct redtail_packet {
     uint8_t dscp;      /* 0 to 63 */
 } redtail_packet;
 
+/* The connection of a controller. */
+typedef struct redtail_connection {
+    double initial_cwnd; /* bytes */
+    uint32_t mss;        /* payload bytes of a full segment */
+} redtail_connection;
+
+/* What a controller decides. Windows are bytes, rates bytes/s. */
+typedef struct redtail_control {
+    double cwnd;         /* the window; less than a segment counts as one */
+    double ssthresh;     /* for time series, and for pacing by the window; __builtin_inf() without one */
+    double pacing_rate;  /* 0 for a window-based controller */
+    double send_quantum; /* the most that leaves at once at the pacing rate; less than a segment counts as one */
+    const char *state;   /* the name of the state, a constant text; 0 without states */
+    int32_t probes_rtt;  /* 1 while the window is small to measure the round trip */
+} redtail_control;
+
+enum redtail_episode { REDTAIL_OPEN = 0, REDTAIL_RECOVERY = 1, REDTAIL_LOSS = 2 };
+
+/* What an acknowledgement tells: the rate sample of draft-ietf-ccwg-bbr-06, section 4.1.2. Amounts are bytes. */
+typedef struct redtail_sample {
+    redtail_time now;
+    uint64_t newly_acked;     /* that it newly acknowledged, cumulatively or selectively */
+    uint64_t advanced;        /* that it newly acknowledged cumulatively; 0 for a duplicate */
+    uint64_t newly_lost;      /* declared lost because of it */
+    uint64_t newly_marked;    /* that it newly reports as marked */
+    uint64_t total_delivered; /* since the start, in order or not */
+    uint64_t total_marked;
+    uint64_t prior_delivered; /* total_delivered when the newest delivered segment was sent; REDTAIL_NONE without one */
+    uint64_t delivered, lost, marked; /* since then */
+    double delivery_rate;     /* bytes/s; 0 if the interval is too short to give one */
+    redtail_time rtt;         /* of the newest delivered segment that was sent once; REDTAIL_NONE without one */
+    redtail_time srtt;        /* the smoothed one; REDTAIL_NONE before the first */
+    uint64_t prior_in_flight; /* before it */
+    uint64_t in_flight;       /* after it */
+    uint64_t sent_in_flight;  /* just after the newest delivered segment was sent */
+    redtail_time held_for;    /* pacing holds back the next segment for this time */
+    uint32_t episode;         /* a redtail_episode, after it */
+    uint32_t app_limited;     /* the sender had no data to send, so the path may be faster */
+    uint32_t window_limited;  /* in the latest round trip the window limited sending */
+} redtail_sample;
+
+/* A segment that has just been declared lost. */
+typedef struct redtail_lost {
+    uint64_t start;           /* offset of its first byte */
+    uint64_t sent_in_flight;  /* just after it was sent */
+    uint64_t lost;            /* since it was sent, its own bytes included */
+    uint64_t total_delivered; /* since the start */
+    uint32_t size;            /* payload bytes */
+    uint32_t app_limited;     /* the sender had no more data when it was sent */
+} redtail_lost;
+
+enum redtail_cause { REDTAIL_CAUSE_LOSS = 0, REDTAIL_CAUSE_MARKS = 1, REDTAIL_CAUSE_TIMEOUT = 2 };
+
+/* A loss, marks that count as one, or a timeout. */
+typedef struct redtail_event {
+    redtail_time now;
+    uint64_t flight_size; /* bytes outstanding: FlightSize of RFC 5681 */
+    uint32_t cause;       /* a redtail_cause */
+    uint32_t repeated;    /* a further timeout of data that a timeout has retransmitted already */
+} redtail_event;
+
 /* Drops a waiting packet, or the one that arrives; enqueue then returns 0. During enqueue and dequeue. */
 REDTAIL_C REDTAIL_IMPORT(drop) void redtail_drop(uint64_t id, int32_t reason);
 /* Sets CE on a packet if its sender uses ECN, which its `ecn` tells. During enqueue and dequeue. */
 REDTAIL_C REDTAIL_IMPORT(mark) void redtail_mark(uint64_t id);
-/* A random number from 0 up to 1, from the stream of this queue in this replication. */
+/* A random number from 0 up to 1, from the stream of this queue or sender in this replication. */
 REDTAIL_C REDTAIL_IMPORT(uniform) double redtail_uniform(void);
 /* The number that `params` has for a key, 1 for true and 0 for false, or `otherwise`. During new: a key that nobody asks
  * for there is refused. */
@@ -98,7 +182,7 @@ REDTAIL_C REDTAIL_IMPORT(number) double redtail_number(const char *key, double o
 /* Copies the text that `params` has for a key, and a zero after it, into `text`, which has `size` bytes; cut if it is
  * longer. Returns its length, or -1 without the key. */
 REDTAIL_C REDTAIL_IMPORT(text) int32_t redtail_text(const char *key, char *text, uint32_t size);
-/* Tells a figure of this queue: it becomes the metric `queue.NAME`. During report. */
+/* Tells a figure of its own: the metric `queue.NAME`, or `GROUP.controller.NAME`. During report. */
 REDTAIL_C REDTAIL_IMPORT(report) void redtail_report(const char *name, double value);
 /* Ends the run with a message. */
 REDTAIL_C REDTAIL_IMPORT(fail) void redtail_fail(const char *message);
