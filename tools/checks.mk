@@ -1,8 +1,10 @@
 # Checks that run nothing: formatting, lints, types, generated files, licences, instructions.
 
+# The second clippy is for the crates of other projects without any feature.
 check-rust: $(VENV)/.created ## formatting, lints and documentation of the Rust code
 	cargo fmt --all -- --check
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --locked --package redtail-core --package redtail-qdisc --package redtail-transport --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items --quiet
 
 MINIMUM_RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml).0

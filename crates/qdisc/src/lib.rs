@@ -20,6 +20,11 @@
 //! methods for speed alone.
 //!
 //! CONTRIBUTING.md says how to add a discipline: a file in `queues`, two lines, and a page.
+//!
+//! # For other projects
+//!
+//! [`Bottleneck`] is what a program with a protocol of its own needs; docs/how-to/use-the-crates.md has examples, also of a
+//! queue without the link and of a law without packets. The features `serde` and `schema` are off by default.
 
 // What the attributes of serde's and schemars' derives name, where `redtail-core` has these without effect.
 #![cfg_attr(not(feature = "schema"), allow(unused_imports))]

@@ -18,7 +18,8 @@
 //! their parts. `segment` is what they exchange, `params` are the parameters of a connection, `choices` its
 //! rules as keys of the `tcp` table, `constants` the constants of laws as keys, and `presets` named sets of parameters.
 //!
-//! CONTRIBUTING.md says how to add a growth law, a model and a recovery.
+//! CONTRIBUTING.md says how to add a growth law, a model and a recovery. README.md and `examples/download.rs` show
+//! two endpoints in a program of one's own. The features `serde` and `schema` are off by default.
 
 // What the attributes of serde's and schemars' derives name, where `redtail-core` has these without effect.
 #![cfg_attr(not(feature = "schema"), allow(unused_imports))]

@@ -1,6 +1,7 @@
 //! What `sim` shows to those who use it: one program, a file per topic.
 
 mod bbr;
+mod bottleneck;
 mod calls;
 mod capture;
 mod changing_links;
