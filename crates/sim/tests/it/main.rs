@@ -14,6 +14,7 @@ mod golden;
 mod jitter;
 mod lookahead;
 mod metrics;
+mod own_endpoints;
 mod packet_sizes;
 mod queues_aqm;
 mod queues_classes;
