@@ -313,7 +313,8 @@ impl<'a> Hosts<'a> {
                 FlowKind::Udp => self.add_udp(index, i, random, start, stop)?,
                 FlowKind::Call => self.add_call(index, i, &random, start, stop)?,
                 FlowKind::Own => {
-                    let problem = format!("group {:?} has endpoints of a program's own", access.name);
+                    let problem =
+                        format!("group {:?} has endpoints of a program's own", access.name);
                     return Err(io::Error::new(io::ErrorKind::Unsupported, problem));
                 }
                 FlowKind::User => {

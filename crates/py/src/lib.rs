@@ -376,6 +376,16 @@ fn resolve_plugin(
     Ok(Ok(()))
 }
 
+/// Why this program cannot run a group whose endpoints another program has.
+fn no_endpoints() -> ParamError {
+    ParamError::new(
+        "kind",
+        "is \"endpoint\", and its endpoints are those of a program of your own, which runs the experiment \
+         (docs/how-to/own-endpoint.md)",
+        "another kind of traffic",
+    )
+}
+
 /// Has Python read a file; it gives the text or says what is wrong.
 fn read_file(read: &Bound<'_, PyAny>, name: &str) -> PyResult<Result<String, String>> {
     let answer = read.call1((name,))?;
@@ -423,7 +433,10 @@ fn plan(
         })
     };
     let raised = RefCell::new(None);
-    let mut visit = |_: Role, identity: &mut Identity| {
+    let mut visit = |role: Role, identity: &mut Identity| {
+        if role == Role::Endpoint {
+            return Err(no_endpoints());
+        }
         let Some(resolve) = &resolve else {
             return Ok(());
         };

@@ -17,7 +17,8 @@ use redtail_transport::{Flags, Segment};
 
 pub use self::headers::IpVersion;
 use self::headers::{
-    Conversation, Frame, MAX_HEADERS, Options, Side, TcpFields, scaled_window, write_datagram, write_tcp, write_udp,
+    Conversation, Frame, MAX_HEADERS, Options, Side, TcpFields, scaled_window, write_datagram,
+    write_tcp, write_udp,
 };
 use crate::flows::{Flows, Source};
 use crate::packet::Content;

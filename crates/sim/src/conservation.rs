@@ -139,7 +139,8 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
         }
     }
     assert_eq!(
-        flows.payloads.held() as u64, of_own,
+        flows.payloads.held() as u64,
+        of_own,
         "payloads are kept for the packets in flight, and for no others"
     );
     for (place, connection) in flows.connections.iter() {

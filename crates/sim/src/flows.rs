@@ -549,7 +549,14 @@ impl Flows {
                             unreachable!("the group has endpoints of users")
                         };
                         let (times, duration) = ([start, stop], scenario.duration);
-                        let slot = OwnSlot::new(params, place, times, duration, &plugins.endpoints, &stream);
+                        let slot = OwnSlot::new(
+                            params,
+                            place,
+                            times,
+                            duration,
+                            &plugins.endpoints,
+                            &stream,
+                        );
                         flows.own.push(slot);
                     }
                     FlowKind::User => {

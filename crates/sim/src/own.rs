@@ -292,7 +292,9 @@ impl OwnSlot {
     /// What an end does next.
     pub fn next(&mut self, side: usize, now: Time) -> Next {
         loop {
-            if let Some(datagram) = self.call(side, "poll_transmit", now, |end, now| end.poll_transmit(now)) {
+            if let Some(datagram) = self.call(side, "poll_transmit", now, |end, now| {
+                end.poll_transmit(now)
+            }) {
                 let size = self.size(side, &datagram, now);
                 self.count(side, "poll_transmit", now);
                 return Next::Send(datagram, size);
@@ -317,7 +319,13 @@ impl OwnSlot {
                 datagram.payload.len(),
                 self.largest
             ));
-            fail(&self.class, &self.ends[side].name, "poll_transmit", Some(now), error);
+            fail(
+                &self.class,
+                &self.ends[side].name,
+                "poll_transmit",
+                Some(now),
+                error,
+            );
         }
         size as u32
     }
@@ -337,25 +345,49 @@ impl OwnSlot {
         let problem = if done.datagrams > MOST_AT_ONCE {
             format!("it sends more than {MOST_AT_ONCE} datagrams at one instant")
         } else if done.wakeups > MOST_WAKEUPS {
-            format!("it asks more than {MOST_WAKEUPS} times at one instant to be woken at a time that has come")
+            format!(
+                "it asks more than {MOST_WAKEUPS} times at one instant to be woken at a time that has come"
+            )
         } else {
             return;
         };
-        fail(&self.class, &self.ends[side].name, method, Some(now), PluginError::new(problem));
+        fail(
+            &self.class,
+            &self.ends[side].name,
+            method,
+            Some(now),
+            PluginError::new(problem),
+        );
     }
 
     /// Keeps the payload of a datagram that an end sends.
-    pub fn keep(&mut self, side: usize, datagram: Datagram, payloads: &mut Payloads, now: Time) -> OwnPacket {
+    pub fn keep(
+        &mut self,
+        side: usize,
+        datagram: Datagram,
+        payloads: &mut Payloads,
+        now: Time,
+    ) -> OwnPacket {
         self.ends[side].passed.sent += 1;
         let kept = payloads.put(datagram, now);
-        kept.unwrap_or_else(|error| fail(&self.class, &self.ends[side].name, "poll_transmit", Some(now), error))
+        kept.unwrap_or_else(|error| {
+            fail(
+                &self.class,
+                &self.ends[side].name,
+                "poll_transmit",
+                Some(now),
+                error,
+            )
+        })
     }
 
     /// The measurement begins.
     pub fn start_measuring(&mut self, now: Time) {
         self.delivered_before = self.ends[1].endpoint.delivered().unwrap_or(0);
         for side in [0, 1] {
-            self.call(side, "start_measuring", now, |end, now| end.start_measuring(now));
+            self.call(side, "start_measuring", now, |end, now| {
+                end.start_measuring(now)
+            });
         }
     }
 
@@ -377,6 +409,9 @@ impl OwnSlot {
 
 impl fmt::Debug for OwnSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnSlot").field("class", &self.class).field("flow", &self.flow).finish_non_exhaustive()
+        f.debug_struct("OwnSlot")
+            .field("class", &self.class)
+            .field("flow", &self.flow)
+            .finish_non_exhaustive()
     }
 }

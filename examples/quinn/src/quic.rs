@@ -16,7 +16,8 @@ use redtail_sim::{Datagram, Endpoint, EndpointContext, EndpointSide, Plugins};
 
 use crate::plain::Plain;
 
-const CLIENT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 40_000);
+const CLIENT: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 40_000);
 const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 443);
 
 /// What the client asks for.
@@ -125,7 +126,9 @@ impl Quic {
                     let stream = connection.streams().open(Dir::Bi);
                     let stream = stream.ok_or_else(|| PluginError::new("no stream is allowed"))?;
                     let mut sending = connection.send_stream(stream);
-                    let written = sending.write(REQUEST).map_err(|error| failed("write", error))?;
+                    let written = sending
+                        .write(REQUEST)
+                        .map_err(|error| failed("write", error))?;
                     debug_assert_eq!(written, REQUEST.len());
                     sending.finish().map_err(|error| failed("finish", error))?;
                     self.stream = Some(stream);
@@ -169,7 +172,9 @@ impl Quic {
             return Ok(());
         };
         let mut receiving = connection.recv_stream(stream);
-        let mut chunks = receiving.read(true).map_err(|error| failed("read", error))?;
+        let mut chunks = receiving
+            .read(true)
+            .map_err(|error| failed("read", error))?;
         loop {
             match chunks.next(usize::MAX) {
                 Ok(Some(chunk)) => self.delivered += chunk.bytes.len() as u64,
@@ -228,7 +233,10 @@ impl Endpoint for Quic {
         };
         let data = BytesMut::from(&datagram.payload[..]);
         self.buffer.clear();
-        match self.stack.handle(at, peer, None, ecn, data, &mut self.buffer) {
+        match self
+            .stack
+            .handle(at, peer, None, ecn, data, &mut self.buffer)
+        {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 if let Some((_, connection)) = &mut self.connection {
                     connection.handle_event(event);

@@ -61,11 +61,18 @@ impl Engine<'_> {
                         id: end.passed.sent as u16,
                     };
                     let content = Content::Own(packet);
-                    self.ends.contents.send(content, size, to, self.now, &mut self.links);
+                    self.ends
+                        .contents
+                        .send(content, size, to, self.now, &mut self.links);
                 }
                 Next::Wait(deadline) => {
                     let scheduler = &mut self.links.scheduler;
-                    return slot.ends[side].alarm.arm(deadline, Class::Source, slot.flow, scheduler);
+                    return slot.ends[side].alarm.arm(
+                        deadline,
+                        Class::Source,
+                        slot.flow,
+                        scheduler,
+                    );
                 }
             }
         }

@@ -286,7 +286,9 @@ impl Engine<'_> {
             });
         }
         let named = told.into_iter();
-        metrics.extend(named.map(|(own, (sum, count))| (format!("{name}.endpoint.{own}"), sum / count)));
+        metrics.extend(
+            named.map(|(own, (sum, count))| (format!("{name}.endpoint.{own}"), sum / count)),
+        );
     }
 
     /// The length of the measurement period.

@@ -631,7 +631,10 @@ impl Draw {
             "host_jitter = \"3 ms\"\n",
             "host_jitter = \"3 ms\"\ntrains = true\n",
         ]);
-        let has_tcp = !matches!(kind, "cbr" | "on-off" | "voip" | "game" | "call" | "endpoint");
+        let has_tcp = !matches!(
+            kind,
+            "cbr" | "on-off" | "voip" | "game" | "call" | "endpoint"
+        );
         let tcp = match has_tcp {
             true => self.one_of(&[
                 "",

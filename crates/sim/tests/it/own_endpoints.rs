@@ -65,16 +65,29 @@ fn what_arrives_is_measured_as_of_any_udp_group() {
     let (result, diary) = run(&file(TAIL_DROP, keys));
     // Of the period of 4 s, one flow sends for 2 s and the other for 1 s, 100 datagrams of 1172 B each second. The last
     // one of the warm-up arrives in the period.
-    assert_eq!(metric(&result, "own.delivered_rate"), 301.0 * 1172.0 * 8.0 / 4.0);
+    assert_eq!(
+        metric(&result, "own.delivered_rate"),
+        301.0 * 1172.0 * 8.0 / 4.0
+    );
     assert_eq!(metric(&result, "own.end_to_end_loss"), 0.0);
-    assert_eq!(metric(&result, "own.utilization"), 300.0 * 1200.0 * 8.0 / 4e7);
-    assert_eq!(metric(&result, "own.endpoint.sent"), f64::from(300 + 100) / 2.0);
+    assert_eq!(
+        metric(&result, "own.utilization"),
+        300.0 * 1200.0 * 8.0 / 4e7
+    );
+    assert_eq!(
+        metric(&result, "own.endpoint.sent"),
+        f64::from(300 + 100) / 2.0
+    );
     // 1200 B: 96 us on each of the hosts' links, 960 us on the bottleneck, and at most as long for the other's.
     let delay = metric(&result, "own.one_way_delay_mean");
     assert!((0.011152..0.012112).contains(&delay), "{delay}");
     let heard = diary.heard();
     assert_eq!(heard.len(), 400);
-    assert!(heard.iter().all(|(side, ..)| *side == EndpointSide::Receiver));
+    assert!(
+        heard
+            .iter()
+            .all(|(side, ..)| *side == EndpointSide::Receiver)
+    );
     let flows = result.flows.as_ref().expect("there are few flows");
     assert_eq!(flows.delivered_bytes, [200.0 * 1200.0, 100.0 * 1200.0]);
     assert_eq!(flows.sent_packets, [200.0, 100.0]);
@@ -98,11 +111,16 @@ fn a_receiver_sees_the_marks_of_the_queue() {
     let tcp = "\n[[traffic]]\nname = \"tcp\"\nkind = \"bulk\"\nflows = 4";
     let marked = |params: &str| {
         let keys = format!("class = \"steady\"\n{params}{tcp}");
-        let (result, diary) = run(&file(red, &keys).replace("warmup = \"1 s\"", "warmup = \"0 s\""));
+        let (result, diary) =
+            run(&file(red, &keys).replace("warmup = \"1 s\"", "warmup = \"0 s\""));
         let heard = diary.heard();
         let ce = heard.iter().filter(|heard| heard.3 == Ecn::Ce).count();
         let others = heard.iter().filter(|heard| heard.3 != Ecn::Ce);
-        let expected = if params.is_empty() { Ecn::NotEct } else { Ecn::Ect0 };
+        let expected = if params.is_empty() {
+            Ecn::NotEct
+        } else {
+            Ecn::Ect0
+        };
         assert!(others.clone().all(|heard| heard.3 == expected));
         let flows = result.flows.as_ref().expect("there are few flows");
         let lost = metric(&result, "own.end_to_end_loss");
@@ -140,7 +158,9 @@ fn each_endpoint_has_a_random_stream_of_its_own() {
         let kept = Arc::clone(&drawn);
         let plugins = Plugins::new().with_endpoint("steady", move |_, mut context| {
             let place = (context.group.clone(), context.flow, context.side);
-            kept.lock().expect("no test has failed").push((place, context.seed()));
+            kept.lock()
+                .expect("no test has failed")
+                .push((place, context.seed()));
             Ok(Box::new(Silent))
         });
         let options = RunOptions {
@@ -160,7 +180,10 @@ fn each_endpoint_has_a_random_stream_of_its_own() {
     assert_eq!(distinct.len(), 4);
     assert_eq!(found, seeds(&text));
     // Another queue and other traffic draw no other numbers for it.
-    let other = file("kind = \"codel\"", "class = \"steady\"\nflows = 2\n[[traffic]]\nname = \"tcp\"\nkind = \"bulk\"");
+    let other = file(
+        "kind = \"codel\"",
+        "class = \"steady\"\nflows = 2\n[[traffic]]\nname = \"tcp\"\nkind = \"bulk\"",
+    );
     assert_eq!(found, seeds(&other));
     assert_ne!(found, seeds(&format!("seed = 9\n{text}")));
 }
@@ -225,7 +248,8 @@ fn failure(faulty: impl Fn() -> Faulty + Send + Sync + 'static, keys: &str) -> S
     };
     let text = file(TAIL_DROP, &format!("class = \"faulty\"\n{keys}"));
     let ran = redtail_sim::run(&scenario(&text, 0), options);
-    ran.err().map_or_else(String::new, |error| error.to_string())
+    ran.err()
+        .map_or_else(String::new, |error| error.to_string())
 }
 
 const SOUND: Faulty = Faulty {
@@ -258,10 +282,15 @@ fn an_endpoint_that_breaks_its_promises_is_named() {
     };
     assert_eq!(
         failure(endless, ""),
-        format!("{which} poll_transmit at 0 s: {sender}: it sends more than 65536 datagrams at one instant")
+        format!(
+            "{which} poll_transmit at 0 s: {sender}: it sends more than 65536 datagrams at one instant"
+        )
     );
     let past = || Faulty {
-        wakeup: |now| now.checked_sub(Duration::from_secs(1)).or(Some(Duration::from_secs(1))),
+        wakeup: |now| {
+            now.checked_sub(Duration::from_secs(1))
+                .or(Some(Duration::from_secs(1)))
+        },
         ..SOUND
     };
     assert_eq!(
@@ -298,7 +327,9 @@ fn a_class_that_was_not_registered_is_named_with_those_that_were() {
             plugins,
             ..RunOptions::default()
         };
-        redtail_sim::run(&scenario(&text, 0), options).expect_err("it is not there").to_string()
+        redtail_sim::run(&scenario(&text, 0), options)
+            .expect_err("it is not there")
+            .to_string()
     };
     let begin = "the endpoint \"quic\" failed in new: the sender of flow 0 of \"own\": this run was started without \
                  it; known:";
@@ -315,8 +346,14 @@ fn keys_that_cannot_be_run_are_refused() {
     };
     for (keys, part) in [
         ("class = \"\"", "class"),
-        ("class = \"a\"\npacket = \"70 kB\"", "does not fit an IP packet; accepted: up to \"65535 B\""),
-        ("class = \"a\"\nheader = \"1500 B\"", "leaves no room in a packet of \"1500 B\"; accepted: less than `packet`"),
+        (
+            "class = \"a\"\npacket = \"70 kB\"",
+            "does not fit an IP packet; accepted: up to \"65535 B\"",
+        ),
+        (
+            "class = \"a\"\nheader = \"1500 B\"",
+            "leaves no room in a packet of \"1500 B\"; accepted: less than `packet`",
+        ),
         ("class = \"a\"\nstart = \"2 s\"\nstop = \"1 s\"", "stop"),
     ] {
         let error = refused(keys);
@@ -328,12 +365,16 @@ fn keys_that_cannot_be_run_are_refused() {
 fn a_capture_has_the_payloads() {
     for (ip, header) in [(IpVersion::V4, 20), (IpVersion::V6, 40)] {
         // Headers of 60 B on the link are no part of the datagram.
-        let text = file(TAIL_DROP, "class = \"steady\"\nheader = \"60 B\"\npacket = \"1161 B\"");
+        let text = file(
+            TAIL_DROP,
+            "class = \"steady\"\nheader = \"60 B\"\npacket = \"1161 B\"",
+        );
         let options = RunOptions {
             plugins: endpoints(&Diary::default()),
             ..RunOptions::default()
         };
-        let (_, file) = capture_with(&text, &["bottleneck"], ip, options).expect("it can be captured");
+        let (_, file) =
+            capture_with(&text, &["bottleneck"], ip, options).expect("it can be captured");
         let captured = packets(&file, 1);
         assert!(captured.len() > 400);
         for (number, packet) in (0u64..).zip(&captured) {

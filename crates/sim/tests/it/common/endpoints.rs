@@ -74,7 +74,8 @@ impl Endpoint for Steady {
             return Err(PluginError::new(format!("datagram {number} is damaged")));
         }
         self.delivered += datagram.payload.len() as u64;
-        self.diary.note((self.context.side, now, number, datagram.ecn));
+        self.diary
+            .note((self.context.side, now, number, datagram.ecn));
         Ok(())
     }
 
@@ -123,7 +124,8 @@ impl Endpoint for PingPong {
 
     fn receive(&mut self, datagram: Datagram, now: Duration) -> Outcome {
         let number = u64::from_be_bytes(datagram.payload[..8].try_into().expect("eight bytes"));
-        self.diary.note((self.context.side, now, number, datagram.ecn));
+        self.diary
+            .note((self.context.side, now, number, datagram.ecn));
         self.due = Some(number + 1);
         Ok(())
     }
