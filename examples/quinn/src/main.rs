@@ -8,6 +8,7 @@ mod random;
 
 use std::error::Error;
 
+use redtail_sim::capture::Capture;
 use redtail_sim::{RunOptions, RunResult, run};
 use redtail_spec::{Plan, PlanOptions};
 
@@ -61,21 +62,31 @@ access_delay = "10 ms"
 
 /// A run of the experiment with these groups for each of its queues, with the label of the queue.
 fn runs(groups: &[&str]) -> Result<Vec<(String, RunResult)>, Box<dyn Error>> {
-    let text = EXPERIMENT.replace("# GROUPS\n", &groups.concat());
+    captured_runs(&EXPERIMENT.replace("# GROUPS\n", &groups.concat()), |_| {
+        None
+    })
+}
+
+/// As [`runs`], of a whole file; `capture` says what to capture of the run of this number.
+fn captured_runs<'a>(
+    text: &str,
+    mut capture: impl FnMut(usize) -> Option<Capture<'a>>,
+) -> Result<Vec<(String, RunResult)>, Box<dyn Error>> {
     let options = PlanOptions {
         file: Some("experiment.toml"),
         ..PlanOptions::default()
     };
-    let plan = Plan::from_text(&text, options)?;
+    let plan = Plan::from_text(text, options)?;
     let mut results = Vec::new();
     for (index, case) in plan.cases.iter().enumerate() {
         let label = case.labels["bottleneck.queue"].as_str().unwrap_or_default();
         let scenario = plan.scenario(index, 0).expect("the case is there");
-        let options = || RunOptions {
+        let options = RunOptions {
             plugins: quic::plugins(),
+            capture: capture(index),
             ..RunOptions::default()
         };
-        let result = random::with_seed(scenario.seed, || run(&scenario, options()));
+        let result = random::with_seed(scenario.seed, || run(&scenario, options));
         results.push((label.to_owned(), result?));
     }
     Ok(results)
@@ -103,4 +114,52 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the link sends in each of the runs, as pcapng, and the results.
+    fn captures(group: &str, seed: u32) -> (Vec<Vec<u8>>, String) {
+        let text = EXPERIMENT.replace("# GROUPS\n", group);
+        let text = text.replace("seed = 1\n", &format!("seed = {seed}\n"));
+        let mut bytes = vec![Vec::new(); 2];
+        let mut files = bytes.iter_mut();
+        let results = captured_runs(&text, |_| {
+            let file = files.next().expect("there are two queues");
+            let points = vec!["bottleneck".parse().expect("a point")];
+            Some(Capture {
+                files: vec![(points, Box::new(file))],
+                ..Capture::default()
+            })
+        });
+        let results = format!("{:?}", results.expect("it can be run"));
+        (bytes, results)
+    }
+
+    #[test]
+    fn a_download_is_repeated_to_the_byte_by_its_seed() {
+        for group in [QUINN_CUBIC, QUINN_BBR] {
+            let (bytes, results) = captures(group, 1);
+            assert!(bytes.iter().all(|file| file.len() > 20_000_000));
+            assert!((bytes.clone(), results) == captures(group, 1), "{group}");
+            assert!(bytes != captures(group, 2).0, "{group}");
+        }
+    }
+
+    #[test]
+    fn downloads_end_and_hear_of_marks() {
+        for group in [QUINN_CUBIC, QUINN_BBR] {
+            for (queue, result) in runs(&[group]).expect("it can be run") {
+                let metric = |name: &str| result.metric(name).expect(name);
+                // 20 MB at 50 Mbit/s take 3.2 s, and the headers of each 1452 B of payload some more.
+                let done = metric("quinn.endpoint.completion_time");
+                assert!((3.2..5.0).contains(&done), "{queue}: {done}");
+                assert_eq!(metric("quinn.delivered_rate"), 20e6 * 8.0 / 10.0);
+                let heard = metric("quinn.endpoint.marked");
+                assert_eq!(heard > 0.0, metric("quinn.mark") > 0.0, "{queue}");
+            }
+        }
+    }
 }

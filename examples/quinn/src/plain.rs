@@ -14,7 +14,7 @@ use quinn_proto::crypto::{
     HmacKey, KeyPair, Keys, PacketKey, ServerConfig, Session, UnsupportedVersion,
 };
 use quinn_proto::transport_parameters::TransportParameters;
-use quinn_proto::{ConnectError, ConnectionId, Side, TransportError};
+use quinn_proto::{ConnectError, ConnectionId, Side, TransportError, TransportErrorCode};
 
 /// Length of the tag of AES-128-GCM (RFC 9001, section 5.3).
 const TAG: usize = 16;
@@ -218,7 +218,11 @@ impl PlainSession {
     /// A whole message of the peer.
     fn hear(&mut self, message: &[u8]) -> Result<(), TransportError> {
         self.read += 1;
-        let broken = || TransportError::PROTOCOL_VIOLATION("a message of the handshake is broken");
+        let broken = || TransportError {
+            code: TransportErrorCode::PROTOCOL_VIOLATION,
+            frame: None,
+            reason: "a message of the handshake is broken".to_owned(),
+        };
         let (length, rest) = message.split_at_checked(2).ok_or_else(broken)?;
         let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
         if length > 0 {
