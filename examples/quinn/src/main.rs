@@ -56,7 +56,7 @@ const REDTAIL_BBR: &str = r#"
 name = "redtail"
 kind = "transfer"
 size = "20 MB"
-tcp = { preset = "bbr", ecn = true }
+tcp = "bbr"
 access_delay = "10 ms"
 "#;
 
@@ -92,8 +92,11 @@ fn captured_runs<'a>(
     Ok(results)
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    println!("queue      groups         of       done in s  delay p95 in ms  marked  lost");
+/// The table of all runs.
+fn table() -> Result<String, Box<dyn Error>> {
+    let mut table =
+        "queue      groups         of       done in s  delay p95 in ms  marked     lost\n"
+            .to_owned();
     for (name, groups) in GROUPS {
         for (queue, result) in runs(groups)? {
             for group in &result.groups {
@@ -103,8 +106,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                     value.map_or("-".to_owned(), |value| format!("{value:.digits$}"))
                 };
                 let percent = |name| number(metric(name).map(|share| share * 100.0), 2);
-                println!(
-                    "{queue:<10} {name:<14} {group:<8} {:>9} {:>16} {:>6}% {:>4}%",
+                table += &format!(
+                    "{queue:<10} {name:<14} {group:<8} {:>9} {:>16} {:>6}% {:>7}%\n",
                     number(done, 2),
                     number(metric("queue_delay_p95").map(|delay| delay * 1e3), 1),
                     percent("mark"),
@@ -113,12 +116,24 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
+    Ok(table)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    print!("{}", table()?);
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_page_shows_what_is_printed() {
+        let page = include_str!("../../../docs/how-to/own-endpoint.md");
+        let table = table().expect("it can be run");
+        assert!(page.contains(&format!("```text\n{table}```")), "{table}");
+    }
 
     /// What the link sends in each of the runs, as pcapng, and the results.
     fn captures(group: &str, seed: u32) -> (Vec<Vec<u8>>, String) {

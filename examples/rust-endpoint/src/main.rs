@@ -129,15 +129,20 @@ fn runs(text: &str) -> Result<Vec<(String, RunResult)>, Box<dyn Error>> {
     Ok(results)
 }
 
+/// What is printed of a run.
+fn line(label: &str, result: &RunResult) -> String {
+    let metric = |name| result.metric(name).unwrap_or_default();
+    format!(
+        "{label}: an answer takes {:.1} ms, {:.1} % of the questions are lost, downloads have {:.2} Mbit/s\n",
+        metric("ask.endpoint.round_trip") * 1e3,
+        metric("ask.end_to_end_loss") * 1e2,
+        metric("downloads.goodput") / 1e6,
+    )
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     for (label, result) in runs(EXPERIMENT)? {
-        let metric = |name| result.metric(name).unwrap_or_default();
-        println!(
-            "{label}: an answer takes {:.1} ms, {:.1} % of the questions are lost, downloads have {:.2} Mbit/s",
-            metric("ask.endpoint.round_trip") * 1e3,
-            metric("ask.end_to_end_loss") * 1e2,
-            metric("downloads.goodput") / 1e6,
-        );
+        print!("{}", line(&label, &result));
     }
     Ok(())
 }
@@ -160,9 +165,13 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_repeatable() {
-        let all = || format!("{:?}", runs(EXPERIMENT).unwrap());
-        assert_eq!(all(), all());
+    fn a_run_is_repeatable_and_prints_what_its_page_shows() {
+        let all = || runs(EXPERIMENT).unwrap();
+        assert_eq!(format!("{:?}", all()), format!("{:?}", all()));
+        let lines = all().into_iter();
+        let lines: String = lines.map(|(label, result)| line(&label, &result)).collect();
+        let page = include_str!("../../../docs/how-to/own-endpoint.md");
+        assert!(page.contains(&format!("```text\n{lines}```")), "{lines}");
     }
 
     #[test]
