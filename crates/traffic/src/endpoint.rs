@@ -83,7 +83,7 @@ stop = "2 s""#
     }
 
     fn noun(&self) -> &'static str {
-        "flow of the program's own"
+        "endpoint flow"
     }
 
     fn starts(&self) -> Option<&Dealt<Start>> {
