@@ -380,7 +380,7 @@ fn resolve_plugin(
 fn no_endpoints() -> ParamError {
     ParamError::new(
         "kind",
-        "is \"endpoint\", and its endpoints are those of a program of your own, which runs the experiment \
+        "is for programs of your own, which bring the endpoints and run the experiment themselves \
          (docs/how-to/own-endpoint.md)",
         "another kind of traffic",
     )
