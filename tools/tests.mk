@@ -43,7 +43,11 @@ test-lowest: dev ## Python tests with the lowest versions that pyproject.toml al
 test-newest: dev ## Python tests with the newest versions that pyproject.toml allows
 	$(call TEST_VERSIONS,highest,)
 
-test-weekly: check-minimum dev ## what the weekly workflow runs besides: the oldest Rust version, long tests
+# Its configuration of cargo is that of its folder.
+test-quinn: $(VENV)/.created ## quinn's QUIC behind redtail's queues (examples/quinn)
+	cd examples/quinn && cargo test --locked --quiet
+
+test-weekly: check-minimum dev test-quinn ## what the weekly workflow runs besides: the oldest Rust version, quinn, long tests
 	cargo test --locked --quiet -p redtail-qdisc --bench queue_cost
 	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "weekly and not live and not linux"
 	$(TEST_PYTHON) -m "weekly and live" tests

@@ -2726,6 +2726,17 @@ class Tcp(Part):
             "westwood" or "bic" or "htcp" or "hybla" or "illinois" or "highspeed" or "scalable" or
             "veno" or "yeah" or "copa" or "bbr3-google" or "linux-2000" or "ns2-sack" or
             "ns2-newreno" or "ns2-reno" or "ns2-tahoe"; default "sack".
+        class_: A congestion controller of your own in place of `slow_start` and `growth`: in Python
+            `"my_controller.py:MyController"`, a file in the experiment's folder and a class in it,
+            or `"package.module:MyController"`; in Rust the name under which it was registered. It
+            is paced at the rate that it gives; if it gives none, as `pacing` says. Reductions are
+            its own too: `prr` is off. `redtail run` executes this code; outside the experiment's
+            folder it needs `--allow-code`. A text.
+        params: With `class`, parameters of the controller; a class in Python gets each key as an
+            argument of that name. A table.
+        source: With `class`, hash of the source of a class in Python, which is part of the key of
+            results; filled in when the file is read. If it is given, the source of the class must
+            have this hash. A text.
         mss: Payload bytes of a full-sized segment. A number of bytes with its unit, for example
             "1500 B".
         header: Bytes that network and transport headers add to each segment. A number of bytes with
@@ -2921,6 +2932,9 @@ class Tcp(Part):
         ]
         | None
     ) = None
+    class_: str | None = None
+    params: Mapping[str, Any] | None = None
+    source: str | None = None
     mss: str | None = None
     header: str | None = None
     slow_start: (
@@ -3049,7 +3063,7 @@ class Bulk(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
+            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -3165,7 +3179,7 @@ class Transfer(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
+            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -3636,7 +3650,7 @@ class Transactions(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
+            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -3795,7 +3809,7 @@ class Web(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
+            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -3953,7 +3967,7 @@ class Video(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
+            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -4093,7 +4107,7 @@ class Arrivals(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
+            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -4217,7 +4231,7 @@ class Trace(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
+            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -4421,6 +4435,87 @@ class Call(Part):
 
 
 @dataclass(kw_only=True)
+class Endpoint(Part):
+    """Flows over UDP between endpoints of your own: a program that uses redtail as a library gives them.
+
+    Attributes:
+        name: Name of the group, put in front of its metrics and used in factor keys. A text.
+        class_: The name under which the program registered the endpoints. A text.
+        flows: Number of flows. A whole number, at least 1; default 1.
+        params: Parameters that the program gives a meaning. A table.
+        header: Bytes that headers add to each datagram on the link. A number of bytes with its
+            unit, for example "1500 B"; default "28 B".
+        packet: Size on the link of the largest packet that an endpoint may send, headers included;
+            a larger one ends the run. A number of bytes with its unit, for example "1500 B";
+            default "1500 B".
+        start: When flows start; dealt out. Both ends of a flow start at this time. A time from the
+            start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a list of
+            these; default "0 s".
+        stop: When flows stop; dealt out. Both ends are told, and may send what ends their
+            connection. Left out, they continue to the end of the run. A time from the start of the
+            run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a list of these.
+        access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
+        exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
+        return_delay: One-way propagation delay of the way back, in addition to that of the return
+            links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
+            "16..240 ms in 57" for so many in equal steps; default "0 s".
+        hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number, at least 1, or a text.
+        host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
+            sending host in addition to the access link; the packets of a flow stay in order; up to
+            1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
+            for example "100 ms".
+        trains: One random time of `host_jitter` for all packets of a flow that its host sends at
+            one instant, which then leave back to back, as a network card takes a train of segments
+            as one (TSO and GSO of Linux). How many segments a train has is up to the sender: the
+            presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
+            the simulator has it. True or false.
+        direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
+            "BE".
+        port: The port of its servers, for queues that classify traffic by port. A whole number.
+        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
+            A whole number.
+        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
+            whole number.
+    """
+
+    _kind: ClassVar[str | None] = "endpoint"
+
+    name: str
+    class_: str
+    flows: int | None = None
+    params: Mapping[str, Any] | None = None
+    header: str | None = None
+    packet: str | None = None
+    start: str | Sequence[str] | None = None
+    stop: str | Sequence[str] | None = None
+    access_rate: str | Sequence[str] | None = None
+    access_delay: str | Sequence[str] | None = None
+    exit_rate: str | Sequence[str] | None = None
+    exit_delay: str | Sequence[str] | None = None
+    return_delay: str | Sequence[str] | None = None
+    hosts: int | str | None = None
+    host_jitter: str | None = None
+    trains: bool | None = None
+    direction: Literal["forward", "reverse"] | None = None
+    dscp: str | int | None = None
+    port: int | None = None
+    first_hop: int | None = None
+    last_hop: int | None = None
+
+
+@dataclass(kw_only=True)
 class Series(Part):
     """Time series to record. Recording never changes a run.
 
@@ -4509,7 +4604,7 @@ class Experiment(Whole):
             ms".
         traffic: The groups of flows. A list, each a table with kind = "bulk" or "transfer" or "cbr"
             or "voip" or "on-off" or "game" or "transactions" or "web" or "video" or "arrivals" or
-            "trace" or "call".
+            "trace" or "call" or "endpoint".
         format: Number of the format of this file. A redtail that does not read the format refuses
             the file and says what reads it. 1; default 1.
         description: A description of the experiment in one sentence or more. A text.
@@ -4584,7 +4679,7 @@ class Experiment(Whole):
 AnyQueue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicThresholdRed | RedTail | Wred | Pi | Pie | DocsisPie | Pi2 | Dualpi2 | HeadDrop | Step | Rem | Blue | Sred | Avq | Choke | Gsp | Codel | FqCodel | Fq | Sfq | Cobalt | Cake | Sfb | FqPie | PfifoFast | Prio | Drr | Wfq | Tbf | Htb | Plugin"
 """One of these."""
 
-AnyTraffic: TypeAlias = "Bulk | Transfer | Cbr | Voip | OnOff | Game | Transactions | Web | Video | Arrivals | Trace | Call"
+AnyTraffic: TypeAlias = "Bulk | Transfer | Cbr | Voip | OnOff | Game | Transactions | Web | Video | Arrivals | Trace | Call | Endpoint"
 """One of these."""
 
 AnySlowStart: TypeAlias = "StandardSlowStart | HystartPlusPlusSlowStart | HystartSlowStart | VegasSlowStart | HyblaSlowStart | StartupSlowStart"

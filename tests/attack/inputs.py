@@ -16,8 +16,9 @@ _DATA = ("*.trace", "*.csv", "*.cvec", "*.py")
 QUEUE = 'kind = "tail-drop"\nlimit = "50 packets"'
 
 # The keys of a small group of each kind of traffic, which ends before the run does. A table of
-# connections (`trace`) is among the examples.
-TRAFFIC = {kind: keys for kind, keys in facts.traffic_examples().items() if kind != "trace"}
+# connections (`trace`) is among the examples. Groups of kind `endpoint` need a program of their own.
+_ELSEWHERE = ("trace", "endpoint")
+TRAFFIC = {kind: keys for kind, keys in facts.traffic_examples().items() if kind not in _ELSEWHERE}
 
 # The keys of each kind of queue except `plugin`. Queues of classes have a class for the groups
 # `always` and `step`.

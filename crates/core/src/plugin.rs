@@ -32,6 +32,8 @@ pub enum Role {
     Queue,
     /// The congestion controller of a TCP sender.
     Controller,
+    /// An end of a flow.
+    Endpoint,
 }
 
 impl fmt::Display for Role {
@@ -39,6 +41,7 @@ impl fmt::Display for Role {
         f.write_str(match self {
             Self::Queue => "queue",
             Self::Controller => "controller",
+            Self::Endpoint => "endpoint",
         })
     }
 }
@@ -161,6 +164,15 @@ impl PluginError {
         Self {
             text: text.into(),
             cause: None,
+        }
+    }
+
+    /// Puts in front of the message which of several alike plug-ins failed.
+    #[must_use]
+    pub fn of(self, name: &str) -> Self {
+        Self {
+            text: format!("{name}: {}", self.text),
+            ..self
         }
     }
 

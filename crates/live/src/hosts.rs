@@ -290,7 +290,7 @@ impl<'a> Hosts<'a> {
         self.udp_sinks.push(None);
         match (group, group.tcp()) {
             (_, Some(_)) => self.listeners[index] = Some(self.listen(index)?),
-            (TrafficParams::Call(_), None) => {} // each has sockets of its own
+            (TrafficParams::Call(_) | TrafficParams::Endpoint(_), None) => {} // sockets of their own, or none
             (_, None) => self.udp_sinks[index] = Some(self.open_udp_sink(index)?),
         }
         let make_user = group.make_users(traces);
@@ -315,6 +315,11 @@ impl<'a> Hosts<'a> {
                 }
                 FlowKind::Udp => self.add_udp(index, i, random, start, stop)?,
                 FlowKind::Call => self.add_call(index, i, &random, start, stop)?,
+                FlowKind::Own => {
+                    let problem =
+                        format!("group {:?} has endpoints of a program's own", access.name);
+                    return Err(io::Error::new(io::ErrorKind::Unsupported, problem));
+                }
                 FlowKind::User => {
                     let make = make_user.as_ref().expect("the group has users");
                     let program: User = make(i, start, stop, random);

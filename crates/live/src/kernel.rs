@@ -213,6 +213,13 @@ pub fn refuse(scenario: &Scenario, available: &BTreeSet<String>) -> Vec<Refusal>
                     .to_owned(),
             );
         }
+        if let TrafficParams::Endpoint(_) = group {
+            refuse(
+                format!("traffic.{name}.kind"),
+                "is \"endpoint\", and only the simulator runs endpoints of a program's own; accepted: another kind"
+                    .to_owned(),
+            );
+        }
         if group.access().trains {
             refuse(
                 format!("traffic.{name}.trains"),

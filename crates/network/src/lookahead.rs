@@ -115,7 +115,9 @@ impl Lookahead {
             Target::Link(link) => links[link as usize],
             Target::Receiver | Target::Sender => answers[route],
             Target::UdpSink => OF_UDP,
-            Target::Caller | Target::Callee | Target::Client | Target::Server => Span::ZERO,
+            Target::Caller | Target::Callee | Target::Own(_) | Target::Client | Target::Server => {
+                Span::ZERO
+            }
         };
         Self::new(network, at, |_, _, _| Span::ZERO)
     }

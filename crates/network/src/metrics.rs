@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use redtail_core::{Metric, metrics};
 use redtail_qdisc::{FigureNames, QueueParams};
 use redtail_spec::{LinkParams, Scenario};
-use redtail_traffic::{Direction, TrafficParams};
+use redtail_traffic::{Direction, FlowKind, TrafficParams};
 
 metrics! {
     /// Of all packets at a link, and of each group's packets there.
@@ -281,7 +281,7 @@ pub fn catalog() -> Vec<Listed> {
 pub struct Names {
     /// Each with its definition. A metric is left out of a run in which it is undefined.
     pub known: Vec<(String, &'static Metric)>,
-    /// What stands in front of names that queues of the user's own choose.
+    /// What stands in front of names that queues and endpoints of the user's own choose.
     pub open: Vec<String>,
 }
 
@@ -366,6 +366,9 @@ pub fn names(scenario: &Scenario) -> Names {
             names.add(&prefix, &[OF_FLOWS_AND_ALL]);
         }
         names.add(&prefix, &[group.own_metrics()]);
+        if group.flow_kind(0) == FlowKind::Own {
+            names.open.push(format!("{prefix}endpoint."));
+        }
     }
     if scenario
         .traffic

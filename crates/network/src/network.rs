@@ -52,8 +52,11 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
             let ends = match group {
                 group if group.has_users() => [Target::Client, Target::Server],
                 group if group.tcp().is_some() => [Target::Receiver, Target::Sender],
-                group if group.flow_kind(0) == FlowKind::Call => [Target::Callee, Target::Caller],
-                _ => [Target::UdpSink; 2],
+                group => match group.flow_kind(0) {
+                    FlowKind::Call => [Target::Callee, Target::Caller],
+                    FlowKind::Own => [Target::Own(1), Target::Own(0)],
+                    _ => [Target::UdpSink; 2],
+                },
             };
             (0..access.host_count())
                 .map(|host| {

@@ -124,6 +124,8 @@ pub enum Target {
     Caller,
     /// The other end of a call.
     Callee,
+    /// An endpoint of the user's own: 0 where its group's direction begins, 1 at the other end.
+    Own(u8),
     /// The client of a user's connection.
     Client,
     /// The server of a user's connection.
@@ -540,7 +542,7 @@ impl Paths {
         let back = |legs: &[Leg]| {
             matches!(
                 legs.last().map(|leg| leg.target),
-                Some(Target::Sender | Target::Server | Target::Caller)
+                Some(Target::Sender | Target::Server | Target::Caller | Target::Own(0))
             )
         };
         self.legs.iter().map(back).collect()

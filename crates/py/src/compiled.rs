@@ -59,6 +59,8 @@ impl Compiled {
             Role::Controller => plugins.with_controller(name, move |identity, context| {
                 module.make_controller(&own, identity, context, &cancel)
             }),
+            // `Module::plugin` finds none in a module.
+            Role::Endpoint => plugins,
         }
     }
 }

@@ -397,6 +397,16 @@ fn resolve_plugin(
     Ok(Ok(()))
 }
 
+/// Why this program cannot run a group whose endpoints another program has.
+fn no_endpoints() -> ParamError {
+    ParamError::new(
+        "kind",
+        "is for programs of your own, which bring the endpoints and run the experiment themselves \
+         (docs/how-to/own-endpoint.md)",
+        "another kind of traffic",
+    )
+}
+
 /// Has Python read a file; it gives the text or says what is wrong.
 fn read_file(read: &Bound<'_, PyAny>, name: &str) -> PyResult<Result<String, String>> {
     let answer = read.call1((name,))?;
@@ -445,6 +455,9 @@ fn plan(
     };
     let raised = RefCell::new(None);
     let mut visit = |role: Role, identity: &mut Identity| {
+        if role == Role::Endpoint {
+            return Err(no_endpoints());
+        }
         let Some(resolve) = &resolve else {
             return Ok(());
         };

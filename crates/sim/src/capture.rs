@@ -11,12 +11,14 @@ use std::sync::Arc;
 use redtail_core::Time;
 use redtail_qdisc::FlowTable;
 use redtail_spec::Scenario;
+use redtail_traffic::TrafficParams;
 use redtail_transport::tcp::ecn::{EcnCodepoint, EcnFeedback};
 use redtail_transport::{Flags, Segment};
 
 pub use self::headers::IpVersion;
 use self::headers::{
-    Conversation, Frame, MAX_HEADERS, Options, Side, TcpFields, scaled_window, write_tcp, write_udp,
+    Conversation, Frame, MAX_HEADERS, Options, Side, TcpFields, scaled_window, write_datagram,
+    write_tcp, write_udp,
 };
 use crate::flows::{Flows, Source};
 use crate::packet::Content;
@@ -49,6 +51,15 @@ pub struct Capture<'a> {
 struct FlowFacts {
     conversation: Conversation,
     protocol: Protocol,
+}
+
+/// What a captured packet carries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Carried<'a> {
+    /// What an endpoint of redtail sends.
+    Content(&'a Content),
+    /// The payload of a UDP packet, which an endpoint of a user sends.
+    Payload(&'a [u8]),
 }
 
 /// The protocol of a flow.
@@ -98,7 +109,7 @@ impl<'a> Recorder<'a> {
                 capture.files,
                 network,
                 LinkType::Ethernet,
-                MAX_HEADERS as u32,
+                MAX_HEADERS as u32 + largest_payload(scenario),
             )?,
             flows: flow_facts(scenario, flows),
             table: Arc::clone(&network.flows),
@@ -114,7 +125,7 @@ impl<'a> Recorder<'a> {
         link: u32,
         end: End,
         packet: &SimPacket,
-        content: &Content,
+        carried: Carried<'_>,
         connection: Option<u64>,
         now: Time,
     ) {
@@ -124,7 +135,7 @@ impl<'a> Recorder<'a> {
         let mut flow = self.flows[self.table.own_flow(packet.flow) as usize];
         flow.conversation.connection = connection;
         let back = self.back[packet.route as usize];
-        write_frame(&mut self.frame, self.ip, &flow, back, packet, content);
+        write_frame(&mut self.frame, self.ip, &flow, back, packet, carried);
         let (bytes, original) = (self.frame.bytes(), self.frame.original_len());
         self.files.write(link, end, now, bytes, original);
     }
@@ -138,6 +149,15 @@ impl<'a> Recorder<'a> {
     pub(crate) fn finish(self) -> Result<(), CaptureError> {
         self.files.finish()
     }
+}
+
+/// The most bytes of payload that are written for a packet: those of endpoints of users, which others can read.
+fn largest_payload(scenario: &Scenario) -> u32 {
+    let payloads = scenario.traffic.iter().map(|group| match group {
+        TrafficParams::Endpoint(group) => (group.packet - group.header).as_u64() as u32,
+        _ => 0,
+    });
+    payloads.max().unwrap_or(0)
 }
 
 fn refuse_what_ip_cannot_carry(scenario: &Scenario) -> Result<(), CaptureError> {
@@ -176,7 +196,7 @@ fn flow_facts(scenario: &Scenario, flows: &Flows) -> Vec<FlowFacts> {
             connection: None,
         };
         let protocol = match source {
-            Source::Udp(_) | Source::Call(_) => Protocol::Udp,
+            Source::Udp(_) | Source::Call(_) | Source::Own(_) => Protocol::Udp,
             Source::Tcp(_) | Source::User(_) => {
                 let tcp = scenario.traffic[group as usize].tcp();
                 let params = &tcp.expect("a TCP flow has TCP parameters").params;
@@ -207,10 +227,14 @@ fn write_frame(
     flow: &FlowFacts,
     back: bool,
     packet: &SimPacket,
-    content: &Content,
+    carried: Carried<'_>,
 ) {
     let side = if back { Side::Receiver } else { Side::Sender };
     frame.begin(ip, flow.conversation.host(side), packet.class, packet.id);
+    let content = match carried {
+        Carried::Content(content) => content,
+        Carried::Payload(payload) => return write_datagram(frame, payload),
+    };
     match (&flow.protocol, content) {
         (Protocol::Tcp(tcp), Content::Segment(segment)) => {
             let fields = tcp_fields(tcp, flow.conversation, side, segment);
@@ -219,7 +243,8 @@ fn write_frame(
         (Protocol::Udp, Content::Datagram(_) | Content::Call(_)) => {
             write_udp(frame, packet.size.saturating_sub(IP_AND_UDP_HEADERS));
         }
-        (Protocol::Tcp(_), Content::Datagram(_) | Content::Call(_))
+        (_, Content::Own(_))
+        | (Protocol::Tcp(_), Content::Datagram(_) | Content::Call(_))
         | (Protocol::Udp, Content::Segment(_)) => {
             unreachable!("a packet carries what its flow sends")
         }

@@ -42,6 +42,10 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
             let is_back = packet.route == flows.calls[i as usize].routes[1];
             in_flight[packet.flow as usize][usize::from(is_back)] += 1;
         }
+        FlowEnds::Own(i) => {
+            let is_back = packet.route == flows.own[i as usize].ends[1].route;
+            in_flight[packet.flow as usize][usize::from(is_back)] += 1;
+        }
         FlowEnds::Tcp(i) => {
             let is_ack = packet.route == flows.receivers[i as usize].route;
             in_flight[packet.flow as usize][usize::from(is_ack)] += 1;
@@ -93,6 +97,7 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
         "of the packets that flows miss, {at_queues} were dropped and {on_wires} lost on wires"
     );
 
+    let mut of_own = 0;
     for flow in 0..flows.count() {
         let directions: [(u64, u64); 2] = match flows.source(flow as u32) {
             Source::Tcp(i) => {
@@ -113,6 +118,14 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
                     (callee.sent, caller.delivered),
                 ]
             }
+            Source::Own(i) => {
+                let [sender, receiver] = [0, 1].map(|side| flows.own[i as usize].ends[side].passed);
+                of_own += in_flight[flow].iter().sum::<u64>();
+                [
+                    (sender.sent, receiver.delivered),
+                    (receiver.sent, sender.delivered),
+                ]
+            }
             // A connection is removed only when it has nothing in flight.
             Source::User(_) => continue,
         };
@@ -125,6 +138,11 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
             );
         }
     }
+    assert_eq!(
+        flows.payloads.held() as u64,
+        of_own,
+        "payloads are kept for the packets in flight, and for no others"
+    );
     for (place, connection) in flows.connections.iter() {
         for side in [Side::Client, Side::Server] {
             let passed = connection.passed(side);

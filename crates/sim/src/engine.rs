@@ -8,6 +8,7 @@ mod endpoints;
 mod ends;
 mod flow_rows;
 mod measurement;
+mod own;
 mod report;
 mod run;
 #[cfg(test)]
@@ -92,7 +93,7 @@ impl<'a> Engine<'a> {
         let back_routes = network.paths.back_routes();
         let mut links = Links::new(network, Time::ZERO + scenario.duration);
         let scheduler = &mut links.scheduler;
-        let mut flows = Flows::new(scenario, &hosts, traces, &plugins.controllers, scheduler);
+        let mut flows = Flows::new(scenario, &hosts, traces, plugins, scheduler);
         flows.back_routes = back_routes;
         let measure_from = Time::ZERO + scenario.warmup;
         scheduler.add(Event::new(measure_from, Class::Measure, 0));
@@ -221,6 +222,7 @@ impl<'a> Engine<'a> {
             Target::UdpSink => self.reaches_udp_sink(endpoint, size, content),
             Target::Caller => self.reaches_call(0, endpoint, size, content, ecn),
             Target::Callee => self.reaches_call(1, endpoint, size, content, ecn),
+            Target::Own(side) => self.reaches_own(side.into(), endpoint, size, content, ecn),
             Target::Client => self.reaches_client(endpoint, content, ecn),
             Target::Server => self.reaches_server(endpoint, content, ecn),
             Target::Link(_) => unreachable!("handled above"),
@@ -241,7 +243,11 @@ impl<'a> Engine<'a> {
                 Target::Client | Target::Server => {
                     self.ends.flows.connections.prefetch(packet.endpoint);
                 }
-                Target::UdpSink | Target::Caller | Target::Callee | Target::Link(_) => {}
+                Target::UdpSink
+                | Target::Caller
+                | Target::Callee
+                | Target::Own(_)
+                | Target::Link(_) => {}
             }
         }
         if let Some((packet, target)) = self.links.network.paths.upcoming(line, 5) {
@@ -257,7 +263,11 @@ impl<'a> Engine<'a> {
                 Target::Client | Target::Server => {
                     self.ends.flows.connections.prefetch_place(packet.endpoint);
                 }
-                Target::UdpSink | Target::Caller | Target::Callee | Target::Link(_) => {}
+                Target::UdpSink
+                | Target::Caller
+                | Target::Callee
+                | Target::Own(_)
+                | Target::Link(_) => {}
             }
         }
     }

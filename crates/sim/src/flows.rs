@@ -16,7 +16,9 @@ use redtail_transport::{
 
 use crate::connections::{Connections, Reached};
 use crate::header::{self, TcpOptions};
+use crate::own::{OwnPlace, OwnSlot, Payloads};
 use crate::packet::{Contents, Datagram, Passed};
+use crate::plugins::Plugins;
 use redtail_network::HostRoutes;
 use redtail_network::answers::Answers;
 use redtail_network::scheduler::{Alarm, Scheduler};
@@ -364,6 +366,8 @@ pub enum Source {
     User(u32),
     /// The call of this number.
     Call(u32),
+    /// The flow between endpoints of users of this number.
+    Own(u32),
 }
 
 impl Source {
@@ -375,6 +379,7 @@ impl Source {
             Self::Udp(i) => Self::Udp(i + further),
             Self::User(i) => Self::User(i + further),
             Self::Call(i) => Self::Call(i + further),
+            Self::Own(i) => Self::Own(i + further),
         }
     }
 }
@@ -400,6 +405,8 @@ pub enum FlowEnds {
     Udp(u32),
     /// The flow of the call of this number.
     Call(u32),
+    /// The flow between endpoints of users of this number.
+    Own(u32),
     /// A connection of a user, whose place a packet names as its endpoint.
     Connection,
 }
@@ -423,6 +430,10 @@ pub struct Flows {
     pub udp: Vec<UdpSlot>,
     /// Calls.
     pub calls: Vec<CallSlot>,
+    /// Flows between endpoints of users.
+    pub own: Vec<OwnSlot>,
+    /// The payloads of their datagrams in flight.
+    pub payloads: Payloads,
     /// Users, in the order of their flows.
     pub users: Vec<UserSlot>,
     /// The users' connections.
@@ -457,9 +468,10 @@ impl Flows {
         scenario: &Scenario,
         routes: &[Vec<HostRoutes>],
         traces: &Traces,
-        controllers: &Controllers,
+        plugins: &Plugins,
         scheduler: &mut Scheduler,
     ) -> Self {
+        let controllers = &plugins.controllers;
         let mut flows = Self {
             connections: Connections::new(scenario),
             options: header::options(scenario),
@@ -493,6 +505,7 @@ impl Flows {
                     FlowKind::Tcp { .. } => Source::Tcp(flows.senders.len() as u32),
                     FlowKind::Udp => Source::Udp(flows.udp.len() as u32),
                     FlowKind::Call => Source::Call(flows.calls.len() as u32),
+                    FlowKind::Own => Source::Own(flows.own.len() as u32),
                     FlowKind::User => Source::User(flows.users.len() as u32),
                 },
             });
@@ -525,6 +538,27 @@ impl Flows {
                         let ends = ends.expect("the group has calls");
                         flows.add_call(ends, host, flow, group_index as u32, scheduler);
                     }
+                    FlowKind::Own => {
+                        let place = OwnPlace {
+                            flow,
+                            group: group_index as u32,
+                            number: i as u32,
+                            host,
+                        };
+                        let TrafficParams::Endpoint(params) = group else {
+                            unreachable!("the group has endpoints of users")
+                        };
+                        let (times, duration) = ([start, stop], scenario.duration);
+                        let slot = OwnSlot::new(
+                            params,
+                            place,
+                            times,
+                            duration,
+                            &plugins.endpoints,
+                            &stream,
+                        );
+                        flows.own.push(slot);
+                    }
                     FlowKind::User => {
                         let make = make_user.as_ref().expect("the group has users");
                         let program = make(i, start, stop, stream);
@@ -532,12 +566,12 @@ impl Flows {
                         flows.add_user(program, host, group_index as u32, flow, scheduler);
                     }
                 }
-                let is_tcp = matches!(kind, FlowKind::Tcp { .. });
+                let is_told = matches!(kind, FlowKind::Tcp { .. } | FlowKind::Own);
                 // Calls and users have alarms.
-                if start < stop && (is_tcp || kind == FlowKind::Udp) {
+                if start < stop && (is_told || kind == FlowKind::Udp) {
                     flows.waiting.push(flow);
                 }
-                if stop < Time::ZERO + scenario.duration && is_tcp {
+                if stop < Time::ZERO + scenario.duration && is_told {
                     scheduler.add(Event::new(stop, Class::Source, flow));
                 }
             }
@@ -599,7 +633,7 @@ impl Flows {
         let GroupFlows { count, source, .. } = self.groups[group];
         match source {
             Source::Tcp(first) => first as usize..(first + count) as usize,
-            Source::Udp(_) | Source::User(_) | Source::Call(_) => 0..0,
+            Source::Udp(_) | Source::User(_) | Source::Call(_) | Source::Own(_) => 0..0,
         }
     }
 
@@ -659,6 +693,7 @@ impl Flows {
             Source::Tcp(i) => FlowEnds::Tcp(i),
             Source::Udp(i) => FlowEnds::Udp(i),
             Source::Call(i) => FlowEnds::Call(i),
+            Source::Own(i) => FlowEnds::Own(i),
             Source::User(_) => FlowEnds::Connection,
         }
     }

@@ -11,19 +11,23 @@
 //! - `flows`: the endpoints of a run; `connections`: those that users open and close; `packet`: what packets
 //!   carry; `header`: the TCP header of a packet, for queues that read it
 //! - `plugins`: queues and controllers of users
+//! - `endpoint`: the interface of endpoints that users bring; `own`: these endpoints in a run, and their payloads
 //! - `series`: time series; `capture`: packets that pass chosen points, as files
 //! - `conservation`: at the end of every run no packet is missing, in release builds too
 
 pub mod capture;
 mod connections;
 mod conservation;
+pub mod endpoint;
 mod engine;
 mod flows;
 mod header;
+mod own;
 mod packet;
 mod plugins;
 mod series;
 
+pub use endpoint::{Datagram, Endpoint, EndpointContext, EndpointSide, Endpoints};
 pub use engine::{RunError, RunOptions, run};
 pub use redtail_network::result::{FlowSeries, QueueSeries, ResponseTimes, RunResult, Transfers};
 pub use redtail_network::{SimPacket, metrics};

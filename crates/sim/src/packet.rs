@@ -8,6 +8,8 @@ use redtail_network::{Address, ContentId, Links, SimPacket};
 use redtail_traffic::CallPacket;
 use redtail_transport::{HeaderSizes, Segment};
 
+use crate::own::OwnPacket;
+
 const _: () = assert!(size_of::<Place>() == 64, "a content fits a cache line");
 
 /// Packets of one flow in one direction, for conservation.
@@ -28,6 +30,8 @@ pub enum Content {
     Datagram(Datagram),
     /// Of a packet of a call, over UDP.
     Call(CallPacket),
+    /// Of a packet of an endpoint of a user, over UDP.
+    Own(OwnPacket),
 }
 
 /// What a UDP packet carries.
@@ -40,7 +44,7 @@ pub struct Datagram {
 }
 
 impl Content {
-    /// The ECN bits with which it is sent. UDP sources do not use ECN, and calls may.
+    /// The ECN bits with which it is sent. UDP sources do not use ECN; calls and endpoints of users may.
     #[inline]
     pub fn ecn(&self) -> Ecn {
         match self {
@@ -50,6 +54,7 @@ impl Content {
                 true => Ecn::Ect0,
                 false => Ecn::NotEct,
             },
+            Self::Own(packet) => packet.ecn,
         }
     }
 }
@@ -67,7 +72,9 @@ impl Place {
         self.0 = Content::Segment(Segment::default());
         match &mut self.0 {
             Content::Segment(segment) => segment,
-            Content::Datagram(_) | Content::Call(_) => unreachable!("it was made a segment"),
+            Content::Datagram(_) | Content::Call(_) | Content::Own(_) => {
+                unreachable!("it was made a segment")
+            }
         }
     }
 }
@@ -112,7 +119,9 @@ impl Contents {
         let own = match self.get(id) {
             Content::Segment(segment) => segment.seq,
             Content::Datagram(datagram) => datagram.number,
-            Content::Call(_) => unreachable!("calls say how large their packets are"),
+            Content::Call(_) | Content::Own(_) => {
+                unreachable!("calls and endpoints of users say how large their packets are")
+            }
         };
         [connection, own]
     }
@@ -182,7 +191,9 @@ impl Contents {
                 segment.ecn = ecn;
                 segment
             }
-            Content::Datagram(_) | Content::Call(_) => unreachable!("the packet is a UDP packet"),
+            Content::Datagram(_) | Content::Call(_) | Content::Own(_) => {
+                unreachable!("the packet is a UDP packet")
+            }
         }
     }
 
@@ -194,7 +205,9 @@ impl Contents {
     pub fn datagram(&self, id: ContentId) -> &Datagram {
         match self.get(id) {
             Content::Datagram(datagram) => datagram,
-            Content::Segment(_) | Content::Call(_) => unreachable!("the packet has no datagram"),
+            Content::Segment(_) | Content::Call(_) | Content::Own(_) => {
+                unreachable!("the packet has no datagram")
+            }
         }
     }
 
@@ -206,7 +219,22 @@ impl Contents {
     pub fn of_call(&self, id: ContentId) -> &CallPacket {
         match self.get(id) {
             Content::Call(packet) => packet,
-            Content::Segment(_) | Content::Datagram(_) => unreachable!("the packet is of no call"),
+            Content::Segment(_) | Content::Datagram(_) | Content::Own(_) => {
+                unreachable!("the packet is of no call")
+            }
+        }
+    }
+
+    /// The content of a packet of an endpoint of a user.
+    ///
+    /// # Panics
+    /// When it is another packet: a bug of the engine.
+    pub fn own(&self, id: ContentId) -> OwnPacket {
+        match self.get(id) {
+            Content::Own(packet) => *packet,
+            Content::Segment(_) | Content::Datagram(_) | Content::Call(_) => {
+                unreachable!("the packet is of no endpoint of a user")
+            }
         }
     }
 

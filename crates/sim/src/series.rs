@@ -111,6 +111,9 @@ impl Sampler {
         for slot in &flows.calls {
             reached[slot.group as usize] += slot.heard_bytes;
         }
+        for slot in &flows.own {
+            reached[slot.group as usize] += slot.heard_bytes;
+        }
         for (group, &bytes) in (0..).zip(&reached) {
             self.groups.time_s.push(now.as_secs_f64());
             self.groups.group.push(group);

@@ -34,7 +34,9 @@ fn group_facts(group: &TrafficParams, number: u32, topology: &Topology) -> Group
             users: group.has_users(),
         },
         None => {
-            let (rate, packet) = group.udp_load().expect("what is not TCP is UDP");
+            // What endpoints of users send is not known: nothing is taken off the rate that is left for TCP.
+            let unknown = (Rate::from_bps(0), group.packet_size().as_u64() as f64);
+            let (rate, packet) = group.udp_load().unwrap_or(unknown);
             GroupTraffic::Udp {
                 rate: Rate::from_bps(rate.as_bps().saturating_mul(flows)),
                 packet,
@@ -58,7 +60,7 @@ fn segments(group: &TrafficParams, index: u32) -> Option<u64> {
             let mss = group.tcp()?.params.mss.as_u64().max(1);
             Some(size.as_u64().div_ceil(mss))
         }
-        FlowKind::Udp | FlowKind::User | FlowKind::Call => None,
+        FlowKind::Udp | FlowKind::User | FlowKind::Call | FlowKind::Own => None,
     }
 }
 

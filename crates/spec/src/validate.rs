@@ -682,6 +682,12 @@ impl<'a> Findings<'a> {
                 refused.extend(tcp.plugins(&key, &mut visit).err());
             }
         }
+        for group in &mut experiment.traffic {
+            let key = format!("traffic.{}", group.access().name);
+            if let TrafficParams::Endpoint(group) = group {
+                refused.extend(visit(&key, Role::Endpoint, &mut group.identity()).err());
+            }
+        }
         for error in refused {
             let clause = format!("{}; accepted: {}", error.problem, error.accepted);
             self.refuse(&error.key, &clause);

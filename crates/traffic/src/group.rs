@@ -12,6 +12,7 @@ use crate::call::{CallEnd, CallParams};
 use crate::cbr::CbrParams;
 use crate::dealt::Dealt;
 use crate::dist::Dist;
+use crate::endpoint::EndpointParams;
 use crate::game::GameParams;
 use crate::hosts::TakenHosts;
 use crate::kind::{MakeUser, PacketSource, TcpKind, TrafficKind, UdpKind, UserKind};
@@ -33,6 +34,7 @@ enum MadeOf<'a> {
     Udp(&'a dyn UdpKind),
     Users(&'a dyn UserKind),
     Calls(&'a CallParams),
+    Own(&'a EndpointParams),
 }
 
 /// What one flow of a group is made of.
@@ -49,6 +51,8 @@ pub enum FlowKind {
     User,
     /// A call, whose two ends send media and reports over UDP.
     Call,
+    /// Two endpoints of the user's own, which send datagrams over UDP.
+    Own,
 }
 
 /// Generates from the list the enum of the experiment file ([`TrafficParams`]), the enums that hold a
@@ -60,6 +64,7 @@ macro_rules! traffic_kinds {
         udp { $($(#[$udp_doc:meta])* $udp_key:literal => $udp:ident($udp_group:ty),)+ }
         users { $($(#[$user_doc:meta])* $user_key:literal => $user:ident($user_group:ty),)+ }
         calls { $($(#[$call_doc:meta])* $call_key:literal => $call:ident($call_group:ty),)+ }
+        own { $($(#[$own_doc:meta])* $own_key:literal => $own:ident($own_group:ty),)+ }
     ) => {
         kinded! {
             /// A group of like flows, chosen by `kind`.
@@ -69,6 +74,7 @@ macro_rules! traffic_kinds {
                 $($(#[$udp_doc])* $udp_key => $udp($udp_group),)+
                 $($(#[$user_doc])* $user_key => $user($user_group),)+
                 $($(#[$call_doc])* $call_key => $call($call_group),)+
+                $($(#[$own_doc])* $own_key => $own($own_group),)+
             }
         }
 
@@ -80,6 +86,7 @@ macro_rules! traffic_kinds {
                     $(($udp_key, <$udp_group>::example()),)+
                     $(($user_key, <$user_group>::example()),)+
                     $(($call_key, <$call_group>::example()),)+
+                    $(($own_key, <$own_group>::example()),)+
                 ]
             }
 
@@ -90,6 +97,7 @@ macro_rules! traffic_kinds {
                     $(($udp_key, <$udp_group>::metrics()),)+
                     $(($user_key, <$user_group>::metrics()),)+
                     $(($call_key, <$call_group>::metrics()),)+
+                    $(($own_key, <$own_group>::metrics()),)+
                 ]
             }
 
@@ -99,6 +107,7 @@ macro_rules! traffic_kinds {
                     $(Self::$udp(group) => group,)+
                     $(Self::$user(group) => group,)+
                     $(Self::$call(group) => group,)+
+                    $(Self::$own(group) => group,)+
                 }
             }
 
@@ -108,6 +117,7 @@ macro_rules! traffic_kinds {
                     $(Self::$udp(group) => group,)+
                     $(Self::$user(group) => group,)+
                     $(Self::$call(group) => group,)+
+                    $(Self::$own(group) => group,)+
                 }
             }
 
@@ -126,6 +136,7 @@ macro_rules! traffic_kinds {
                     $(Self::$udp(group) => MadeOf::Udp(group),)+
                     $(Self::$user(group) => MadeOf::Users(group),)+
                     $(Self::$call(group) => MadeOf::Calls(group),)+
+                    $(Self::$own(group) => MadeOf::Own(group),)+
                 }
             }
 
@@ -253,6 +264,10 @@ traffic_kinds! {
         /// Video calls that adapt to the network: media over UDP with a rate controller.
         "call" => Call(CallParams),
     }
+    own {
+        /// Flows over UDP between endpoints of your own: a program that uses redtail as a library gives them.
+        "endpoint" => Endpoint(EndpointParams),
+    }
 }
 
 /// Size on the link of a packet with a full segment.
@@ -294,6 +309,7 @@ impl TrafficParams {
             MadeOf::Udp(_) => FlowKind::Udp,
             MadeOf::Users(_) => FlowKind::User,
             MadeOf::Calls(_) => FlowKind::Call,
+            MadeOf::Own(_) => FlowKind::Own,
         }
     }
 
@@ -301,7 +317,7 @@ impl TrafficParams {
     pub fn has_one_size(&self) -> bool {
         match self.made_of() {
             MadeOf::Tcp(group) => group.sizes().is_none_or(|sizes| sizes.values().len() == 1),
-            MadeOf::Udp(_) | MadeOf::Users(_) | MadeOf::Calls(_) => true,
+            MadeOf::Udp(_) | MadeOf::Users(_) | MadeOf::Calls(_) | MadeOf::Own(_) => true,
         }
     }
 
@@ -320,17 +336,17 @@ impl TrafficParams {
         match self.made_of() {
             MadeOf::Tcp(group) => Some(group.tcp()),
             MadeOf::Users(group) => Some(group.tcp()),
-            MadeOf::Udp(_) | MadeOf::Calls(_) => None,
+            MadeOf::Udp(_) | MadeOf::Calls(_) | MadeOf::Own(_) => None,
         }
     }
 
     /// What one flow of a UDP group sends on average, from its start: its rate, and the size of
-    /// its packets in bytes.
+    /// its packets in bytes; `None` for endpoints of the user's own, of which nothing is known.
     pub fn udp_load(&self) -> Option<(Rate, f64)> {
         match self.made_of() {
             MadeOf::Udp(group) => Some(group.mean_load()),
             MadeOf::Calls(group) => Some(group.mean_load()),
-            MadeOf::Tcp(_) | MadeOf::Users(_) => None,
+            MadeOf::Tcp(_) | MadeOf::Users(_) | MadeOf::Own(_) => None,
         }
     }
 
@@ -339,7 +355,7 @@ impl TrafficParams {
         match self.made_of() {
             MadeOf::Udp(group) => Some(group.peak()),
             MadeOf::Calls(group) => Some(group.mean_load().0),
-            MadeOf::Tcp(_) | MadeOf::Users(_) => None,
+            MadeOf::Tcp(_) | MadeOf::Users(_) | MadeOf::Own(_) => None,
         }
     }
 
@@ -352,7 +368,7 @@ impl TrafficParams {
     }
 
     /// About what the group sends in so many seconds in its direction, if `forward`, or against it:
-    /// bytes and packets. `None` if its flows always have more to send.
+    /// bytes and packets. `None` if its flows always have more to send, or it is not known how much.
     pub fn offered(&self, seconds: f64, forward: bool) -> Option<(f64, f64)> {
         let flows = f64::from(self.access().flows);
         let packet = self.mean_packet().as_u64() as f64;
@@ -376,6 +392,7 @@ impl TrafficParams {
                 let bytes = if goes { bytes } else { 0.0 };
                 (bytes, bytes / packet)
             }
+            MadeOf::Own(_) => return None,
             MadeOf::Users(group) => match group.total_payload() {
                 Some(payload) => {
                     let mss = group.tcp().params.mss.as_u64().max(1);
@@ -395,6 +412,7 @@ impl TrafficParams {
         match self.made_of() {
             MadeOf::Udp(group) => group.largest_packet(),
             MadeOf::Calls(group) => group.largest_packet(),
+            MadeOf::Own(group) => group.packet,
             MadeOf::Tcp(_) | MadeOf::Users(_) => self
                 .packet_law()
                 .map_or_else(|| self.mean_packet(), largest),
@@ -410,6 +428,7 @@ impl TrafficParams {
             (MadeOf::Users(group), None) => full_packet(group.tcp()),
             (MadeOf::Udp(group), None) => group.largest_packet(),
             (MadeOf::Calls(group), None) => group.largest_packet(),
+            (MadeOf::Own(group), None) => group.packet,
         }
     }
 
@@ -419,7 +438,7 @@ impl TrafficParams {
             MadeOf::Tcp(group) => group.packet(),
             MadeOf::Users(group) => group.packet(),
             MadeOf::Udp(group) => group.packet(),
-            MadeOf::Calls(_) => None,
+            MadeOf::Calls(_) | MadeOf::Own(_) => None,
         }
     }
 
@@ -459,7 +478,7 @@ impl TrafficParams {
         }
         match self.made_of() {
             MadeOf::Udp(group) => group.random_start(stream),
-            MadeOf::Tcp(_) | MadeOf::Users(_) | MadeOf::Calls(_) => Time::ZERO,
+            MadeOf::Tcp(_) | MadeOf::Users(_) | MadeOf::Calls(_) | MadeOf::Own(_) => Time::ZERO,
         }
     }
 
@@ -468,7 +487,7 @@ impl TrafficParams {
     pub fn make_call(&self, start: Time, stop: Time, stream: &Stream) -> Option<[CallEnd; 2]> {
         match self.made_of() {
             MadeOf::Calls(group) => Some(CallEnd::pair(group, start, stop, stream)),
-            MadeOf::Tcp(_) | MadeOf::Udp(_) | MadeOf::Users(_) => None,
+            MadeOf::Tcp(_) | MadeOf::Udp(_) | MadeOf::Users(_) | MadeOf::Own(_) => None,
         }
     }
 
@@ -506,7 +525,7 @@ impl TrafficParams {
     pub fn offered_by_user(&self) -> Option<f64> {
         match self.made_of() {
             MadeOf::Users(group) => group.offered(),
-            MadeOf::Tcp(_) | MadeOf::Udp(_) | MadeOf::Calls(_) => None,
+            MadeOf::Tcp(_) | MadeOf::Udp(_) | MadeOf::Calls(_) | MadeOf::Own(_) => None,
         }
     }
 
@@ -527,7 +546,7 @@ impl TrafficParams {
     pub fn is_multiplexed(&self) -> bool {
         match self.made_of() {
             MadeOf::Users(group) => group.is_multiplexed(),
-            MadeOf::Tcp(_) | MadeOf::Udp(_) | MadeOf::Calls(_) => false,
+            MadeOf::Tcp(_) | MadeOf::Udp(_) | MadeOf::Calls(_) | MadeOf::Own(_) => false,
         }
     }
 

@@ -10,7 +10,7 @@
 //! - TCP flows: `bulk`, `transfer`
 //! - UDP sources: `cbr`, `on_off`, `voip` (with `e_model`), `game`
 //! - users: `web`, `transactions`, `video`, `arrivals`, `trace` (a table of connections: `table`)
-//! - `call`: calls that adapt, with a state machine at each end
+//! - `call`: calls that adapt, with a state machine at each end; `endpoint`: the same with state machines of users
 //! - `application`: the interface of users to the network; `exchanges`: the exchanges of one connection
 //! - `dist`: random quantities; `dealt`: quantities dealt out to flows; `start`: when flows start; `load`: how
 //!   much a group offers; `bounds`: what a group may contain at most
@@ -27,6 +27,7 @@ pub mod cbr;
 pub mod dealt;
 pub mod dist;
 pub mod e_model;
+pub mod endpoint;
 pub mod exchanges;
 pub mod game;
 pub mod group;
@@ -54,6 +55,7 @@ pub use call::{CallEnd, CallPacket, CallParams};
 pub use cbr::CbrParams;
 pub use dealt::Dealt;
 pub use dist::{Anchor, Dist, Drawn, Law};
+pub use endpoint::EndpointParams;
 pub use exchanges::{Done, Exchanges, Order, ServerStream};
 pub use game::GameParams;
 pub use group::{FlowKind, TrafficParams, UdpSource, User};

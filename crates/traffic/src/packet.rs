@@ -10,7 +10,7 @@ use redtail_core::{Bytes, ParamError, Rate, Span};
 use crate::dist::{Dist, Drawn};
 
 /// Largest IP packet.
-const LARGEST: u64 = 65_535;
+pub(crate) const LARGEST: u64 = 65_535;
 
 /// What a file may give.
 const ACCEPTED: &str =

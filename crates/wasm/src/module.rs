@@ -95,11 +95,17 @@ impl Module {
     /// # Errors
     /// [`ModuleError`]: there is none of this name, or none alone.
     pub fn plugin(&self, role: Role, name: Option<&str>) -> Result<&str, ModuleError> {
-        let (found, functions) = match role {
+        let (found, functions): (&[String], _) = match role {
             Role::Queue => (&self.queues, queue::FUNCTIONS),
             Role::Controller => (&self.controllers, controller::FUNCTIONS),
+            Role::Endpoint => {
+                return Err(ModuleError::new(
+                    "cannot be an endpoint",
+                    "an endpoint in Rust, in a program of your own",
+                ));
+            }
         };
-        let accepted = || match found.as_slice() {
+        let accepted = || match found {
             [] => {
                 let needed = functions.iter().filter(|function| function.needed);
                 let names = needed.map(|function| format!("NAME_{}", function.name));
@@ -109,7 +115,7 @@ impl Module {
             some => format!("one of {}", some.join(", ")),
         };
         let refused = |problem: String| Err(ModuleError::new(problem, accepted()));
-        match (name, found.as_slice()) {
+        match (name, found) {
             (None, [only]) => Ok(only),
             (None, []) => refused(format!("has no {role} in it")),
             (None, _) => refused(format!(

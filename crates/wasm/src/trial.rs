@@ -48,6 +48,8 @@ impl Module {
                 self.make_controller(name, &identity, context, &cancel)
                     .err()
             }
+            // No module has one.
+            Role::Endpoint => None,
         };
         error?.cause::<WrongParam>().cloned()
     }

@@ -1,8 +1,8 @@
 //! Header bytes: Ethernet II, IPv4 or IPv6, TCP or UDP.
 //!
 //! Source: RFC 791 and RFC 6864 (IPv4), RFC 8200 (IPv6), RFC 9293 (TCP), RFC 7323 and RFC 2018
-//! (options), RFC 768 (UDP), RFC 1071 (checksum). The payload is all zeros and is not stored;
-//! checksums and lengths include it.
+//! (options), RFC 768 (UDP), RFC 1071 (checksum). The payload is all zeros and is not stored, but for
+//! datagrams of endpoints of users; checksums and lengths include it.
 
 use redtail_network::TrafficClass;
 
@@ -221,7 +221,7 @@ impl Frame {
     }
 }
 
-/// Sum of 16-bit words; headers are short enough for 32 bits.
+/// Sum of 16-bit words; a packet of 65,535 bytes is short enough for 32 bits.
 fn sum(bytes: &[u8]) -> u32 {
     let words = bytes.chunks(2);
     words
@@ -270,6 +270,16 @@ pub fn write_udp(frame: &mut Frame, payload: u32) {
     frame.bytes.extend_from_slice(&length.to_be_bytes());
     frame.bytes.extend_from_slice(&[0; 2]); // checksum
     frame.end(PROTOCOL_UDP, 6, payload);
+}
+
+/// Ends `frame` with a UDP header and this payload.
+pub fn write_datagram(frame: &mut Frame, payload: &[u8]) {
+    let length = (UDP + payload.len()) as u16;
+    frame.bytes.extend_from_slice(&frame.ports);
+    frame.bytes.extend_from_slice(&length.to_be_bytes());
+    frame.bytes.extend_from_slice(&[0; 2]); // checksum
+    frame.bytes.extend_from_slice(payload);
+    frame.end(PROTOCOL_UDP, 6, 0);
 }
 
 /// The window field for `bytes`: scaled, rounded down, and at most what the field holds.

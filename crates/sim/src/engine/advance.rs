@@ -67,7 +67,7 @@ impl Engine<'_> {
             Class::ReceiverTimer => to_receiver(event.index()),
             Class::Source => match self.ends.flows.source(event.index()) {
                 Source::Tcp(sender) => to_sender(sender),
-                Source::Udp(_) | Source::User(_) | Source::Call(_) => return None,
+                Source::Udp(_) | Source::User(_) | Source::Call(_) | Source::Own(_) => return None,
             },
             _ => return None,
         };

@@ -271,6 +271,7 @@ impl Engine<'_> {
         match self.ends.flows.source(flow) {
             Source::User(user) => self.on_user(user),
             Source::Call(call) => self.on_call_timer(call),
+            Source::Own(i) => self.on_own_event(i),
             Source::Tcp(i) => {
                 let stop = self.ends.flows.stop(flow);
                 let slot = &mut self.ends.flows.senders[i as usize];

@@ -4,7 +4,7 @@ use redtail_core::Time;
 use redtail_network::{End, Ends, SimPacket};
 use redtail_qdisc::TcpHeader;
 
-use crate::capture::Recorder;
+use crate::capture::{Carried, Recorder};
 use crate::connections::Side;
 use crate::flows::{FlowEnds, Flows};
 use crate::header;
@@ -47,6 +47,7 @@ impl Ends for EngineEnds<'_> {
                 let is_back = self.flows.back_routes[packet.route as usize];
                 Some(usize::from(is_back))
             }
+            FlowEnds::Own(i) => Some(self.own_lost(i, packet)),
             FlowEnds::Connection => {
                 let routes = self.flows.connections.get(packet.endpoint).routes;
                 let from = match packet.route == routes[Side::Client as usize] {
@@ -70,6 +71,10 @@ impl Ends for EngineEnds<'_> {
                 let is_data = packet.route == self.flows.calls[i as usize].routes[0];
                 self.marked[packet.flow as usize] += u64::from(is_data);
             }
+            FlowEnds::Own(i) => {
+                let is_data = packet.route == self.flows.own[i as usize].ends[0].route;
+                self.marked[packet.flow as usize] += u64::from(is_data);
+            }
             FlowEnds::Tcp(_) => {
                 let is_data = !self.flows.back_routes[packet.route as usize];
                 self.marked[packet.flow as usize] += u64::from(is_data);
@@ -87,7 +92,7 @@ impl Ends for EngineEnds<'_> {
                 packet,
                 segment,
             )),
-            Content::Datagram(_) | Content::Call(_) => None,
+            Content::Datagram(_) | Content::Call(_) | Content::Own(_) => None,
         }
     }
 
@@ -100,6 +105,17 @@ impl Ends for EngineEnds<'_> {
 }
 
 impl EngineEnds<'_> {
+    /// A packet of an endpoint of a user was lost. Returns its direction.
+    #[cold]
+    fn own_lost(&mut self, index: u32, packet: &SimPacket) -> usize {
+        let content = self.contents.own(packet.content);
+        self.flows.payloads.take(content);
+        let slot = &mut self.flows.own[index as usize];
+        let is_back = packet.route == slot.ends[1].route;
+        slot.lost += u64::from(!is_back && content.sent >= self.measure_from);
+        usize::from(is_back)
+    }
+
     /// Passes a packet to the recorder, if there is one.
     #[cold]
     fn record(&mut self, link: u32, end: End, packet: &SimPacket, now: Time) {
@@ -107,9 +123,13 @@ impl EngineEnds<'_> {
             let content = self.contents.get(packet.content);
             let connection = match self.flows.ends(packet.flow) {
                 FlowEnds::Connection => Some(self.flows.connections.get(packet.endpoint).number),
-                FlowEnds::Tcp(_) | FlowEnds::Udp(_) | FlowEnds::Call(_) => None,
+                FlowEnds::Tcp(_) | FlowEnds::Udp(_) | FlowEnds::Call(_) | FlowEnds::Own(_) => None,
             };
-            recorder.record(link, end, packet, content, connection, now);
+            let carried = match content {
+                Content::Own(packet) => Carried::Payload(self.flows.payloads.get(*packet)),
+                content => Carried::Content(content),
+            };
+            recorder.record(link, end, packet, carried, connection, now);
         }
     }
 }

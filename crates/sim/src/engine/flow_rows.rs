@@ -23,7 +23,8 @@ pub(super) struct FlowsBefore {
 impl Engine<'_> {
     /// Number of the flows that the file names: all but the connections of users.
     fn named_flows(&self) -> usize {
-        self.ends.flows.senders.len() + self.ends.flows.udp.len() + self.ends.flows.calls.len()
+        let flows = &self.ends.flows;
+        flows.senders.len() + flows.udp.len() + flows.calls.len() + flows.own.len()
     }
 
     /// The measurement begins: takes note of what each flow has done until now, if a table of flows
@@ -50,6 +51,7 @@ impl Engine<'_> {
             Source::Tcp(i) => self.ends.flows.senders[i as usize].sent,
             Source::Udp(i) => self.ends.flows.udp[i as usize].passed.sent,
             Source::Call(i) => self.ends.flows.calls[i as usize].passed[0].sent,
+            Source::Own(i) => self.ends.flows.own[i as usize].ends[0].passed.sent,
             Source::User(_) => 0,
         }
     }
@@ -121,6 +123,11 @@ impl Engine<'_> {
                     ..row
                 })
             }
+            Source::Own(i) => Some(FlowRow {
+                delivered: flows.own[i as usize].received_bytes,
+                lost: Some(flows.own[i as usize].lost),
+                ..row
+            }),
             Source::User(_) => None,
         }
     }

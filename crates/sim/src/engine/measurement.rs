@@ -58,6 +58,9 @@ impl Engine<'_> {
         {
             end.start_measuring(self.now);
         }
+        for slot in &mut self.ends.flows.own {
+            slot.start_measuring(self.now);
+        }
         for user in &mut self.ends.flows.users {
             if let Some(program) = &mut user.program {
                 program.start_measuring(self.now);

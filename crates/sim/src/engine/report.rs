@@ -11,12 +11,14 @@ use redtail_network::report::{self, full_name};
 use redtail_network::result::{Histograms, RunResult, Transfers};
 use redtail_network::statistics::Shares;
 
+use redtail_traffic::endpoint::DELIVERED_RATE;
 use redtail_traffic::{Application, CallEnd, TrafficParams};
 use redtail_transport::SenderCounters;
 
 use super::Engine;
 use crate::connections::Reached;
 use crate::flows::UdpSink;
+use crate::own::OwnSlot;
 
 impl Engine<'_> {
     /// A phase begins now. The links' statistics of it already exist.
@@ -102,10 +104,14 @@ impl Engine<'_> {
                 TrafficParams::Call(_) => {
                     self.report_calls(index, &mut result.histograms, &mut add)
                 }
+                TrafficParams::Endpoint(_) => {
+                    self.report_own(index, &mut result.histograms, &mut add)
+                }
                 _ => self.report_udp(index, &mut result.histograms, &mut add),
             };
             others.into_iter().for_each(|rate| rates.add(rate));
             add((FAIRNESS, rates.fairness()));
+            self.report_named(index, name, metrics);
         }
         let mut groups = self.scenario.traffic.iter();
         if groups.any(|group| group.tcp().is_some()) {
@@ -254,6 +260,53 @@ impl Engine<'_> {
             .for_each(add);
         let rate = |end: &CallEnd| bits_per_second(end.received_bytes(), self.period());
         ends(1).map(rate).collect()
+    }
+
+    /// Metrics of the flows of a group between endpoints of users; returns what the receiver of each has received, in
+    /// bit/s.
+    fn report_own(
+        &self,
+        group: usize,
+        histograms: &mut Histograms,
+        add: &mut impl FnMut(Value),
+    ) -> Vec<f64> {
+        let slots: Vec<_> = self.own_of(group).collect();
+        let (mut received, mut lost) = (0, 0);
+        for slot in &slots {
+            received += slot.received;
+            lost += slot.lost;
+        }
+        let delays = &self.ends.flows.delays[group];
+        let name = self.scenario.traffic[group].access().name;
+        histograms.add(format!("{name}.{ONE_WAY_DELAY}"), delays.histogram());
+        let values = group_report::of_udp(received, lost, delays);
+        values.into_iter().for_each(&mut *add);
+        let delivered: Option<u64> = slots.iter().map(|slot| slot.delivered()).sum();
+        let rate = |bytes| bits_per_second(bytes, self.period());
+        add((DELIVERED_RATE, delivered.map(rate)));
+        slots.iter().map(|slot| rate(slot.received_bytes)).collect()
+    }
+
+    /// The flows of a group between endpoints of users.
+    fn own_of(&self, group: usize) -> impl Iterator<Item = &OwnSlot> {
+        let slots = self.ends.flows.own.iter();
+        slots.filter(move |slot| slot.group as usize == group)
+    }
+
+    /// The metrics that endpoints of users name themselves: means over the ends that tell them.
+    fn report_named(&self, group: usize, name: &str, metrics: &mut Vec<(String, f64)>) {
+        let mut told: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+        for slot in self.own_of(group) {
+            slot.report(self.now, &mut |own, value| {
+                let (sum, count) = told.entry(own.to_owned()).or_default();
+                *sum += value;
+                *count += 1.0;
+            });
+        }
+        let named = told.into_iter();
+        metrics.extend(
+            named.map(|(own, (sum, count))| (format!("{name}.endpoint.{own}"), sum / count)),
+        );
     }
 
     /// The length of the measurement period.

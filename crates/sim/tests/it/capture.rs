@@ -44,6 +44,16 @@ fn points(texts: &[&str]) -> Vec<Point> {
 }
 
 fn try_capture(text: &str, at: &[&str], ip: IpVersion) -> Result<(RunResult, Vec<u8>), RunError> {
+    capture_with(text, at, ip, RunOptions::default())
+}
+
+/// As [`capture`], of a run with these options, which may fail.
+pub fn capture_with(
+    text: &str,
+    at: &[&str],
+    ip: IpVersion,
+    options: RunOptions<'_>,
+) -> Result<(RunResult, Vec<u8>), RunError> {
     let mut bytes = Vec::new();
     let files: Vec<(Vec<Point>, Box<dyn Write + Send + '_>)> =
         vec![(points(at), Box::new(&mut bytes))];
@@ -52,7 +62,7 @@ fn try_capture(text: &str, at: &[&str], ip: IpVersion) -> Result<(RunResult, Vec
         &scenario(text, 0),
         RunOptions {
             capture: Some(capture),
-            ..RunOptions::default()
+            ..options
         },
     )?;
     Ok((result, bytes))
@@ -138,7 +148,22 @@ struct Packet<'a> {
     payload: usize,
 }
 
+/// A packet of which only headers are captured.
 fn dissect(captured: &Captured) -> Packet<'_> {
+    let (packet, data) = take_apart(captured);
+    assert!(data.is_empty(), "headers, and nothing but headers");
+    packet
+}
+
+/// The payload of a packet that is captured as a whole.
+pub fn payload(captured: &Captured) -> &[u8] {
+    let (packet, data) = take_apart(captured);
+    assert_eq!((packet.protocol, packet.payload), (17, data.len()));
+    data
+}
+
+/// A packet taken apart, and what is captured of its payload.
+fn take_apart(captured: &Captured) -> (Packet<'_>, &[u8]) {
     let mut whole = captured.data.clone();
     whole.resize(captured.original, 0);
     let ip = &captured.data[14..];
@@ -172,14 +197,15 @@ fn dissect(captured: &Captured) -> Packet<'_> {
         }
         other => panic!("neither TCP nor UDP: {other}"),
     };
-    assert_eq!(transport.len(), size, "headers, and nothing but headers");
-    Packet {
+    let (transport, data) = transport.split_at(size);
+    let packet = Packet {
         protocol,
         ecn,
         source,
         transport,
         payload: length - size,
-    }
+    };
+    (packet, data)
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
+use crate::common::endpoints::{Diary, endpoints};
 use crate::common::{find_scenario, scenario, scenario_with};
 use redtail_core::{Span, Stream, Time};
 use redtail_qdisc::QueueParams;
@@ -630,7 +631,10 @@ impl Draw {
             "host_jitter = \"3 ms\"\n",
             "host_jitter = \"3 ms\"\ntrains = true\n",
         ]);
-        let has_tcp = !matches!(kind, "cbr" | "on-off" | "voip" | "game" | "call");
+        let has_tcp = !matches!(
+            kind,
+            "cbr" | "on-off" | "voip" | "game" | "call" | "endpoint"
+        );
         let tcp = match has_tcp {
             true => self.one_of(&[
                 "",
@@ -691,7 +695,10 @@ fn drawn_scenarios_agree() {
     );
     let fewer: Vec<f64> = sound
         .iter()
-        .map(|(scenario, text)| same_results_of(scenario, &Plugins::new(), &Traces::new(), text))
+        .map(|(scenario, text)| {
+            let plugins = endpoints(&Diary::default());
+            same_results_of(scenario, &plugins, &Traces::new(), text)
+        })
         .collect();
     let some = fewer.iter().filter(|share| **share > 0.1).count();
     assert!(

@@ -16,6 +16,7 @@ mod jitter;
 mod law_constants;
 mod lookahead;
 mod metrics;
+mod own_endpoints;
 mod packet_sizes;
 mod queues_aqm;
 mod queues_classes;

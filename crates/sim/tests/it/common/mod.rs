@@ -1,5 +1,7 @@
 //! Running a scenario from the text of an experiment file.
 
+pub mod endpoints;
+
 use std::sync::Arc;
 
 use redtail_sim::{RunOptions, RunResult, Traces};
@@ -67,6 +69,7 @@ pub fn scenario_with(
 pub fn run_with(scenario: &Scenario, table: Arc<TraceTable>) -> RunResult {
     let options = RunOptions {
         traces: Traces::new().with(table),
+        plugins: endpoints::endpoints(&endpoints::Diary::default()),
         ..RunOptions::default()
     };
     redtail_sim::run(scenario, options).expect("it can be run")
