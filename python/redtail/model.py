@@ -43,6 +43,7 @@ __all__ = [
     "DrrClass",
     "Dualpi2",
     "DynamicThresholdRed",
+    "Endpoint",
     "Expectation",
     "Experiment",
     "Fq",
@@ -1718,9 +1719,10 @@ class Plugin(Part):
 
     Attributes:
         class_: The queue: in Python `"my_queue.py:MyQueue"`, a file in the experiment's folder and
-            a class in it, or `"package.module:MyQueue"`; in Rust the name under which it was
-            registered. `redtail run` executes this code; outside the experiment's folder it needs
-            `--allow-code`. A text.
+            a class in it, or `"package.module:MyQueue"`; compiled `"my_queue.wasm"`, a WebAssembly
+            module, or `"my_queue.wasm:NAME"` if there are several in it; in Rust the name under
+            which it was registered. `redtail run` executes this code; Python outside the
+            experiment's folder needs `--allow-code`. A text.
         limit: Limit on the waiting packets. The queue is given this limit and must keep to it; the
             run fails if it does not. Without it the queue has only its own limit. A queue size with
             its unit, for example "300 packets", "64 kB" or "20 ms", or a list of these.
@@ -2726,17 +2728,6 @@ class Tcp(Part):
             "westwood" or "bic" or "htcp" or "hybla" or "illinois" or "highspeed" or "scalable" or
             "veno" or "yeah" or "copa" or "bbr3-google" or "linux-2000" or "ns2-sack" or
             "ns2-newreno" or "ns2-reno" or "ns2-tahoe"; default "sack".
-        class_: A congestion controller of your own in place of `slow_start` and `growth`: in Python
-            `"my_controller.py:MyController"`, a file in the experiment's folder and a class in it,
-            or `"package.module:MyController"`; in Rust the name under which it was registered. It
-            is paced at the rate that it gives; if it gives none, as `pacing` says. Reductions are
-            its own too: `prr` is off. `redtail run` executes this code; outside the experiment's
-            folder it needs `--allow-code`. A text.
-        params: With `class`, parameters of the controller; a class in Python gets each key as an
-            argument of that name. A table.
-        source: With `class`, hash of the source of a class in Python, which is part of the key of
-            results; filled in when the file is read. If it is given, the source of the class must
-            have this hash. A text.
         mss: Payload bytes of a full-sized segment. A number of bytes with its unit, for example
             "1500 B".
         header: Bytes that network and transport headers add to each segment. A number of bytes with
@@ -2888,10 +2879,11 @@ class Tcp(Part):
             ns-2 does; RFC 3168, section 6.1.5, forbids this. True or false.
         class_: A congestion controller of your own in place of `slow_start` and `growth`: in Python
             `"my_controller.py:MyController"`, a file in the experiment's folder and a class in it,
-            or `"package.module:MyController"`; in Rust the name under which it was registered. It
-            is paced at the rate that it gives; if it gives none, as `pacing` says. Reductions are
-            its own too: `prr` is off. `redtail run` executes this code; outside the experiment's
-            folder it needs `--allow-code`. A text.
+            or `"package.module:MyController"`; compiled `"my_controller.wasm"`, a WebAssembly
+            module; in Rust the name under which it was registered. It is paced at the rate that it
+            gives; if it gives none, as `pacing` says. Reductions are its own too: `prr` is off.
+            `redtail run` executes this code; Python outside the experiment's folder needs
+            `--allow-code`. A text.
         params: With `class`, parameters of the controller; a class in Python gets each key as an
             argument of that name. A table.
         source: With `class`, hash of the source of a class in Python, which is part of the key of
@@ -2932,9 +2924,6 @@ class Tcp(Part):
         ]
         | None
     ) = None
-    class_: str | None = None
-    params: Mapping[str, Any] | None = None
-    source: str | None = None
     mss: str | None = None
     header: str | None = None
     slow_start: (
@@ -3063,7 +3052,7 @@ class Bulk(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -3179,7 +3168,7 @@ class Transfer(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -3650,7 +3639,7 @@ class Transactions(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -3809,7 +3798,7 @@ class Web(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -3967,7 +3956,7 @@ class Video(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -4107,7 +4096,7 @@ class Arrivals(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -4231,7 +4220,7 @@ class Trace(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -4438,10 +4427,12 @@ class Call(Part):
 class Endpoint(Part):
     """Flows over UDP between endpoints of your own: a program that uses redtail as a library gives them.
 
+    (
+
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
         class_: The name under which the program registered the endpoints. A text.
-        flows: Number of flows. A whole number, at least 1; default 1.
+        flows: Number of flows. A whole number from 1 to 1e+06; default 1.
         params: Parameters that the program gives a meaning. A table.
         header: Bytes that headers add to each datagram on the link. A number of bytes with its
             unit, for example "1500 B"; default "28 B".
@@ -4470,7 +4461,7 @@ class Endpoint(Part):
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. Or the name of another group: the flows sit on its hosts, with their
             links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number, at least 1, or a text.
+            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -4481,9 +4472,10 @@ class Endpoint(Part):
             presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
             the simulator has it. True or false.
         direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
-        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
-            "BE".
-        port: The port of its servers, for queues that classify traffic by port. A whole number.
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number from 0 to
+            63; default "BE".
+        port: The port of its servers, for queues that classify traffic by port. A whole number from
+            0 to 65535.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
