@@ -25,6 +25,8 @@ __all__ = [
     "guest_programs",
     "guest_request",
     "hint",
+    "kernel_controls",
+    "line_of",
     "live_enter",
     "live_enter_network",
     "live_enter_processes",

@@ -42,6 +42,7 @@ LEFT_OUT = {
     "report": "changes no run",
     "description": "changes no run",
     "label": "changes no run",
+    "kernel_control": "only kernels have them; tests/backends/test_kernel_controls.py",
     "load": "needs trial runs, tests/running/test_offered_load.py",
     "source": "another class would be refused",
     "params": "the class of a queue says what it takes; tests/inputs/test_own_queues.py",

@@ -66,7 +66,7 @@ pub fn load_module(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Bytes of the longest record of the kernel's log (`PRINTK_MESSAGE_MAX`, kernel/printk/internal.h).
+/// Bytes of the longest record of the kernel's log (`CONSOLE_EXT_LOG_MAX`, kernel/printk/printk.c of Linux 6.1).
 const RECORD: usize = 8192;
 
 /// What the kernel's log says of a module, after a semicolon each (Documentation/ABI/testing/dev-kmsg).

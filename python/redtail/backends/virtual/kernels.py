@@ -268,13 +268,15 @@ def known() -> list[Kernel]:
 def _read(folder: Path) -> Kernel:
     """Return the kernel in a folder of the store."""
     about = _described(folder)
-    texts = {key: str(about[key]) for key in ("release", "origin", "identity", "iproute2")}
     return Kernel(
         folder.name,
+        release=about["release"],
         image=folder / _IMAGE,
         modules=folder / _MODULES,
-        **texts,
+        origin=about["origin"],
+        identity=about["identity"],
         added=about["added"],
+        iproute2=about["iproute2"],
         objects=tuple(sorted((folder / _OBJECTS).glob("*"))),
     )
 
