@@ -177,8 +177,8 @@ def test_a_file_whose_endpoints_another_program_has_is_refused(
     done = command(subcommand, str(path))
     assert done.returncode == 2
     assert done.stderr == (
-        f'error: {path}:18: traffic.own.kind = "endpoint" is for programs of your own, which bring the '
-        "endpoints and run the experiment themselves (docs/how-to/own-endpoint.md); accepted: "
+        f'error: {path}:18: traffic.own.kind = "endpoint" is for programs of your own, which '
+        "bring the endpoints and run the experiment themselves (docs/how-to/own-endpoint.md); accepted: "
         "another kind of traffic\n"
     )
 
