@@ -178,8 +178,8 @@ def test_a_file_whose_endpoints_another_program_has_is_refused(
     assert done.returncode == 2
     assert done.stderr == (
         f'error: {path}:18: traffic.own.kind = "endpoint" is for programs of your own, which '
-        "bring the endpoints and run the experiment themselves (docs/how-to/own-endpoint.md); accepted: "
-        "another kind of traffic\n"
+        "bring the endpoints and run the experiment themselves (docs/how-to/own-endpoint.md); "
+        "accepted: another kind of traffic\n"
     )
 
 
