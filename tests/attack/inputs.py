@@ -16,7 +16,7 @@ _DATA = ("*.trace", "*.csv", "*.cvec", "*.py")
 QUEUE = 'kind = "tail-drop"\nlimit = "50 packets"'
 
 # The keys of a small group of each kind of traffic, which ends before the run does. A table of
-# connections (`trace`) is among the examples. Groups of kind `endpoint` need a program of their own.
+# connections (`trace`) is among the examples; groups of kind `endpoint` need another program.
 _ELSEWHERE = ("trace", "endpoint")
 TRAFFIC = {kind: keys for kind, keys in facts.traffic_examples().items() if kind not in _ELSEWHERE}
 

@@ -49,6 +49,9 @@ LEFT_OUT = {
 }
 """Keys that are not drawn, and why."""
 
+KINDS_LEFT_OUT = {"endpoint": "a program of its own brings the endpoints"}
+"""Kinds that are not drawn, and why."""
+
 # Draws of keys that a refusal names, before an experiment is given up.
 _REPAIRS = 60
 
@@ -165,7 +168,7 @@ class Drawn:
             return self.table(schema)
         for choices in ("oneOf", "anyOf"):
             if choices in schema:
-                among = schema[choices]
+                among = [each for each in schema[choices] if _kind(each) not in KINDS_LEFT_OUT]
                 chosen = among[0] if draw.random() < 0.4 else draw.choice(among)
                 if "const" in among[0] or "properties" in among[0]:
                     chosen = draw.choice(among)
@@ -824,3 +827,9 @@ def _threads(text: str) -> Iterator[str]:
         if stores[0] != stores[1]:
             names = [name for name in stores[0] if stores[0][name] != stores[1].get(name)]
             yield f"one thread and two differ in {names[:3]}"
+
+
+def _kind(schema: Table) -> str | None:
+    """Return the kind that a table of the schema is of, if it has one."""
+    found: str | None = schema.get("properties", {}).get("kind", {}).get("const")
+    return found

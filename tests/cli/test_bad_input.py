@@ -167,6 +167,22 @@ def test_the_command_line_refuses_with_one_message_and_exit_code_2(tmp_path: Pat
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.parametrize("subcommand", ["check", "run"])
+def test_a_file_whose_endpoints_another_program_has_is_refused(
+    tmp_path: Path, subcommand: str
+) -> None:
+    path = tmp_path / "own.toml"
+    group = '[[traffic]]\nname = "own"\nkind = "endpoint"\nclass = "quic"\n'
+    path.write_text(f"{GOOD}{group}")
+    done = command(subcommand, str(path))
+    assert done.returncode == 2
+    assert done.stderr == (
+        f'error: {path}:18: traffic.own.kind = "endpoint" is for programs of your own, which '
+        "bring the endpoints and run the experiment themselves (docs/how-to/own-endpoint.md); "
+        "accepted: another kind of traffic\n"
+    )
+
+
 def test_an_interrupt_keeps_what_is_finished(tmp_path: Path) -> None:
     """A real Ctrl-C to a real process; the next run goes on from what it kept."""
     import signal
