@@ -120,6 +120,12 @@ pub trait PluginQueue: Send {
         actions: &mut dyn Actions,
     ) -> Result<Option<PacketId>, PluginError>;
 
+    /// Whether the queue may ever have a [`next_wakeup`](Self::next_wakeup); it answers the same always. A queue that
+    /// does not costs fewer events, and is not asked.
+    fn wakes(&self) -> bool {
+        true
+    }
+
     /// Returns the time at which the queue is to be woken and asked for a packet again. It is called after
     /// each of the other calls with `&mut self`. A time that is not later than `now` counts as `None`.
     ///

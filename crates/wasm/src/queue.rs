@@ -215,6 +215,10 @@ impl PluginQueue for WasmQueue {
         Ok((id != NONE).then(|| PacketId::from_u64(id)))
     }
 
+    fn wakes(&self) -> bool {
+        self.functions.next_wakeup.is_some()
+    }
+
     fn next_wakeup(&self, now: Time) -> Result<Option<Time>, PluginError> {
         let Some(function) = &self.functions.next_wakeup else {
             return Ok(None);
