@@ -256,10 +256,12 @@ impl<P: Packet> QueueDiscipline<P> for Plugin<P> {
 
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
         let inner = &mut *self.0;
+        inner.now = Some(now);
         if inner.store.backlog.packets == 0 {
+            let result = inner.queue.on_empty(now);
+            inner.sound("on_empty", result);
             return None;
         }
-        inner.now = Some(now);
         let mut acting = Acting {
             store: &mut inner.store,
             sink,
