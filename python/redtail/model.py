@@ -1664,9 +1664,10 @@ class Plugin(Part):
 
     Attributes:
         class_: The queue: in Python `"my_queue.py:MyQueue"`, a file in the experiment's folder and
-            a class in it, or `"package.module:MyQueue"`; in Rust the name under which it was
-            registered. `redtail run` executes this code; outside the experiment's folder it needs
-            `--allow-code`. A text.
+            a class in it, or `"package.module:MyQueue"`; compiled `"my_queue.wasm"`, a WebAssembly
+            module, or `"my_queue.wasm:NAME"` if there are several in it; in Rust the name under
+            which it was registered. `redtail run` executes this code; Python outside the
+            experiment's folder needs `--allow-code`. A text.
         limit: Limit on the waiting packets. The queue is given this limit and must keep to it; the
             run fails if it does not. Without it the queue has only its own limit. A queue size with
             its unit, for example "300 packets", "64 kB" or "20 ms", or a list of these.
@@ -1793,17 +1794,6 @@ class Tcp(Part):
             "westwood" or "bic" or "htcp" or "hybla" or "illinois" or "highspeed" or "scalable" or
             "veno" or "yeah" or "copa" or "bbr3-google" or "linux-2000" or "ns2-sack" or
             "ns2-newreno" or "ns2-reno" or "ns2-tahoe"; default "sack".
-        class_: A congestion controller of your own in place of `slow_start` and `growth`: in Python
-            `"my_controller.py:MyController"`, a file in the experiment's folder and a class in it,
-            or `"package.module:MyController"`; in Rust the name under which it was registered. It
-            is paced at the rate that it gives; if it gives none, as `pacing` says. Reductions are
-            its own too: `prr` is off. `redtail run` executes this code; outside the experiment's
-            folder it needs `--allow-code`. A text.
-        params: With `class`, parameters of the controller; a class in Python gets each key as an
-            argument of that name. A table.
-        source: With `class`, hash of the source of a class in Python, which is part of the key of
-            results; filled in when the file is read. If it is given, the source of the class must
-            have this hash. A text.
         mss: Payload bytes of a full-sized segment. A number of bytes with its unit, for example
             "1500 B".
         header: Bytes that network and transport headers add to each segment. A number of bytes with
@@ -1932,6 +1922,18 @@ class Tcp(Part):
             section 6.1.1.1; Linux). True or false.
         ecn_retransmissions: With `ecn`, make retransmissions ECN-capable and let them carry CWR, as
             ns-2 does; RFC 3168, section 6.1.5, forbids this. True or false.
+        class_: A congestion controller of your own in place of `slow_start` and `growth`: in Python
+            `"my_controller.py:MyController"`, a file in the experiment's folder and a class in it,
+            or `"package.module:MyController"`; compiled `"my_controller.wasm"`, a WebAssembly
+            module; in Rust the name under which it was registered. It is paced at the rate that it
+            gives; if it gives none, as `pacing` says. Reductions are its own too: `prr` is off.
+            `redtail run` executes this code; Python outside the experiment's folder needs
+            `--allow-code`. A text.
+        params: With `class`, parameters of the controller; a class in Python gets each key as an
+            argument of that name. A table.
+        source: With `class`, hash of the source of a class in Python, which is part of the key of
+            results; filled in when the file is read. If it is given, the source of the class must
+            have this hash. A text.
     """
 
     preset: (
@@ -1967,9 +1969,6 @@ class Tcp(Part):
         ]
         | None
     ) = None
-    class_: str | None = None
-    params: Mapping[str, Any] | None = None
-    source: str | None = None
     mss: str | None = None
     header: str | None = None
     slow_start: (
@@ -2062,6 +2061,9 @@ class Tcp(Part):
     ecn_syn_ack: bool | None = None
     ecn_fallback: bool | None = None
     ecn_retransmissions: bool | None = None
+    class_: str | None = None
+    params: Mapping[str, Any] | None = None
+    source: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -2082,7 +2084,7 @@ class Bulk(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -2197,7 +2199,7 @@ class Transfer(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -2663,7 +2665,7 @@ class Transactions(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -2821,7 +2823,7 @@ class Web(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -2978,7 +2980,7 @@ class Video(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -3117,7 +3119,7 @@ class Arrivals(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
@@ -3240,7 +3242,7 @@ class Trace(Part):
             "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
             "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
             "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, class, params, source, mss, …; default "sack".
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         packet: Size on the link of a packet with a full segment, headers included: `mss` and
             `header` of `tcp` together, or a law with this mean from which it is drawn for each
             segment. A segment that is sent again keeps its size. Window, sequence numbers and
