@@ -283,6 +283,9 @@ uint64_t REDTAIL_EXPORT(fq_codel_dequeue)(redtail_time now) {
     }
 }
 
+/* Queues that have become empty leave their lists when the link asks for the next packet. */
+void REDTAIL_EXPORT(fq_codel_on_empty)(redtail_time now) { fq_codel_dequeue(now); }
+
 double REDTAIL_EXPORT(fq_codel_average)(void) { return (double)sojourn / (double)REDTAIL_SECOND; }
 
 void REDTAIL_EXPORT(fq_codel_start_measuring)(redtail_time now) {

@@ -161,6 +161,14 @@ def test_fq_codel_from_c_is_the_built_in_one_to_the_bit(
     assert names["queue.overload_drops"] == theirs.cases[0].runs[0].metrics["queue.overload_drops"]
 
 
+def test_the_compiled_example_measures_the_same_twice(tmp_path: Path) -> None:
+    # Its link is idle at times: queues that are empty then leave their lists, in both.
+    results = redtail.run(ROOT / "examples" / "compiled-queue.toml", out=tmp_path / "runs")
+    built_in, own = common(results)
+    assert len(built_in) == 3
+    assert built_in == own
+
+
 def test_its_params_are_those_of_the_built_in_one(tmp_path: Path) -> None:
     params = ", params = { target = 0.01, interval = 0.2, quantum = 600 }"
     file = experiment(tmp_path, plugin(more=f', limit = "1000 packets"{params}'), fq_codel())

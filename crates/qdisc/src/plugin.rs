@@ -120,6 +120,20 @@ pub trait PluginQueue: Send {
         actions: &mut dyn Actions,
     ) -> Result<Option<PacketId>, PluginError>;
 
+    /// The link is idle and asks for a packet, and none waits. [`dequeue`](Self::dequeue) is not called then.
+    ///
+    /// # Errors
+    /// The queue has failed.
+    fn on_empty(&mut self, _now: Time) -> Result<(), PluginError> {
+        Ok(())
+    }
+
+    /// Whether the queue may ever have a [`next_wakeup`](Self::next_wakeup); it answers the same always. A queue that
+    /// does not costs fewer events, and is not asked.
+    fn wakes(&self) -> bool {
+        true
+    }
+
     /// Returns the time at which the queue is to be woken and asked for a packet again. It is called after
     /// each of the other calls with `&mut self`. A time that is not later than `now` counts as `None`.
     ///

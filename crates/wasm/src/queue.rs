@@ -19,6 +19,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     needed("new", "i", ""),
     telling("enqueue", "il", "i"),
     telling("dequeue", "l", "l"),
+    function("on_empty", "l", ""),
     function("next_wakeup", "l", "l"),
     function("on_wakeup", "l", ""),
     function("average", "", "d"),
@@ -30,6 +31,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
 struct Functions {
     enqueue: TypedFunc<(u32, u64), i32>,
     dequeue: TypedFunc<u64, u64>,
+    on_empty: Option<TypedFunc<u64, ()>>,
     next_wakeup: Option<TypedFunc<u64, u64>>,
     on_wakeup: Option<TypedFunc<u64, ()>>,
     average: Option<TypedFunc<(), f64>>,
@@ -68,6 +70,7 @@ impl Module {
         let functions = Functions {
             enqueue: instance.needed(name, "enqueue"),
             dequeue: instance.needed(name, "dequeue"),
+            on_empty: instance.function(name, "on_empty"),
             next_wakeup: instance.function(name, "next_wakeup"),
             on_wakeup: instance.function(name, "on_wakeup"),
             average: instance.function(name, "average"),
@@ -213,6 +216,14 @@ impl PluginQueue for WasmQueue {
         let id = instance.call_open(&self.functions.dequeue, now.as_ps())?;
         self.act(None, actions)?;
         Ok((id != NONE).then(|| PacketId::from_u64(id)))
+    }
+
+    fn on_empty(&mut self, now: Time) -> Result<(), PluginError> {
+        self.tell(|functions| &functions.on_empty, now)
+    }
+
+    fn wakes(&self) -> bool {
+        self.functions.next_wakeup.is_some()
     }
 
     fn next_wakeup(&self, now: Time) -> Result<Option<Time>, PluginError> {

@@ -23,6 +23,8 @@ struct Inner<P> {
     store: Store<P>,
     limit: Option<Limit>,
     flows: Arc<FlowTable>,
+    /// Whether it may ever ask to be woken.
+    wakes: bool,
     wakeup: Option<Time>,
     /// The time of the latest call.
     now: Option<Time>,
@@ -154,6 +156,7 @@ impl<P: Packet> Plugin<P> {
         let queue = made.unwrap_or_else(|error| failure(&params.class, "new", None, error).raise());
         Self(Box::new(Inner {
             class: params.class.clone(),
+            wakes: queue.wakes(),
             queue,
             store: Store {
                 places: Vec::new(),
@@ -197,6 +200,9 @@ impl<P: Packet> Inner<P> {
     /// Asks for the next wakeup of the plug-in. A time that is not later than `now` needs no wakeup: the
     /// plug-in is asked for a packet as soon as the link is free.
     fn ask_wakeup(&mut self, now: Time) {
+        if !self.wakes {
+            return;
+        }
         let wakeup = self.sound("next_wakeup", self.queue.next_wakeup(now));
         self.wakeup = wakeup.filter(|at| *at > now);
     }
@@ -250,10 +256,12 @@ impl<P: Packet> QueueDiscipline<P> for Plugin<P> {
 
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
         let inner = &mut *self.0;
+        inner.now = Some(now);
         if inner.store.backlog.packets == 0 {
+            let result = inner.queue.on_empty(now);
+            inner.sound("on_empty", result);
             return None;
         }
-        inner.now = Some(now);
         let mut acting = Acting {
             store: &mut inner.store,
             sink,
@@ -286,6 +294,9 @@ impl<P: Packet> QueueDiscipline<P> for Plugin<P> {
     }
 
     fn next_wakeup(&self) -> Wakeup {
+        if !self.0.wakes {
+            return Wakeup::Never;
+        }
         self.0.wakeup.into()
     }
 

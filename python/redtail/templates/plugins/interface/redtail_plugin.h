@@ -14,6 +14,8 @@
  *   uint64_t     REDTAIL_EXPORT(NAME_dequeue)(redtail_time now)
  *                    the id of the packet to send next. REDTAIL_NONE while packets wait is for queues that hold packets
  *                    back, and needs a next_wakeup. It is not called while nothing waits
+ *   void         REDTAIL_EXPORT(NAME_on_empty)(redtail_time now)
+ *                    the link is idle and asks for a packet, and none waits
  *   redtail_time REDTAIL_EXPORT(NAME_next_wakeup)(redtail_time now)
  *                    when to be called again, or REDTAIL_NONE; asked for after each call of the others
  *   void         REDTAIL_EXPORT(NAME_on_wakeup)(redtail_time now)

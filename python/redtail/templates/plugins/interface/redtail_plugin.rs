@@ -88,6 +88,8 @@ pub trait Queue: Sized {
     fn enqueue(&mut self, packet: &Packet, now: Time) -> bool;
     /// The id of the packet to send next. Not called while nothing waits.
     fn dequeue(&mut self, now: Time) -> Option<u64>;
+    /// The link is idle and asks for a packet, and none waits.
+    fn on_empty(&mut self, _now: Time) {}
     /// When a queue that holds packets back is to be called again; only with `queue!(NAME: TYPE, wakes)`.
     fn next_wakeup(&mut self, _now: Time) -> Option<Time> {
         None
@@ -386,6 +388,10 @@ macro_rules! queue {
             #[unsafe(export_name = concat!(stringify!($name), "_dequeue"))]
             extern "C" fn dequeue(now: u64) -> u64 {
                 with(|queue| queue.dequeue(now)).unwrap_or(u64::MAX)
+            }
+            #[unsafe(export_name = concat!(stringify!($name), "_on_empty"))]
+            extern "C" fn on_empty(now: u64) {
+                with(|queue| queue.on_empty(now))
             }
             #[unsafe(export_name = concat!(stringify!($name), "_average"))]
             extern "C" fn average() -> f64 {
