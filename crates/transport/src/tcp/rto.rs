@@ -414,6 +414,28 @@ mod tests {
     }
 
     #[test]
+    fn other_weights_are_those_of_the_formulas() {
+        let of = |alpha: f64, beta: f64, k: f64| {
+            let mut rtt = RttEstimator::new(&TcpParams {
+                min_rto: Span::from_ms(1),
+                rto_alpha: alpha,
+                rto_beta: beta,
+                rto_k: k,
+                ..TcpParams::default()
+            });
+            rtt.sample(at(0), at(100), 0, 0);
+            rtt.sample(at(200), at(400), 0, 0);
+            (rtt.srtt().expect("there are samples"), rtt.rto())
+        };
+        // RTTVAR = 3/4 50 + 1/4 100, SRTT = 7/8 100 + 1/8 200; RTO = SRTT + 4 RTTVAR.
+        let ms = |ms: f64| Span::from_secs_f64(ms / 1000.0);
+        assert_eq!(of(0.125, 0.25, 4.0), (ms(112.5), ms(362.5)));
+        assert_eq!(of(0.125, 0.25, 2.0), (ms(112.5), ms(237.5)));
+        // RTTVAR = 1/2 50 + 1/2 100, SRTT = 200.
+        assert_eq!(of(1.0, 0.5, 4.0), (ms(200.0), ms(500.0)));
+    }
+
+    #[test]
     fn a_steady_round_trip_lets_the_timeout_fall_to_its_minimum() {
         let mut rtt = estimator();
         for i in 0..200 {
