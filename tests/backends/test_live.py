@@ -119,7 +119,7 @@ def mean(results: Results, metric: str) -> float:
         ),
         (
             {"traffic.ftp.tcp.growth.beta": 0.5},
-            r'traffic\.ftp\.tcp\.growth: is "linux-cubic" with other constants, which cannot be set',
+            r'tcp\.growth: is "linux-cubic" with other constants, which cannot be set',
         ),
         (
             {"traffic.ftp.packet": "uniform 1400..1600 B"},
