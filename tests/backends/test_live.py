@@ -118,6 +118,10 @@ def mean(results: Results, metric: str) -> float:
             r"traffic\.ftp\.tcp\.initial_rto: is .* cannot be set in a kernel; accepted: the",
         ),
         (
+            {"traffic.ftp.tcp.growth.beta": 0.5},
+            r'tcp\.growth: is "linux-cubic" with other constants, which cannot be set',
+        ),
+        (
             {"traffic.ftp.packet": "uniform 1400..1600 B"},
             r"traffic\.ftp\.packet: is a law, and only the simulator draws .* accepted: a constant",
         ),

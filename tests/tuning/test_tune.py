@@ -445,7 +445,7 @@ warmup = "2 s"
 [bottleneck]
 rate = "10 Mbit/s"
 delay = "20 ms"
-queue = { kind = "tail-drop", limit = "8 packets" }
+queue = { kind = "tail-drop", limit = "17 packets" }
 
 [[traffic]]
 name = "ftp"
@@ -467,8 +467,8 @@ def test_the_constants_of_a_law_are_searched(tmp_path: Path) -> None:
         trials=6,
         out=tmp_path / "runs",
     )
-    # The buffer is a quarter of the path's product, so a deep reduction lets the link idle.
-    assert tuned.parameters["beta"] > 0.6
+    # The buffer is the product of the path, so a reduction below a half lets the link idle.
+    assert tuned.parameters["beta"] > 0.45
     own = tuned.own[0].queue.table
     assert own == {"kind": "cubic", "c": 0.8}  # the law of the file, without its defaults
     text = tuned.write(tmp_path / "found.toml").read_text()

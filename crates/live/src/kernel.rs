@@ -323,6 +323,13 @@ fn refuse_tcp(
             || name == "growth" && params.growth == params.growth.kind().into()
             || name == "slow_start" && standard && control != Some("cubic");
         if !has_it {
+            let value = match (value.get("kind"), usual[&name].get("kind")) {
+                (Some(law), usual) if name == "growth" || Some(law) == usual => {
+                    format!("{law} with other constants")
+                }
+                (Some(law), _) => law.to_string(),
+                (None, _) => value.to_string(),
+            };
             refuse(
                 key(&name),
                 format!(

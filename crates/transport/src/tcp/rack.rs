@@ -261,3 +261,37 @@ impl Rack {
         (latest > (sent, end)).then(|| sent + self.rtt + window)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rack(divisor: u32, persist: u32) -> Rack {
+        let mut rack = Rack::new(Rules::Rfc, RackParams { divisor, persist });
+        rack.on_round_trip(Span::from_ms(100));
+        rack
+    }
+
+    #[test]
+    fn the_reordering_window_is_a_part_of_the_least_round_trip() {
+        for (divisor, ms) in [(4, 25), (2, 50), (1, 100)] {
+            let window = rack(divisor, 16).reordering_window(false, None);
+            assert_eq!(window, Span::from_ms(ms));
+        }
+    }
+
+    #[test]
+    fn a_widened_window_is_kept_for_a_number_of_recoveries() {
+        for persist in [1, 3] {
+            let mut rack = rack(4, persist);
+            rack.on_duplicate(0, 1000, Time::ZERO);
+            let wide = |rack: &Rack| rack.reordering_window(false, None) == Span::from_ms(50);
+            let later = Time::ZERO + Span::from_ms(1);
+            let kept = (0..10).take_while(|_| {
+                rack.on_episode_end(later);
+                wide(&rack)
+            });
+            assert_eq!(kept.count() as u32, persist - 1);
+        }
+    }
+}

@@ -35,8 +35,8 @@ use crate::params::TcpParams;
 pub struct RttEstimator {
     params: Shared<SharedParams>,
     estimate: Estimate,
-    /// Set if the greatest deviation is used. Boxed, so that other senders stay small.
-    peak: Option<Box<Peak>>,
+    /// Set if the greatest deviation or other weights are used. Boxed, so that other senders stay small.
+    other: Option<Box<Other>>,
     backoff: u32,
     /// The number of round-trip samples in `taken`.
     samples: u32,
@@ -58,8 +58,6 @@ pub(super) struct TimerParams {
     /// The timeout before the first sample.
     initial: Span,
     floor: RtoFloor,
-    /// The weights, unless they are those of RFC 6298.
-    weights: Option<Weights>,
     pub(super) restart: TimerRestart,
     /// The clock of the timer.
     pub(super) wheel: TimerWheel,
@@ -74,11 +72,17 @@ impl TimerParams {
             max: params.max_rto,
             initial: params.initial_rto,
             floor: params.rto_floor,
-            weights: Weights::unusual(params),
             restart: params.timer_restart,
             wheel: TimerWheel::new(params.timer_tick),
         }
     }
+}
+
+/// What an estimator has that is not that of RFC 6298.
+#[derive(Clone, Copy, Debug)]
+struct Other {
+    peak: Option<Peak>,
+    weights: Option<Weights>,
 }
 
 /// The constants of the estimator.
@@ -122,7 +126,7 @@ enum Estimate {
     Known {
         /// Eight times SRTT, in ticks.
         srtt8: NonZeroU64,
-        /// Four times RTTVAR, in ticks.
+        /// Four times RTTVAR, in ticks; with another K so many times.
         rttvar4: u64,
     },
 }
@@ -184,25 +188,30 @@ impl Peak {
     }
 }
 
+/// Eight times SRTT after a sample `r` (RFC 6298, rule 2.3).
+#[inline(always)]
+fn smoothed(srtt8: u64, r: u64) -> u64 {
+    srtt8 + r - (srtt8 >> 3)
+}
+
 impl RttEstimator {
     /// An estimator without samples.
     pub fn new(params: &TcpParams) -> Self {
         let tick = params.clock_granularity.as_ps().max(1);
+        let peak = (params.rtt_deviation == RttDeviation::Peak).then(|| Peak {
+            least4: match params.rto_floor {
+                RtoFloor::Timeout => 0,
+                RtoFloor::Deviation => params.min_rto.as_ps() / tick,
+            },
+            ..Peak::default()
+        });
+        let weights = Weights::unusual(params);
         let mut estimator = Self {
             params: Shared::new(SharedParams::new(params)),
             estimate: Estimate::None {
                 initial: params.initial_rto,
             },
-            peak: (params.rtt_deviation == RttDeviation::Peak).then(|| {
-                let least4 = match params.rto_floor {
-                    RtoFloor::Timeout => 0,
-                    RtoFloor::Deviation => params.min_rto.as_ps() / tick,
-                };
-                Box::new(Peak {
-                    least4,
-                    ..Peak::default()
-                })
-            }),
+            other: (peak.is_some() || weights.is_some()).then(|| Box::new(Other { peak, weights })),
             backoff: 0,
             samples: 0,
             rto: Span::ZERO,
@@ -214,7 +223,7 @@ impl RttEstimator {
 
     /// Becomes a copy of `fresh`.
     pub(super) fn renew(&mut self, fresh: &Self) {
-        copy_fields!(self, fresh; params; peak; estimate, backoff, samples, rto, taken);
+        copy_fields!(self, fresh; params; other; estimate, backoff, samples, rto, taken);
     }
 
     /// What the senders of a group share.
@@ -252,38 +261,55 @@ impl RttEstimator {
     /// `next`.
     #[inline(never)] // in the most frequent path few acknowledgements give a sample
     pub fn sample(&mut self, sent: Time, now: Time, una: u64, next: u64) {
-        if self.peak.is_some() {
-            return self.sample_with_peak(sent, now, una, next);
+        if self.other.is_some() {
+            return self.sample_otherwise(sent, now, una, next);
         }
-        let weights = self.params.timer.weights;
-        self.enter(sent, now, |r, known| match (known, weights) {
-            (None, _) => r << 1,
-            (Some((srtt, rttvar4)), None) => (rttvar4 + r.abs_diff(srtt) - (rttvar4 >> 2)).max(1),
-            (Some((srtt, rttvar4)), Some(Weights { beta, .. })) => {
-                Weights::moved(rttvar4, r.abs_diff(srtt), 4.0, beta).max(1)
-            }
+        self.enter(sent, now, smoothed, |r, known| match known {
+            None => r << 1,
+            Some((srtt, rttvar4)) => (rttvar4 + r.abs_diff(srtt) - (rttvar4 >> 2)).max(1),
         });
     }
 
     #[inline(never)] // so that the function above is short
-    fn sample_with_peak(&mut self, sent: Time, now: Time, una: u64, next: u64) {
-        let Some(mut peak) = self.peak.take() else {
+    fn sample_otherwise(&mut self, sent: Time, now: Time, una: u64, next: u64) {
+        let Some(mut other) = self.other.take() else {
             return;
         };
-        self.enter(sent, now, |r, known| match known {
-            None => peak.first(r, next),
-            Some((srtt, rttvar4)) => peak.next(r, srtt, rttvar4, una, next),
+        let weights = other.weights;
+        let peak = other.peak.as_mut();
+        let Weights { alpha, beta, k } = weights.unwrap_or(Weights::USUAL);
+        // The peak is four times a deviation whatever K is.
+        let (four, times_k) = (
+            |value: u64| (4.0 / k * value as f64).round() as u64,
+            |value: u64| (k / 4.0 * value as f64).round() as u64,
+        );
+        let srtt8 = |srtt8: u64, r: u64| match weights {
+            None => smoothed(srtt8, r),
+            Some(_) => Weights::moved(srtt8, r, 8.0, alpha),
+        };
+        self.enter(sent, now, srtt8, |r, known| match (known, peak, weights) {
+            (None, Some(peak), None) => peak.first(r, next),
+            (None, Some(peak), Some(_)) => times_k(peak.first(r, next)),
+            (None, None, _) => times_k(r << 1),
+            (Some((srtt, rttvar4)), Some(peak), None) => peak.next(r, srtt, rttvar4, una, next),
+            (Some((srtt, rttvar4)), Some(peak), Some(_)) => {
+                times_k(peak.next(r, srtt, four(rttvar4), una, next))
+            }
+            (Some((srtt, rttvar4)), None, _) => {
+                Weights::moved(rttvar4, r.abs_diff(srtt), k, beta).max(1)
+            }
         });
-        self.peak = Some(peak);
+        self.other = Some(other);
     }
 
-    /// Takes a round trip. `deviation` gives four times the mean deviation from the sample and what is known: SRTT
+    /// Takes a round trip. `smooth` gives eight times SRTT, in ticks, from its value before and the sample; `deviation` gives four times the mean deviation from the sample and what is known: SRTT
     /// and four times RTTVAR, in ticks.
     #[inline(always)] // into the two functions above
     fn enter(
         &mut self,
         sent: Time,
         now: Time,
+        smooth: impl FnOnce(u64, u64) -> u64,
         deviation: impl FnOnce(u64, Option<(u64, u64)>) -> u64,
     ) {
         // In whole ticks of the clock, at least one.
@@ -303,11 +329,7 @@ impl RttEstimator {
             Estimate::Known { srtt8, rttvar4 } => {
                 let srtt = srtt8.get() >> 3;
                 let rttvar4 = deviation(r, Some((srtt, rttvar4)));
-                let srtt8 = match self.params.timer.weights {
-                    None => srtt8.get() + r - srtt,
-                    Some(Weights { alpha, .. }) => Weights::moved(srtt8.get(), r, 8.0, alpha),
-                };
-                (srtt8, rttvar4)
+                (smooth(srtt8.get(), r), rttvar4)
             }
         };
         self.estimate = Estimate::Known {
@@ -347,16 +369,12 @@ impl RttEstimator {
             min,
             max,
             floor,
-            weights,
             ..
         } = &self.params.timer;
         let base = match self.estimate {
             Estimate::None { initial } => initial,
             Estimate::Known { srtt8, rttvar4 } => {
-                let deviation = Span::from_ps(match weights {
-                    None => rttvar4 * tick,
-                    Some(Weights { k, .. }) => (k / 4.0 * (rttvar4 * tick) as f64) as u64,
-                });
+                let deviation = Span::from_ps(rttvar4 * tick);
                 Span::from_ps((srtt8.get() >> 3) * tick)
                     + match floor {
                         RtoFloor::Timeout => deviation,
@@ -411,6 +429,28 @@ mod tests {
         let mut rtt = estimator();
         rtt.sample(at(0), at(100), 0, 0);
         assert_eq!(rtt.rto(), Span::from_ms(300));
+    }
+
+    #[test]
+    fn other_weights_are_those_of_the_formulas() {
+        let of = |alpha: f64, beta: f64, k: f64| {
+            let mut rtt = RttEstimator::new(&TcpParams {
+                min_rto: Span::from_ms(1),
+                rto_alpha: alpha,
+                rto_beta: beta,
+                rto_k: k,
+                ..TcpParams::default()
+            });
+            rtt.sample(at(0), at(100), 0, 0);
+            rtt.sample(at(200), at(400), 0, 0);
+            (rtt.srtt().expect("there are samples"), rtt.rto())
+        };
+        // RTTVAR = 3/4 50 + 1/4 100, SRTT = 7/8 100 + 1/8 200; RTO = SRTT + 4 RTTVAR.
+        let ms = |ms: f64| Span::from_secs_f64(ms / 1000.0);
+        assert_eq!(of(0.125, 0.25, 4.0), (ms(112.5), ms(362.5)));
+        assert_eq!(of(0.125, 0.25, 2.0), (ms(112.5), ms(237.5)));
+        // RTTVAR = 1/2 50 + 1/2 100, SRTT = 200.
+        assert_eq!(of(1.0, 0.5, 4.0), (ms(200.0), ms(500.0)));
     }
 
     #[test]

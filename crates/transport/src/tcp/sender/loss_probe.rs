@@ -320,6 +320,20 @@ impl Sender {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_probe_is_sent_after_a_number_of_round_trips_and_later_for_one_segment() {
+        let (srtt, wheel) = (Span::from_ms(100), TimerWheel::new(Span::ZERO));
+        for (round_trips, delay) in [(2, 200), (3, 50)] {
+            let params = ProbeParams {
+                round_trips,
+                max_ack_delay: Span::from_ms(delay),
+            };
+            let wait = |alone| probe_wait(&params, srtt, alone, wheel);
+            assert_eq!(wait(false), srtt * round_trips + wheel.allowance());
+            assert_eq!(wait(true), srtt * round_trips + Span::from_ms(delay));
+        }
+    }
+
     fn at(ms: u64) -> Time {
         Time::ZERO + Span::from_ms(ms)
     }
