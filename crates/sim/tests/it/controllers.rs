@@ -240,7 +240,7 @@ fn a_controller_that_is_not_there_is_named() {
         r#"{ preset = "sack", class = "cubic" }"#,
         plugins(Fault::None),
     );
-    let message = failed.err().expect("it is unknown").to_string();
+    let message = failed.expect_err("it is unknown").to_string();
     assert_eq!(
         message,
         "the controller \"cubic\" failed in new: this run was started without it; known: reno"

@@ -105,7 +105,7 @@ fn checked(
 }
 
 impl Plugin {
-    /// The controller that `identity` names, for segments of `mss` bytes. It is made later, of [`with`](Self::with).
+    /// The controller that `identity` names, for segments of `mss` bytes. It is made later, from what [`take_from`](Self::take_from) gives.
     pub(crate) fn new(identity: Identity, mss: u32, initial_window: u32) -> Self {
         let initial_cwnd = f64::from(initial_window) * f64::from(mss);
         Self {
