@@ -4,7 +4,7 @@
 //! name alone is the kind with its defaults, and a table without `kind` changes the preset's. The kind is therefore
 //! known only when the whole `tcp` table has been read: until then the constants are [`Loose`] values.
 //!
-//! Each law has a struct of its constants, which [`constants!`] declares: key, text, default, range and source. The flows
+//! Each law has a struct of its constants, which `constants!` declares: key, text, default, range and source. The flows
 //! of a group share it.
 
 use std::sync::Arc;

@@ -149,6 +149,7 @@ impl GrowthLaw for Vegas {
         grown
     }
 
+    #[allow(clippy::misnamed_getters)] // the beta of the paper is a threshold
     fn beta(&self) -> f64 {
         self.params.loss_factor
     }
