@@ -308,8 +308,12 @@ fn refuse_tcp(
     };
     for (name, value) in given {
         let standard = params.slow_start == SlowStartKind::Standard.into();
-        let usual = usual.get(&name) == Some(&value);
-        if !usual && params.kernel_control.is_some() && CHOSEN_BY_CONTROL.contains(&name.as_str()) {
+        let of_preset = usual.get(&name);
+        let is_usual = of_preset == Some(&value);
+        if !is_usual
+            && params.kernel_control.is_some()
+            && CHOSEN_BY_CONTROL.contains(&name.as_str())
+        {
             refuse(
                 key(&name),
                 format!(
@@ -318,12 +322,12 @@ fn refuse_tcp(
             );
             continue;
         }
-        let has_it = usual
+        let has_it = is_usual
             || SETTABLE.contains(&name.as_str())
             || name == "growth" && params.growth == params.growth.kind().into()
             || name == "slow_start" && standard && control != Some("cubic");
         if !has_it {
-            let value = match (value.get("kind"), usual[&name].get("kind")) {
+            let value = match (value.get("kind"), of_preset.and_then(|own| own.get("kind"))) {
                 (Some(law), usual) if name == "growth" || Some(law) == usual => {
                     format!("{law} with other constants")
                 }
