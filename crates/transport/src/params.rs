@@ -106,7 +106,7 @@ tcp_params! {
     /// Source: google/bbr, branch v3, tcp_bbr.c (bbr_ecn_max_rtt_us).
     bbr_ecn_max_rtt: Span,
     /// The congestion control of a Linux kernel, in place of `growth`, `slow_start` and what marks do to the window: its name there (tcp_available_congestion_control), such as "cdg". Only the backends with a kernel's TCP have it.
-    kernel_control: Option<String>,
+    kernel_control: Option<String> [without if "Option::is_none"],
     /// How losses are detected and repaired.
     recovery: RecoveryKind,
     /// Reduce the data in flight in proportion to the data delivered during recovery (RFC 9937); with selective acknowledgements. With recovery `linux` in whole segments, from the window before the reduction (Linux 6.1, `tcp_cwnd_reduction`).
