@@ -6,6 +6,7 @@ __all__ = [
     "Batch",
     "CancelToken",
     "Cancelled",
+    "Compiled",
     "CongestionEvent",
     "ControllerContext",
     "LostSegment",
@@ -235,6 +236,8 @@ class Plan:
     def report(self) -> list[str]: ...
     @property
     def derived(self) -> str: ...
+    @property
+    def expected(self) -> str: ...
     @property
     def stop(self) -> str | None: ...
     @property

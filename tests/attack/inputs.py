@@ -11,7 +11,7 @@ from redtail import facts
 ROOT = Path(__file__).parents[2]
 
 # Examples of queues and tables beside the files that name them.
-_DATA = ("*.trace", "*.csv", "*.cvec", "*.py")
+_DATA = ("*.trace", "*.csv", "*.cvec", "*.py", "compiled-queue/*.wasm")
 
 QUEUE = 'kind = "tail-drop"\nlimit = "50 packets"'
 
@@ -61,4 +61,6 @@ def copy_data(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for pattern in _DATA:
         for path in (ROOT / "examples").glob(pattern):
-            shutil.copy(path, folder)
+            target = folder / path.relative_to(ROOT / "examples")
+            target.parent.mkdir(exist_ok=True)
+            shutil.copy(path, target)

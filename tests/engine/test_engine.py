@@ -57,7 +57,10 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Results:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 @pytest.mark.usefixtures("figures_unwritten")
 def test_every_example_runs(path: Path, tmp_path: Path) -> None:
-    results = redtail.run(path, replications=1, out=tmp_path)
+    with warnings.catch_warnings():
+        if path.stem == "python-controller":  # a short buffer is what the example is about
+            warnings.filterwarnings("ignore", "(?s).*below one bandwidth-delay product")
+        results = redtail.run(path, replications=1, out=tmp_path)
     assert results.run_count == len(results.cases)
     for case in results.cases:
         first = "utilization" if "utilization" in case.metrics else "hop1.utilization"

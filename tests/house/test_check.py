@@ -10,7 +10,7 @@ from check import commands, crates_to_test, python_tests
 def test_a_crate_is_tested_with_those_that_depend_on_it() -> None:
     queue = crates_to_test(["crates/qdisc/src/queues/red.rs", "README.md"])
     assert {"redtail-qdisc", "redtail-sim", "redtail-py"} <= set(queue)
-    assert "redtail-transport" not in queue
+    assert "redtail-recordings" not in queue
     assert set(crates_to_test(["crates/core/src/lib.rs"])) > set(queue)
     core = set(crates_to_test(["crates/core/src/lib.rs"]))
     assert set(crates_to_test(["Cargo.lock"])) >= core
