@@ -72,9 +72,11 @@ check: $(VENV)/.dev ## only what a change is likely to break (BASE=COMMIT compar
 	$(PY) tests/check.py $(BASE)
 
 # crates/py has none, but named with the others it gives dependencies the features that they have in the
-# native module, so that test-determinism does not compile them again.
+# native module, so that test-determinism does not compile them again. Compiled plug-ins are tested with the engine
+# that the native module has.
 test-rust: $(VENV)/.created ## Rust tests
-	cargo test --locked --workspace --quiet
+	cargo test --locked --workspace --exclude redtail-wasm --no-default-features --quiet
+	cargo test --locked --profile quick --package redtail-wasm --package redtail-py --quiet
 
 # Tests whose names have the queue's kind in them, and what every queue keeps to, for this one alone. Only the crate
 # of the queues and its test program are built.

@@ -15,7 +15,7 @@ test-determinism: dev target/debug-python/.built ## same bytes on 1 and 2 thread
 
 target/debug-python/.built: $(VENV)/.runtime $(RUST_SOURCES) $(shell find python -name '*.py' -o -name '*.toml' -o -name '*.json')
 	rm -rf target/debug-python target/debug-wheel
-	$(BIN)/maturin build --quiet --profile dev --locked --out target/debug-wheel
+	$(BIN)/maturin build --quiet --profile dev --locked --no-default-features --out target/debug-wheel
 	$(PY) -m zipfile -e target/debug-wheel/*.whl target/debug-python
 	@touch $@
 

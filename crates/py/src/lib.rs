@@ -7,6 +7,7 @@
 //! `build.rs` makes the hash of the Rust sources that is part of the key of a stored run.
 
 mod batch;
+#[cfg(feature = "compiled-plug-ins")]
 mod compiled;
 mod controller;
 #[cfg(target_os = "linux")]
@@ -943,6 +944,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<CancelToken>()?;
     module.add_class::<queue::Packet>()?;
     module.add_class::<queue::QueueContext>()?;
+    #[cfg(feature = "compiled-plug-ins")]
     module.add_class::<compiled::Compiled>()?;
     module.add_class::<controller::ControllerContext>()?;
     module.add_class::<controller::RateSample>()?;

@@ -22,6 +22,7 @@ use redtail_sim::plugin::{
 
 pub use redtail_wasm::CancelledWithin;
 
+#[cfg(feature = "compiled-plug-ins")]
 use crate::compiled::Compiled;
 use crate::controller::PythonController;
 
@@ -213,6 +214,7 @@ pub fn plugins(classes: &Bound<'_, PyDict>, cancel: &Arc<AtomicBool>) -> PyResul
     let mut plugins = Plugins::new();
     for (name, class) in classes {
         let name = name.extract::<String>()?;
+        #[cfg(feature = "compiled-plug-ins")]
         if let Ok(compiled) = class.cast::<Compiled>() {
             plugins = compiled.get().add(plugins, &name, cancel);
             continue;
