@@ -63,9 +63,9 @@ def watched(folder: Path, up: str, down: str, way: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("up", "down", "way", "direction", "states"),
     [
-        ("4500kbit", "19mbit", "", "up", {"not above"}),
+        pytest.param("4500kbit", "19mbit", "", "up", {"not above"}, marks=pytest.mark.weekly),
         ("7mbit", "19mbit", "", "up", {"above"}),
-        ("4500kbit", "30mbit", "-R", "down", {"above"}),
+        pytest.param("4500kbit", "30mbit", "-R", "down", {"above"}, marks=pytest.mark.weekly),
     ],
     ids=["below", "above", "above, down"],
 )

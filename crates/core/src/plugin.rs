@@ -151,6 +151,9 @@ impl<P: ?Sized + Pluggable> fmt::Debug for Registry<P> {
     }
 }
 
+/// The cause of a failure that is none: the run was cancelled.
+pub struct CancelledWithin;
+
 /// An error of a plug-in.
 #[derive(Debug)]
 pub struct PluginError {

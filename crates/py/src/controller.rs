@@ -13,7 +13,8 @@ use redtail_core::plugin::{Identity, PluginError};
 use redtail_core::{Span, Stream, Time};
 use redtail_sim::controller::{self, CongestionKind, Episode, PluginContext, PluginController};
 
-use crate::queue::{CancelledWithin, figures_of, params_dict, raised, shown};
+use crate::queue::{figures_of, params_dict, raised, shown};
+use redtail_core::plugin::CancelledWithin;
 
 /// What a controller is told about its connection.
 #[pyclass(frozen, module = "redtail._native")]

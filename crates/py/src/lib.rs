@@ -64,7 +64,10 @@ create_exception!(
 
 /// A plug-in's failure as Python raises it.
 fn plugin_failed(py: Python<'_>, failure: &PluginFailure) -> PyErr {
-    if failure.cause::<queue::CancelledWithin>().is_some() {
+    if failure
+        .cause::<redtail_core::plugin::CancelledWithin>()
+        .is_some()
+    {
         return Cancelled::new_err("the run was cancelled");
     }
     let cause = failure.cause::<PyErr>().map(|error| error.clone_ref(py));

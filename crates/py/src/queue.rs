@@ -20,7 +20,7 @@ use redtail_sim::plugin::{
     Actions, Identity, PacketId, PacketView, PluginContext, PluginError, PluginQueue, Value,
 };
 
-pub use redtail_wasm::CancelledWithin;
+use redtail_core::plugin::CancelledWithin;
 
 #[cfg(feature = "compiled-plug-ins")]
 use crate::compiled::Compiled;

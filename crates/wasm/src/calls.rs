@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use redtail_core::Stream;
+use redtail_core::plugin::CancelledWithin;
 use redtail_qdisc::DropReason;
 use redtail_qdisc::plugin::{PacketId, PluginError, Value};
 use wasmtime::{
@@ -45,9 +46,6 @@ pub(crate) const IMPORTS: &[(&str, Signature)] = &[
     ("report", ("id", "")),
     ("fail", ("i", "")),
 ];
-
-/// The cause of a failure that is none: the run was cancelled.
-pub struct CancelledWithin;
 
 /// The cause of a failure: a key of `params` that the module does not accept.
 #[derive(Clone, Debug)]

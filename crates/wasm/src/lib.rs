@@ -21,6 +21,6 @@ mod module;
 mod queue;
 mod trial;
 
-pub use calls::{CancelledWithin, MAX_FIGURES, WrongParam};
+pub use calls::{MAX_FIGURES, WrongParam};
 pub use engine::{MAX_CALL, MAX_MEMORY};
 pub use module::{MAX_MODULE, Module, ModuleError};

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use redtail_core::plugin::{Identity, PluginError, Value};
+use redtail_core::plugin::{CancelledWithin, Identity, PluginError, Value};
 use redtail_core::{Bytes, Dscp, Ecn, FlowId, Rate, Stream, Time};
 use redtail_qdisc::plugin::{
     Actions, Backlog, DropReason, FlowFacts, Limit, PacketId, PacketView, PluginContext,
     PluginQueue, QueueContext,
 };
 use redtail_qdisc::{LinkFacts, Plugins};
-use redtail_wasm::{CancelledWithin, Module};
+use redtail_wasm::Module;
 
 /// A queue without packets, in WebAssembly's text form.
 pub const QUEUE: &str = r#"
