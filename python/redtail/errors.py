@@ -107,3 +107,18 @@ class RedtailWarning(UserWarning):
 
     def __init__(self, message: str = "") -> None:
         super().__init__(escape.text(message))
+
+
+# Of the dynamic linker (ld.so), of the C library's ENOMEM, and of Python's threads and exceptions.
+_SIGNS_OF_NO_MEMORY = (
+    "failed to map segment from shared object",
+    "cannot allocate memory",
+    "Cannot allocate memory",
+    "can't start new thread",
+    "MemoryError",
+)
+
+
+def tells_no_memory(text: str) -> bool:
+    """Return whether an error's text, or what a program wrote of one, tells of a lack of memory."""
+    return any(sign in text for sign in _SIGNS_OF_NO_MEMORY)

@@ -23,7 +23,14 @@ from redtail.backends import host
 from redtail.backends.agent import Request
 from redtail.backends.real import KERNEL, RealTcp, Stop
 from redtail.engine import realtime
-from redtail.errors import Cancelled, InvalidRun, RedtailWarning, RunError, SpecError
+from redtail.errors import (
+    Cancelled,
+    InvalidRun,
+    RedtailWarning,
+    RunError,
+    SpecError,
+    tells_no_memory,
+)
 
 if TYPE_CHECKING:
     from redtail.inputs import queues, traces
@@ -225,5 +232,8 @@ def missing() -> list[str]:
     probe = _told("--probe")
     found += [line for line in probe.stdout.splitlines() if line]
     if probe.returncode and not found:
-        found.append(f"namespaces could not be tried: {probe.stderr.strip()}")
+        if tells_no_memory(probe.stderr):
+            raise MemoryError("to try namespaces")
+        last = probe.stderr.strip().rpartition("\n")[2]
+        found.append(f"namespaces could not be tried: {last}")
     return found

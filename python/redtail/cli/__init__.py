@@ -30,6 +30,7 @@ import typer
 from redtail.cli.deferred import PlainGroup, deferred, group
 from redtail.cli.exits import EXIT_FAILED
 from redtail.cli.output import complain, prepare_streams, say
+from redtail.errors import tells_no_memory
 
 # By name: where the function is, and what `redtail --help` says, in this order.
 _COMMANDS = {
@@ -251,20 +252,10 @@ _NO_MEMORY = (
 def _of_memory(error: BaseException | None) -> bool:
     """Whether an error comes from a lack of memory: also for a library, or for a thread."""
     while error is not None:
-        text = str(error)
-        if isinstance(error, MemoryError) or any(sign in text for sign in _SIGNS_OF_NO_MEMORY):
+        if isinstance(error, MemoryError) or tells_no_memory(str(error)):
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-# Of the dynamic linker (ld.so), of the C library's ENOMEM, and of Python's threads.
-_SIGNS_OF_NO_MEMORY = (
-    "failed to map segment from shared object",
-    "cannot allocate memory",
-    "Cannot allocate memory",
-    "can't start new thread",
-)
 
 
 def _version(wanted: bool) -> None:
