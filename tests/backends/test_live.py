@@ -1267,9 +1267,9 @@ def test_a_shaper_in_a_class_of_drr_is_refused() -> None:
     assert not refused(queue.replace(', rate = "1 Mbit/s"', ""), list(host.FILTERS))
 
 
-# A queue of 20 packets, which drops data and SYNs of ten transfers. All end before the run does, and
-# nothing is sent before what is measured: the kernel's counters and its flows are read one after the
-# other, and a segment may be sent again between the two.
+# A queue of 20 packets, which drops data and SYNs of ten transfers. All end before the run does,
+# and nothing is sent before what is measured: the kernel's counters and its flows are read one
+# after the other, and a segment may be sent again between the two.
 CROWDED = (
     link('{ kind = "tail-drop", limit = "20 packets" }', "8 s", "0 s")
     + """
