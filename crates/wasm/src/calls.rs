@@ -304,16 +304,6 @@ pub(crate) struct Bytes<const N: usize> {
     end: usize,
 }
 
-impl<const N: usize> Default for Bytes<N> {
-    #[inline]
-    fn default() -> Self {
-        Self {
-            bytes: [0; N],
-            end: 0,
-        }
-    }
-}
-
 impl<const N: usize> std::ops::Deref for Bytes<N> {
     type Target = [u8];
 
@@ -324,35 +314,47 @@ impl<const N: usize> std::ops::Deref for Bytes<N> {
 }
 
 impl<const N: usize> Bytes<N> {
+    /// A structure with the fields that `fill` puts into it. It is filled in place: to pass it from field to field by value
+    /// was a fifth of the time of a run with a controller.
     #[inline]
-    fn put<const M: usize>(mut self, value: [u8; M]) -> Self {
+    pub fn filled(fill: impl FnOnce(&mut Self)) -> Self {
+        let mut made = Self {
+            bytes: [0; N],
+            end: 0,
+        };
+        fill(&mut made);
+        made
+    }
+
+    #[inline]
+    fn put<const M: usize>(&mut self, value: [u8; M]) -> &mut Self {
         self.bytes[self.end..self.end + M].copy_from_slice(&value);
         self.end += M;
         self
     }
 
     #[inline]
-    pub fn u64(self, value: u64) -> Self {
+    pub fn u64(&mut self, value: u64) -> &mut Self {
         self.put(value.to_le_bytes())
     }
 
     #[inline]
-    pub fn f64(self, value: f64) -> Self {
+    pub fn f64(&mut self, value: f64) -> &mut Self {
         self.put(value.to_le_bytes())
     }
 
     #[inline]
-    pub fn u32(self, value: u32) -> Self {
+    pub fn u32(&mut self, value: u32) -> &mut Self {
         self.put(value.to_le_bytes())
     }
 
     #[inline]
-    pub fn u16(self, value: u16) -> Self {
+    pub fn u16(&mut self, value: u16) -> &mut Self {
         self.put(value.to_le_bytes())
     }
 
     #[inline]
-    pub fn u8(self, value: u8) -> Self {
+    pub fn u8(&mut self, value: u8) -> &mut Self {
         self.put([value])
     }
 }

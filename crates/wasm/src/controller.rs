@@ -82,9 +82,9 @@ impl Module {
         cancel: &Arc<AtomicBool>,
     ) -> Result<Box<dyn PluginController>, PluginError> {
         let mut instance = Instance::new(self, context.stream, identity.params.clone(), cancel)?;
-        let connection = Bytes::<16>::default()
-            .f64(context.initial_cwnd)
-            .u32(context.mss);
+        let connection = Bytes::<16>::filled(|bytes| {
+            bytes.f64(context.initial_cwnd).u32(context.mss);
+        });
         instance.make(name, &connection, &identity.params)?;
         let control = instance.needed::<(), u32>(name, "control");
         let at = instance.call(&control, ())? as usize;
@@ -113,43 +113,47 @@ impl Module {
 /// `redtail_sample`.
 fn sample_bytes(sample: &RateSample) -> Bytes<160> {
     let span = |span: Option<Span>| span.map_or(NONE, Span::as_ps);
-    Bytes::default()
-        .u64(sample.now.as_ps())
-        .u64(sample.newly_acked)
-        .u64(sample.advanced)
-        .u64(sample.newly_lost)
-        .u64(sample.newly_marked)
-        .u64(sample.total_delivered)
-        .u64(sample.total_marked)
-        .u64(sample.prior_delivered.unwrap_or(NONE))
-        .u64(sample.delivered)
-        .u64(sample.lost)
-        .u64(sample.marked)
-        .f64(sample.delivery_rate.unwrap_or(0.0))
-        .u64(span(sample.rtt))
-        .u64(span(sample.srtt))
-        .u64(sample.prior_in_flight)
-        .u64(sample.in_flight)
-        .u64(sample.sent_in_flight)
-        .u64(sample.held_for.as_ps())
-        .u32(match sample.episode {
-            Episode::Open => 0,
-            Episode::Recovery => 1,
-            Episode::Loss => 2,
-        })
-        .u32(u32::from(sample.app_limited))
-        .u32(u32::from(sample.window_limited))
+    Bytes::filled(|bytes| {
+        bytes
+            .u64(sample.now.as_ps())
+            .u64(sample.newly_acked)
+            .u64(sample.advanced)
+            .u64(sample.newly_lost)
+            .u64(sample.newly_marked)
+            .u64(sample.total_delivered)
+            .u64(sample.total_marked)
+            .u64(sample.prior_delivered.unwrap_or(NONE))
+            .u64(sample.delivered)
+            .u64(sample.lost)
+            .u64(sample.marked)
+            .f64(sample.delivery_rate.unwrap_or(0.0))
+            .u64(span(sample.rtt))
+            .u64(span(sample.srtt))
+            .u64(sample.prior_in_flight)
+            .u64(sample.in_flight)
+            .u64(sample.sent_in_flight)
+            .u64(sample.held_for.as_ps())
+            .u32(match sample.episode {
+                Episode::Open => 0,
+                Episode::Recovery => 1,
+                Episode::Loss => 2,
+            })
+            .u32(u32::from(sample.app_limited))
+            .u32(u32::from(sample.window_limited));
+    })
 }
 
 /// `redtail_lost`.
 fn lost_bytes(lost: &LostSegment) -> Bytes<40> {
-    Bytes::default()
-        .u64(lost.start)
-        .u64(lost.sent_in_flight)
-        .u64(lost.lost)
-        .u64(lost.total_delivered)
-        .u32(lost.len)
-        .u32(u32::from(lost.app_limited))
+    Bytes::filled(|bytes| {
+        bytes
+            .u64(lost.start)
+            .u64(lost.sent_in_flight)
+            .u64(lost.lost)
+            .u64(lost.total_delivered)
+            .u32(lost.len)
+            .u32(u32::from(lost.app_limited));
+    })
 }
 
 /// `redtail_event`.
@@ -159,11 +163,13 @@ fn event_bytes(event: &CongestionEvent) -> Bytes<24> {
         CongestionKind::Ecn => (1, false),
         CongestionKind::Timeout { repeated } => (2, repeated),
     };
-    Bytes::default()
-        .u64(event.now.as_ps())
-        .u64(event.flight)
-        .u32(cause)
-        .u32(u32::from(repeated))
+    Bytes::filled(|bytes| {
+        bytes
+            .u64(event.now.as_ps())
+            .u64(event.flight)
+            .u32(cause)
+            .u32(u32::from(repeated));
+    })
 }
 
 impl WasmController {

@@ -91,33 +91,37 @@ impl Module {
 /// `redtail_context`.
 fn context_bytes(rate: u64, limit: Option<Limit>) -> Bytes<24> {
     let part = |of: fn(&Limit) -> Option<u64>| limit.as_ref().and_then(of).unwrap_or(NONE);
-    Bytes::default()
-        .u64(rate)
-        .u64(part(|limit| limit.packets))
-        .u64(part(|limit| limit.bytes))
+    Bytes::filled(|bytes| {
+        bytes
+            .u64(rate)
+            .u64(part(|limit| limit.packets))
+            .u64(part(|limit| limit.bytes));
+    })
 }
 
 /// `redtail_packet`.
 #[inline]
 fn packet_bytes(id: u64, packet: &PacketView, key: u64, actions: &dyn Actions) -> Bytes<64> {
     let backlog = actions.backlog();
-    Bytes::default()
-        .u64(id)
-        .u64(key)
-        .u64(backlog.packets)
-        .u64(backlog.bytes)
-        .u32(packet.size.as_u64() as u32)
-        .u32(packet.flow.0)
-        .u32(packet.facts.group)
-        .u32(packet.facts.sender)
-        .u32(packet.facts.receiver)
-        .u16(packet.facts.port)
-        .u8(match packet.facts.protocol {
-            Protocol::Tcp => 0,
-            Protocol::Udp => 1,
-        })
-        .u8(packet.ecn as u8)
-        .u8(packet.dscp.get())
+    Bytes::filled(|bytes| {
+        bytes
+            .u64(id)
+            .u64(key)
+            .u64(backlog.packets)
+            .u64(backlog.bytes)
+            .u32(packet.size.as_u64() as u32)
+            .u32(packet.flow.0)
+            .u32(packet.facts.group)
+            .u32(packet.facts.sender)
+            .u32(packet.facts.receiver)
+            .u16(packet.facts.port)
+            .u8(match packet.facts.protocol {
+                Protocol::Tcp => 0,
+                Protocol::Udp => 1,
+            })
+            .u8(packet.ecn as u8)
+            .u8(packet.dscp.get());
+    })
 }
 
 impl WasmQueue {
