@@ -9,12 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use redtail_core::plugin::{Identity, PluginError};
+use redtail_core::plugin::{CancelledWithin, Identity, PluginError};
 use redtail_core::{Span, Stream, Time};
 use redtail_sim::controller::{self, CongestionKind, Episode, PluginContext, PluginController};
 
 use crate::queue::{figures_of, params_dict, raised, shown};
-use redtail_core::plugin::CancelledWithin;
 
 /// What a controller is told about its connection.
 #[pyclass(frozen, module = "redtail._native")]

@@ -79,24 +79,14 @@ impl Sampler {
                 (None, true) => "slow_start",
                 (None, false) => "congestion_avoidance",
             };
-            let known = self.states.iter().position(|known| *known == state);
-            let code = known.unwrap_or_else(|| {
-                self.states.push(state);
-                self.states.len() - 1
-            });
-            rows.state.push(code as u32);
+            rows.state.push(number_of(&mut self.states, state));
             let group = flows.group(slot.flow);
             let (controllers, figures) = (&mut self.controllers, &mut self.figures);
             slot.sender.report(now, &mut |name, value| {
-                let known = figures.iter().position(|known| known == name);
-                let figure = known.unwrap_or_else(|| {
-                    figures.push(name.to_owned());
-                    figures.len() - 1
-                });
                 controllers.time_s.push(now.as_secs_f64());
                 controllers.flow.push(slot.flow);
                 controllers.group.push(group);
-                controllers.figure.push(figure as u32);
+                controllers.figure.push(number_of(figures, name));
                 controllers.value.push(value);
             });
         }
@@ -126,4 +116,14 @@ impl Sampler {
         }
         self.reached = reached;
     }
+}
+
+/// The number of a name among those that were met, to which a new one is added.
+fn number_of<'a, T: PartialEq<&'a str> + From<&'a str>>(met: &mut Vec<T>, name: &'a str) -> u32 {
+    let known = met.iter().position(|known| *known == name);
+    let number = known.unwrap_or_else(|| {
+        met.push(name.into());
+        met.len() - 1
+    });
+    number as u32
 }

@@ -35,16 +35,3 @@ impl OfText for DerivedMetricParams {
         Self::new(formula)
     }
 }
-
-/// A metric of `[metrics]` with its place.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Derived {
-    /// The name.
-    pub name: String,
-    /// The rest.
-    pub params: DerivedMetricParams,
-    /// The start of a message about it, such as `experiment.toml:14: `.
-    pub place: String,
-    /// The line of the file, when there is one.
-    pub line: Option<u32>,
-}

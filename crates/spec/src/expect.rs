@@ -35,16 +35,3 @@ impl OfText for ExpectationParams {
         Self::new(holds)
     }
 }
-
-/// An expectation of `[expect]` with its place.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Expected {
-    /// The name.
-    pub name: String,
-    /// The rest.
-    pub params: ExpectationParams,
-    /// The start of a message about it, such as `experiment.toml:14: `.
-    pub place: String,
-    /// The line of the file, when there is one.
-    pub line: Option<u32>,
-}

@@ -82,9 +82,9 @@ mod validate;
 mod words;
 
 pub use de::hint;
-pub use derived::{Derived, DerivedMetricParams, DerivedMetrics};
+pub use derived::{DerivedMetricParams, DerivedMetrics};
 pub use error::{Problem, SpecError};
-pub use expect::{ExpectationParams, Expectations, Expected};
+pub use expect::{ExpectationParams, Expectations};
 pub use experiment::{
     ChainParams, Experiment, HopParams, LinkParams, ReportParams, Scenario, Series, SeriesParams,
     Topology,
@@ -92,6 +92,7 @@ pub use experiment::{
 pub use format::FORMAT;
 pub use load::LoadRequest;
 pub use named::NamedTables;
+pub use named::Placed;
 pub use origin::Origin;
 pub use plan::{Case, Format, Plan, PlanOptions, line_of};
 pub use queue::{queue_from_json, queue_from_text};

@@ -29,6 +29,35 @@ pub trait OfText: Sized {
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedTables<T>(pub Vec<(String, T)>);
 
+/// One of these tables with its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Placed<T> {
+    /// The name.
+    pub name: String,
+    /// The table.
+    pub params: T,
+    /// The start of a message about it, such as `experiment.toml:14: `.
+    pub place: String,
+    /// The line of the file, when there is one.
+    pub line: Option<u32>,
+}
+
+impl<T> NamedTables<T> {
+    /// The tables, each with the place that `found_at` gives for its name.
+    pub fn placed(self, found_at: impl Fn(&str) -> (String, Option<u32>)) -> Vec<Placed<T>> {
+        let placed = |(name, params): (String, T)| {
+            let (place, line) = found_at(&name);
+            Placed {
+                name,
+                params,
+                place,
+                line,
+            }
+        };
+        self.0.into_iter().map(placed).collect()
+    }
+}
+
 impl<T> Default for NamedTables<T> {
     fn default() -> Self {
         Self(Vec::new())

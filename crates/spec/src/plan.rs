@@ -8,16 +8,17 @@ use redtail_traffic::{Access, AccessFilling, Dealt, Direction, TraceParams, Traf
 use serde_json::{Map, Value as Json, json};
 
 use crate::de::Fault;
-use crate::derived::Derived;
+use crate::derived::DerivedMetricParams;
 use crate::error::{Problem, SpecError, place};
 use crate::expand::{self, Factor, Set};
-use crate::expect::Expected;
+use crate::expect::ExpectationParams;
 use crate::experiment::{
     Experiment, HopParams, LinkParams, Scenario, Series, SeriesParams, Topology,
 };
 use crate::format;
 use crate::load::{self, LoadRequest};
 use crate::mistakes::{self, Known};
+use crate::named::Placed;
 use crate::node::Node;
 use crate::origin::Origin;
 use crate::outline;
@@ -76,9 +77,9 @@ pub struct Plan {
     /// Names of the metrics to show, if the file says so.
     pub report: Vec<String>,
     /// Metrics that the file derives from others by formulas, in its order.
-    pub derived: Vec<Derived>,
+    pub derived: Vec<Placed<DerivedMetricParams>>,
     /// What the file expects of its results, in its order.
-    pub expected: Vec<Expected>,
+    pub expected: Vec<Placed<ExpectationParams>>,
     /// Where the random numbers start from.
     pub seed: u64,
     /// Warnings of values that are accepted but probably not intended; each is a complete message with its
@@ -339,36 +340,10 @@ fn expand_and_check(
         report: experiment
             .report
             .map_or_else(Vec::new, |report| report.metrics),
-        derived: experiment
-            .metrics
-            .unwrap_or_default()
-            .0
-            .into_iter()
-            .map(|(name, params)| {
-                let (place, line) = found_at(&format!("metrics.{name}.formula"));
-                Derived {
-                    name,
-                    params,
-                    place,
-                    line,
-                }
-            })
-            .collect(),
-        expected: experiment
-            .expect
-            .unwrap_or_default()
-            .0
-            .into_iter()
-            .map(|(name, params)| {
-                let (place, line) = found_at(&format!("expect.{name}.holds"));
-                Expected {
-                    name,
-                    params,
-                    place,
-                    line,
-                }
-            })
-            .collect(),
+        derived: (experiment.metrics.unwrap_or_default())
+            .placed(|name| found_at(&format!("metrics.{name}.formula"))),
+        expected: (experiment.expect.unwrap_or_default())
+            .placed(|name| found_at(&format!("expect.{name}.holds"))),
         seed: experiment.seed,
         warnings: together(warnings.finish(&factors))
             .into_iter()

@@ -20,6 +20,18 @@ use crate::connections::Reached;
 use crate::flows::UdpSink;
 use crate::own::OwnSlot;
 
+/// Of each figure that `all` tells by its name, the mean over those who tell it, as a metric `PREFIX.NAME`.
+fn means_told(prefix: &str, all: impl FnOnce(&mut dyn FnMut(&str, f64))) -> Vec<(String, f64)> {
+    let mut told = BTreeMap::<String, (f64, f64)>::new();
+    all(&mut |name, value| {
+        let (sum, count) = told.entry(name.to_owned()).or_default();
+        *sum += value;
+        *count += 1.0;
+    });
+    let mean = |(name, (sum, count))| (format!("{prefix}.{name}"), sum / count);
+    told.into_iter().map(mean).collect()
+}
+
 impl Engine<'_> {
     /// A phase begins now. The links' statistics of it already exist.
     pub(super) fn begin_phase(&mut self) {
@@ -80,9 +92,7 @@ impl Engine<'_> {
         let (mut all_tcp, mut users_rate) = (Shares::default(), 0.0);
         for (index, name) in result.groups.iter().enumerate() {
             let metrics = &mut result.metrics;
-            let own = self.controller_figures(index);
-            metrics
-                .extend(own.map(|(figure, value)| (format!("{name}.controller.{figure}"), value)));
+            metrics.extend(self.controller_figures(index, name));
             let mut add = |(metric, value): Value| {
                 if let Some(value) = value {
                     metrics.push((format!("{name}.{}", metric.name), value));
@@ -111,7 +121,7 @@ impl Engine<'_> {
             };
             others.into_iter().for_each(|rate| rates.add(rate));
             add((FAIRNESS, rates.fairness()));
-            self.report_named(index, name, metrics);
+            metrics.extend(self.endpoint_figures(index, name));
         }
         let mut groups = self.scenario.traffic.iter();
         if groups.any(|group| group.tcp().is_some()) {
@@ -171,19 +181,13 @@ impl Engine<'_> {
         add((ACK_WAIT_MAX, Some(longest.as_secs_f64())));
     }
 
-    /// The figures that the controllers of a group's flows tell of themselves: of each its mean over the flows that
-    /// tell it.
-    fn controller_figures(&self, group: usize) -> impl Iterator<Item = (String, f64)> + use<> {
-        let mut figures = BTreeMap::<String, (f64, f64)>::new();
-        for slot in &self.ends.flows.senders[self.ends.flows.tcp_of(group)] {
-            slot.sender.report(self.now, &mut |name, value| {
-                let (sum, count) = figures.entry(name.to_owned()).or_default();
-                *sum += value;
-                *count += 1.0;
-            });
-        }
-        let means = figures.into_iter();
-        means.map(|(name, (sum, count))| (name, sum / count))
+    /// The figures that the controllers of a group's flows tell of themselves.
+    fn controller_figures(&self, group: usize, name: &str) -> Vec<(String, f64)> {
+        means_told(&format!("{name}.controller"), |tell| {
+            for slot in &self.ends.flows.senders[self.ends.flows.tcp_of(group)] {
+                slot.sender.report(self.now, tell);
+            }
+        })
     }
 
     /// Metrics of the users of a group.
@@ -225,11 +229,7 @@ impl Engine<'_> {
             received += slot.received;
             lost += slot.lost;
         }
-        let delays = &self.ends.flows.delays[group];
-        let name = self.scenario.traffic[group].access().name;
-        histograms.add(format!("{name}.{ONE_WAY_DELAY}"), delays.histogram());
-        let values = group_report::of_udp(received, lost, delays);
-        values.into_iter().for_each(&mut *add);
+        self.report_datagrams(group, received, lost, histograms, add);
         if let TrafficParams::Voip(params) = &self.scenario.traffic[group] {
             let calls = slots.filter_map(|slot| match &slot.sink {
                 UdpSink::Call(call) => Some((&**call, slot.lost)),
@@ -239,6 +239,22 @@ impl Engine<'_> {
             values.into_iter().for_each(add);
         }
         rates
+    }
+
+    /// Metrics of the datagrams of a group, of which so many were received and lost.
+    fn report_datagrams(
+        &self,
+        group: usize,
+        received: u64,
+        lost: u64,
+        histograms: &mut Histograms,
+        add: &mut impl FnMut(Value),
+    ) {
+        let delays = &self.ends.flows.delays[group];
+        let name = self.scenario.traffic[group].access().name;
+        histograms.add(format!("{name}.{ONE_WAY_DELAY}"), delays.histogram());
+        let values = group_report::of_udp(received, lost, delays);
+        values.into_iter().for_each(add);
     }
 
     /// Metrics of the calls of a group; returns what each callee has received, in bit/s.
@@ -276,11 +292,7 @@ impl Engine<'_> {
             received += slot.received;
             lost += slot.lost;
         }
-        let delays = &self.ends.flows.delays[group];
-        let name = self.scenario.traffic[group].access().name;
-        histograms.add(format!("{name}.{ONE_WAY_DELAY}"), delays.histogram());
-        let values = group_report::of_udp(received, lost, delays);
-        values.into_iter().for_each(&mut *add);
+        self.report_datagrams(group, received, lost, histograms, add);
         let delivered: Option<u64> = slots.iter().map(|slot| slot.delivered()).sum();
         let rate = |bytes| bits_per_second(bytes, self.period());
         add((DELIVERED_RATE, delivered.map(rate)));
@@ -293,20 +305,13 @@ impl Engine<'_> {
         slots.filter(move |slot| slot.group as usize == group)
     }
 
-    /// The metrics that endpoints of users name themselves: means over the ends that tell them.
-    fn report_named(&self, group: usize, name: &str, metrics: &mut Vec<(String, f64)>) {
-        let mut told: BTreeMap<String, (f64, f64)> = BTreeMap::new();
-        for slot in self.own_of(group) {
-            slot.report(self.now, &mut |own, value| {
-                let (sum, count) = told.entry(own.to_owned()).or_default();
-                *sum += value;
-                *count += 1.0;
-            });
-        }
-        let named = told.into_iter();
-        metrics.extend(
-            named.map(|(own, (sum, count))| (format!("{name}.endpoint.{own}"), sum / count)),
-        );
+    /// The figures that the endpoints of users of a group tell of themselves.
+    fn endpoint_figures(&self, group: usize, name: &str) -> Vec<(String, f64)> {
+        means_told(&format!("{name}.endpoint"), |tell| {
+            for slot in self.own_of(group) {
+                slot.report(self.now, tell);
+            }
+        })
     }
 
     /// The length of the measurement period.
