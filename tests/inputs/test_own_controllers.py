@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import cli
+from redtail import cli, templates
 from redtail.errors import SpecError
 from redtail.experiment import prepare
 
@@ -413,3 +413,14 @@ def test_the_template_is_tested_by_its_own_test(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_class_that_names_no_states_has_those_of_a_law(tmp_path: Path) -> None:
+    """Slow start and congestion avoidance, by window and threshold, as of the built-in Reno."""
+    file = templates.write("controller", tmp_path / "controller.toml")[0]
+    series = {"interval": "100 ms", "windows": True, "replications": 1}
+    results = redtail.run(file, replications=1, out=tmp_path / "runs", set={"series": series})
+    built_in, mine = (
+        results.series("flows", case=case).column("state").to_pylist() for case in (0, 1)
+    )
+    assert built_in == mine and {*mine} == {"slow_start", "congestion_avoidance"}

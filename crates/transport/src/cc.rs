@@ -656,10 +656,12 @@ impl Controller {
         }
     }
 
-    /// The name of the state that a model is in.
+    /// The name of the state that a model is in; `None` for one that names none, as for a law.
     pub fn state(&self) -> Option<&'static str> {
         match &self.law {
-            Law::Model(model) => Some(model!(&**model, m => m.state())),
+            Law::Model(model) => {
+                Some(model!(&**model, m => m.state())).filter(|name| !name.is_empty())
+            }
             _ => None,
         }
     }
