@@ -1,7 +1,8 @@
 # Tests beside `make test-rust` and `make test-python`: real time, virtual machines, versions, coverage.
 
+# Two at the same time: they wait for most of their time, and one that was disturbed is made again.
 test-live: dev ## tests in real time, which need a computer without other work
-	$(TEST_PYTHON) -m "live and not weekly" tests
+	$(TEST_PYTHON) -n 2 -m "live and not weekly" tests
 
 # Without a kernel the tests are skipped, and say why.
 test-linux test-weekly: export REDTAIL_KERNELS := $(abspath target/linux/kernels)

@@ -311,10 +311,26 @@ with_modules = pytest.mark.skipif(bool(missing()), reason="; ".join(missing()))
 
 @in_a_guest
 @on_this_host
-def test_each_control_that_the_kernel_has_is_the_one_that_runs(tmp_path: Path) -> None:
+def test_each_control_that_the_kernel_has_is_the_one_that_runs() -> None:
     # The agent asks each connection for its control, and a run with another one fails.
     names = kernels.find().controls()
     assert {"reno", "cubic"} < set(names)
+    first, *others = names
+    text = asking(first) + "".join(
+        BULK.replace('tcp = "linux"', f'tcp = {{ preset = "linux", kernel_control = "{name}" }}')
+        .replace('name = "ftp"', f'name = "{name}"')
+        .replace("flows = 4", "flows = 1")
+        for name in others
+    )
+    metrics = dict(backends.find("linux-tcp").run(scenario(text)).metrics)
+    assert set(names) - {first} == {name for name in others if metrics[f"{name}.data_segments"] > 0}
+
+
+@pytest.mark.weekly
+@in_a_guest
+@on_this_host
+def test_alone_each_control_uses_the_link_in_its_own_way(tmp_path: Path) -> None:
+    names = kernels.find().controls()
     factors = f'\n[factors]\n"{KEY}" = {json.dumps(names)}\n'
     text = asking("reno") + factors
     results = redtail.run(redtail.Toml(text), out=tmp_path, backend="linux-tcp")
@@ -399,6 +415,8 @@ def expected(kept: float) -> float:
     return mean * PACKET_S
 
 
+# It builds a module with the kernel's headers, which takes as long as all other tests of this file.
+@pytest.mark.weekly
 @in_a_guest
 @with_modules
 def test_a_module_of_ones_own_controls_connections(
@@ -417,6 +435,7 @@ def test_a_module_of_ones_own_controls_connections(
     assert len(keys) == 2
 
 
+@pytest.mark.weekly
 @in_a_guest
 @with_modules
 def test_a_module_that_was_built_for_another_kernel_is_refused(
