@@ -1,11 +1,18 @@
 # Checks that run nothing: formatting, lints, types, generated files, licences, instructions.
 
-# The second clippy is for the crates of other projects without any feature.
+# The compiler of plug-ins takes longer than all the rest: what uses it has the target below. The second clippy is for
+# the crates of other projects without any feature.
 check-rust: $(VENV)/.created ## formatting, lints and documentation of the Rust code
 	cargo fmt --all -- --check
-	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --locked --workspace --exclude redtail-wasm --no-default-features --all-targets --quiet -- -D warnings
 	cargo clippy --locked --package redtail-core --package redtail-qdisc --package redtail-transport --quiet -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items --quiet
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --exclude redtail-wasm --no-default-features --no-deps \
+		--document-private-items --quiet
+
+check-rust-plug-ins: $(VENV)/.created ## the same of compiled plug-ins (`make check` lints them after a change)
+	cargo clippy --locked --package redtail-wasm --package redtail-py --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --package redtail-wasm --package redtail-py --no-deps \
+		--document-private-items --quiet
 
 MINIMUM_RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml).0
 

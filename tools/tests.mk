@@ -48,7 +48,7 @@ test-newest: dev ## Python tests with the newest versions that pyproject.toml al
 test-quinn: $(VENV)/.created ## quinn's QUIC behind redtail's queues (examples/quinn)
 	cd examples/quinn && cargo test --locked --quiet
 
-test-weekly: check-minimum dev test-quinn ## what the weekly workflow runs besides: the oldest Rust version, quinn, long tests
+test-weekly: check-minimum check-rust-plug-ins dev test-quinn ## what the weekly workflow runs besides: the oldest Rust version, quinn, long tests
 	cargo test --locked --quiet -p redtail-qdisc --bench queue_cost
 	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "weekly and not live and not linux"
 	$(TEST_PYTHON) -m "weekly and live" tests
