@@ -32,7 +32,7 @@ class Sim:
         return facts.code_version()
 
     def refuse(self, plan: Plan) -> Sequence[Refusal]:
-        """Refuse congestion controls of a kernel, and programs; all else that is checked can be run."""
+        """Refuse congestion controls of a kernel, and programs; all else can be run."""
         reason = (
             "is a congestion control of a Linux kernel; accepted: backend live, live-tc, linux or "
             "linux-tcp, or a preset of redtail in place of this key"

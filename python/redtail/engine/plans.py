@@ -224,10 +224,10 @@ class Plan:
         if not self.programs:
             return []
         groups = [
-            group["program"]["name"]
+            group["name"]
             for case in range(len(self.cases))
             for group in json.loads(self.example(case))["traffic"]
-            if "program" in group
+            if group["kind"] == "program"
         ]
         return list(dict.fromkeys(groups))
 
