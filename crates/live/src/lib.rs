@@ -22,7 +22,8 @@
 //!   `report` makes metrics of both; `meter`: what passes the links, for those who watch.
 //! - `kernel_queue` puts a queue of the kernel at a link, with the options that `tc` maps; `adaptive_red` starts
 //!   what `tc` does not start.
-//! - `programs` and `outside`: programs of the user, and the world outside of a run (`redtail shell`).
+//! - `programs` and `outside`: programs of the user, and the world outside of a run (`redtail shell`); `children`
+//!   starts programs and ends them.
 //!
 //! # Virtual time
 //!
@@ -34,6 +35,7 @@
 
 pub mod adaptive_red;
 pub mod addresses;
+pub mod children;
 pub mod counters;
 pub mod emulator;
 pub mod event_loop;

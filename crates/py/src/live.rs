@@ -1,5 +1,6 @@
 //! The backend in real time, for the process that it runs in.
 
+use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -257,6 +258,7 @@ pub struct Given {
     outside: Option<String>,
     read_only: bool,
     writable: Vec<PathBuf>,
+    environment: Option<Vec<(OsString, OsString)>>,
 }
 
 impl From<Given> for Programs {
@@ -273,6 +275,7 @@ impl From<Given> for Programs {
             outside: given.outside.as_deref().and_then(Program::of),
             show,
             files: given.read_only.then_some(given.writable),
+            environment: given.environment,
         }
     }
 }
