@@ -46,6 +46,11 @@ impl Child {
         })
     }
 
+    /// Its number.
+    pub fn pid(&self) -> Pid {
+        self.group
+    }
+
     /// The program itself.
     pub fn process(&mut self) -> &mut std::process::Child {
         &mut self.process
@@ -82,7 +87,8 @@ impl Child {
         self.over
     }
 
-    fn signal(&mut self, signal: Signal) {
+    /// Sends a signal to the program and all in its group.
+    pub fn signal(&mut self, signal: Signal) {
         if !self.is_over() {
             let _ = kill_process_group(self.group, signal);
         }
@@ -143,7 +149,11 @@ mod tests {
         );
         let mut wrapped = sh(&format!("sh -c \"{inner}\"; true"));
         let mut stubborn = sh(&format!("trap '' TERM; echo > {}; sleep 60", path("deaf")));
-        wait_for(|| ["ready", "deaf"].iter().all(|name| folder.join(name).exists()));
+        wait_for(|| {
+            ["ready", "deaf"]
+                .iter()
+                .all(|name| folder.join(name).exists())
+        });
         end_all([&mut wrapped, &mut stubborn]);
         let log = fs::read_to_string(folder.join("log"));
         let _ = fs::remove_dir_all(&folder);

@@ -288,7 +288,7 @@ impl<'a> Emulator<'a> {
             has_users: scenario
                 .traffic
                 .iter()
-                .map(TrafficParams::has_users)
+                .map(|group| group.has_users() || group.programs().is_some())
                 .collect(),
             end: Time::ZERO + scenario.duration,
             meter: None,
