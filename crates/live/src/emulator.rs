@@ -19,7 +19,6 @@ use redtail_network::{
 };
 use redtail_qdisc::{Plugins, TcpHeader};
 use redtail_spec::Scenario;
-use redtail_traffic::TrafficParams;
 use redtail_transport::choices::EcnCodepoint;
 use rustix::event::epoll;
 

@@ -310,16 +310,6 @@ impl<'a> Pairs<'a> {
             report.flow,
             command.line
         );
-        let how = match (report.timed_out, longest, report.code, report.signal) {
-            (true, Some(longest), ..) => format!("took longer than longest = \"{longest}\""),
-            (true, None, ..) => format!(
-                "still ran at the end of the run; accepted: a longer duration than \"{}\", or `stop`",
-                self.scenario.duration
-            ),
-            (_, _, Some(code), _) => format!("ended with exit code {code}"),
-            (_, _, _, signal) => format!("was ended by signal {}", signal.unwrap_or_default()),
-        };
-        reason += &how;
         let Some(running) = running else {
             return Ok(reason);
         };
@@ -356,10 +346,11 @@ impl<'a> Pairs<'a> {
             }
             program.report.ended |= may_run;
             if !may_run && self.failure.is_none() {
-                program.report.timed_out = true;
-                let longest = self.group_of(number).longest.is_some();
-                debug_assert!(!longest || self.programs[number].report.timed_out);
-                self.failure = Some(self.reason(number)?);
+                let how = format!(
+                    "still ran at the end of the run; accepted: a duration longer than \"{}\", or `stop`",
+                    self.scenario.duration
+                );
+                self.failure = Some(self.reason(number, &how)?);
             }
         }
         let running = self
