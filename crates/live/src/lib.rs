@@ -22,7 +22,9 @@
 //!   `report` makes metrics of both; `meter`: what passes the links, for those who watch.
 //! - `kernel_queue` puts a queue of the kernel at a link, with the options that `tc` maps; `adaptive_red` starts
 //!   what `tc` does not start.
-//! - `programs` and `outside`: programs of the user, and the world outside of a run (`redtail shell`).
+//! - `pairs`: the programs of groups of kind `program`, and what they left (`pairs/report.rs`).
+//! - `programs` and `outside`: programs of the user, and the world outside of a run (`redtail shell`); `children`
+//!   starts programs and ends them.
 //!
 //! # Virtual time
 //!
@@ -34,6 +36,7 @@
 
 pub mod adaptive_red;
 pub mod addresses;
+pub mod children;
 pub mod counters;
 pub mod emulator;
 pub mod event_loop;
@@ -48,6 +51,7 @@ pub mod kernel_queue;
 pub mod meter;
 pub mod outside;
 pub mod packet;
+pub mod pairs;
 pub mod programs;
 pub mod report;
 pub mod run;
