@@ -7,9 +7,11 @@ after several such runs the test is skipped, because it can say nothing then.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import functools
 import itertools
+import json
 import math
 import os
 import platform
@@ -738,6 +740,9 @@ def test_a_kill_at_any_moment_leaves_nothing_behind(tmp_path: Path) -> None:
 
 # redtail shell
 
+SHELL_RUN = "live-run-1@live-shell"
+"""The folder of the first run of `shell`."""
+
 
 def shell(tmp_path: Path, *words: str, **options: object) -> subprocess.CompletedProcess[str]:
     file = tmp_path / "line.toml"
@@ -785,22 +790,27 @@ with socket.create_server((os.environ["REDTAIL_SERVER"], 7000)) as it:
 def test_a_program_runs_behind_the_bottleneck(tmp_path: Path) -> None:
     (tmp_path / "client.py").write_text(EXCHANGE)
     (tmp_path / "server.py").write_text(SERVE)
+    capture = tmp_path / "bottleneck.pcapng"
     ran = shell(
         tmp_path,
-        "--status",
-        "lines",
+        *("--status", "lines", "--seed", "77", "--pcap", f"bottleneck={capture}"),
         "--server",
         f"exec {sys.executable} {tmp_path / 'server.py'}",
         "--",
         "sh",
         "-c",
-        f"sleep 1; {sys.executable} {tmp_path / 'client.py'}; sleep 1; exit 7",
+        f"sleep 1; {sys.executable} {tmp_path / 'client.py'}; sleep 1; "
+        "echo seed $REDTAIL_SEED; exit 7",
     )
     assert ran.returncode == 7, ran.stderr
-    assert "received 500000" in ran.stdout
+    assert "received 500000" in ran.stdout and "seed 77" in ran.stdout
+    assert capture.stat().st_size > 500_000 and not list(tmp_path.glob(".*.part"))
+    assert f"capture: {capture}" in ran.stdout
     assert re.search(r"bottleneck: \d+\.\d\d Mbit/s, \d+ packets waiting, delay", ran.stderr)
-    results = redtail.load(tmp_path / "out" / "live@live-shell")
-    assert results.backend == "live-shell"
+    results = redtail.load(tmp_path / "out" / SHELL_RUN)
+    assert results.backend == "live-shell" and results.name == "live, run 1"
+    [scenario] = results.folder.glob("*/scenario.json")
+    assert json.loads(scenario.read_text())["seed"] == 77
     received = mean(results, "shell.received_rate")
     assert received > 0 and mean(results, "shell.utilization") > 0
     # 500 kB and its retransmissions over the bottleneck in the length of the run
@@ -848,7 +858,7 @@ def test_what_tcp_measures_is_undefined_for_programs_without_tcp(tmp_path: Path)
     assert ran.returncode == 0, ran.stderr
     [received] = re.findall(r"received (\d+)", ran.stdout)
     assert int(received) > 0
-    metrics = redtail.load(tmp_path / "out" / "live@live-shell").cases[0].metrics
+    metrics = redtail.load(tmp_path / "out" / SHELL_RUN).cases[0].metrics
     assert metrics["shell.utilization"].mean > 0
     for name in ("received_rate", "data_segments", "retransmissions", "timeouts", "goodput"):
         assert f"shell.{name}" not in metrics
@@ -907,12 +917,15 @@ def test_all_programs_end_with_a_killed_shell(tmp_path: Path) -> None:
 
 @on_this_host
 def test_what_servers_print_is_in_files(tmp_path: Path) -> None:
-    servers = ["echo to the log; exec sleep 60", "echo is broken >&2; exit 3"]
+    # The shell that redtail starts ends at once; what it has started writes 300 ms later.
+    wrapped = "trap 'sleep 0.3; echo at the end; exit' TERM; while :; do sleep 0.01; done"
+    servers = [f'echo to the log; sh -c "{wrapped}"; true', "echo is broken >&2; exit 3"]
     words = [word for server in servers for word in ("--server", server)]
     ran = shell(tmp_path, *words, "--", "sh", "-c", "echo to the terminal; sleep 1")
     assert ran.returncode == 0, ran.stderr
-    logs = [tmp_path / "out" / "live@live-shell" / f"server-{number}.log" for number in (1, 2)]
-    assert [log.read_text() for log in logs] == ["to the log\n", "is broken\n"]
+    logs = [tmp_path / "out" / SHELL_RUN / f"server-{number}.log" for number in (1, 2)]
+    first, second = (log.read_text().splitlines() for log in logs)
+    assert (first[0], first[-1]) == ("to the log", "at the end") and second == ["is broken"]
     assert "to the terminal" in ran.stdout and all(str(log) in ran.stdout for log in logs)
     assert "to the log" not in ran.stdout + ran.stderr
     failed = f"warning: server `{servers[1]}` ended (exit status: 3): is broken ({logs[1]})"
@@ -920,17 +933,27 @@ def test_what_servers_print_is_in_files(tmp_path: Path) -> None:
     verified = CliRunner().invoke(app, ["runs", "verify", "--out", str(tmp_path / "out")])
     assert verified.exit_code == 0, verified.output
     ran = shell(tmp_path, "--", "true")
-    assert ran.returncode == 0 and not any(log.exists() for log in logs), "logs of another run"
+    assert ran.returncode == 0 and all(log.exists() for log in logs), "no run takes another's place"
+    later = redtail.load(tmp_path / "out" / SHELL_RUN.replace("1", "2"))
+    assert later.name == "live, run 2" and "$ true" in later.description
+    listed = CliRunner().invoke(app, ["runs", "list", "--out", str(tmp_path / "out")]).output
+    assert "live-run-1@live-shell" in listed and "live-run-2@live-shell" in listed
 
 
 OPEN = """
 import os
+print("environment:", sorted(os.environ.items()))
 for pid in ("self", "1"):
     for name in sorted(os.listdir(f"/proc/{pid}/fd"), key=int):
         try:
             print("open:", pid, name, os.readlink(f"/proc/{pid}/fd/{name}").split(":")[0])
         except OSError as error:
             print("open:", pid, name, error.strerror)
+    try:
+        open(f"/proc/{pid}/environ").close()
+    except OSError as error:
+        print("open:", pid, "environ", error.strerror)
+print("slack:", open("/proc/self/timerslack_ns").read())
 """
 
 FORGE = """
@@ -950,20 +973,23 @@ for number in range(3, 64):
 
 
 @on_this_host
-def test_programs_have_no_open_file_of_redtail(tmp_path: Path) -> None:
+def test_programs_have_nothing_of_redtail(tmp_path: Path) -> None:
     (tmp_path / "open.py").write_text(OPEN)
-    look = f"{sys.executable} {tmp_path / 'open.py'}"
+    look = f"{sys.executable} -I {tmp_path / 'open.py'}"
+    # Without a locale Python sets one for itself, and REDTAIL_CACHE is a setting of redtail.
+    given = {"PATH": os.environ["PATH"], "OWN": "1", "PYTHONHASHSEED": "0"}
     with (tmp_path / "secret").open("w") as secret:
         ran = shell(
             tmp_path,
             "--server",
             look,
             "--",
-            *("sh", "-c", f"sleep 1; {look}"),
+            *(sys.executable, "-I", "-c", f"import time; time.sleep(1); {OPEN}"),
             pass_fds=(secret.fileno(),),
+            env={**given, "REDTAIL_CACHE": str(tmp_path / "cache")},
         )
     assert ran.returncode == 0, ran.stderr
-    log = tmp_path / "out" / "live@live-shell" / "server-1.log"
+    log = tmp_path / "out" / SHELL_RUN / "server-1.log"
     for said in (ran.stdout, log.read_text()):
         lines = [line for line in said.splitlines() if line.startswith("open:")]
         found = [line.split(maxsplit=3)[1:] for line in lines]
@@ -972,6 +998,14 @@ def test_programs_have_no_open_file_of_redtail(tmp_path: Path) -> None:
         assert own == [0, 1, 2, 3], said
         of_redtail = {what for pid, _, what in found if pid == "1"}
         assert of_redtail <= {"Permission denied", "No such file or directory"}, said
+        assert ["1", "environ", "Permission denied"] in found, said
+        [listed] = [line for line in said.splitlines() if line.startswith("environment:")]
+        has = dict(ast.literal_eval(listed.partition(":")[2]))
+        # Python has set LC_CTYPE for itself, and the shell of a server has PWD.
+        kept = {name: value for name, value in has.items() if name not in ("LC_CTYPE", "PWD")}
+        ends = {"REDTAIL_CLIENT": "10.1.0.2", "REDTAIL_SERVER": "10.0.0.2", "REDTAIL_SEED": "11"}
+        assert {**kept, **ends} == {**given, **ends} and ends.keys() <= kept.keys(), said
+        assert "slack: 50000\n" in said, "the timers of programs are as elsewhere"
 
 
 @on_this_host
@@ -980,6 +1014,28 @@ def test_a_program_cannot_write_what_is_said_of_it(tmp_path: Path) -> None:
     ran = shell(tmp_path, "--", sys.executable, str(tmp_path / "forge.py"), cwd=tmp_path)
     assert ran.returncode == 0 and "wrote to" not in ran.stdout, (ran.stdout, ran.stderr)
     assert not (tmp_path / "EXECUTED").exists()
+
+
+SPEAK = """
+import os, socket, time
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as it:
+    for _ in range(20):
+        it.sendto(b"a word", (os.environ["REDTAIL_SERVER"], 7000))
+        time.sleep(0.1)
+"""
+
+
+@on_this_host
+@pytest.mark.skipif(os.geteuid() != 0, reason="programs of root alone can become another user")
+@pytest.mark.skipif(shutil.which("tcpdump") is None, reason="tcpdump is not installed")
+def test_tcpdump_gives_up_its_rights_and_writes_a_file(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    (tmp_path / "speak.py").write_text(SPEAK)
+    file = tmp_path / "packets.pcap"
+    line = f"tcpdump -i hosts -U -c 3 -w {file} & {sys.executable} {tmp_path / 'speak.py'}; wait"
+    ran = shell(tmp_path, "--", "sh", "-c", line)
+    assert ran.returncode == 0 and "3 packets captured" in ran.stderr, ran.stderr
+    assert b"a word" in file.read_bytes()
 
 
 CONFINED = """
@@ -1004,7 +1060,7 @@ def test_programs_can_be_kept_from_writing(tmp_path: Path) -> None:
     words = ("--read-only", "--writable", str(writable), "--server", script)
     ran = shell(tmp_path, *words, "--", "sh", "-c", f"sleep 1; {script}", cwd=own)
     assert ran.returncode == 0, ran.stderr
-    log = tmp_path / "out" / "live@live-shell" / "server-1.log"
+    log = tmp_path / "out" / SHELL_RUN / "server-1.log"
     for said in (ran.stdout, log.read_text()):
         lines = [line for line in said.splitlines() if line.startswith(("wrote", "mount", "can"))]
         lines = [line for line in lines if "permission denied" not in line]
@@ -1091,7 +1147,7 @@ def test_the_outside_is_reached_through_the_bottleneck(
     assert f"received {SENT}" in ran.stdout
     assert "\nnameserver 10.254.0.3\n" in "\n" + ran.stdout
     assert Path("/etc/resolv.conf").read_text() == before, "the computer's own file is as it was"
-    results = redtail.load(tmp_path / "out" / "live@live-shell")
+    results = redtail.load(tmp_path / "out" / SHELL_RUN)
     # The payload in both directions crossed the bottleneck, in segments of up to 1448 B.
     assert mean(results, "shell.data_segments") >= (SENT + ASKED) / 1448
     assert mean(results, "largest_packet") <= 1500

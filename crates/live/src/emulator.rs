@@ -25,6 +25,7 @@ use rustix::event::epoll;
 use crate::addresses::Side;
 use crate::event_loop::{Part, Watched};
 use crate::flows::FlowMap;
+use crate::foreign::{Note, Observer};
 use crate::handover::{Handover, Parcel};
 use crate::kernel_queue::Router;
 use crate::meter::Meter;
@@ -49,12 +50,15 @@ const ROUTER: u64 = u64::MAX;
 struct Buffers {
     places: Vec<Vec<u8>>,
     free: Vec<u32>,
+    /// By place: what an observer remembers of the packet.
+    notes: Vec<Note>,
 }
 
 impl Buffers {
     fn put(&mut self, packet: &[u8]) -> ContentId {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(Vec::with_capacity(1600));
+            self.notes.push(Note::default());
             self.places.len() as u32 - 1
         });
         let buffer = &mut self.places[place as usize];
@@ -69,6 +73,10 @@ impl Buffers {
 
     fn get_mut(&mut self, id: ContentId) -> &mut [u8] {
         &mut self.places[id.0 as usize]
+    }
+
+    fn note(&self, id: ContentId) -> Note {
+        self.notes[id.0 as usize]
     }
 
     fn free(&mut self, id: ContentId) {
@@ -86,6 +94,7 @@ impl Buffers {
 struct RealEnds<'a> {
     buffers: &'a mut Buffers,
     counts: &'a mut Vec<GroupCounts>,
+    observers: &'a mut [Option<Observer>],
     routes: &'a [(u32, bool)],
     meter: &'a mut Option<Meter>,
     captured: &'a mut Option<Files<'static>>,
@@ -95,6 +104,9 @@ impl Ends for RealEnds<'_> {
     fn lost(&mut self, packet: &SimPacket) {
         let (group, back) = self.routes[packet.route as usize];
         self.counts[group as usize].lost[usize::from(back)] += 1;
+        if let Some(observer) = &mut self.observers[group as usize] {
+            observer.lost(usize::from(back), self.buffers.note(packet.content));
+        }
         self.buffers.free(packet.content);
     }
 
@@ -206,6 +218,8 @@ pub struct Emulator<'a> {
     pub counts: Vec<GroupCounts>,
     /// As they were when the measurement began.
     pub counts_before: Vec<GroupCounts>,
+    /// What sees the traffic of groups of programs.
+    pub observers: Vec<Option<Observer>>,
     /// Samples of the queues.
     pub series: QueueSeries,
     /// The metrics of the phases that have ended.
@@ -257,6 +271,7 @@ impl<'a> Emulator<'a> {
         let mut links = Links::new(network, Time::ZERO + scenario.duration);
         let scheduler = &mut links.scheduler;
         let measure_from = Time::ZERO + scenario.warmup;
+        let period = measure_from..Time::ZERO + scenario.duration;
         scheduler.add(Event::new(measure_from, Class::Measure, 0));
         for (phase, &at) in (1..).zip(&scenario.phases) {
             scheduler.add(Event::new(Time::ZERO + at, Class::Measure, phase));
@@ -274,10 +289,13 @@ impl<'a> Emulator<'a> {
             routes,
             counts: vec![GroupCounts::default(); groups],
             counts_before: Vec::new(),
+            observers: (scenario.traffic.iter())
+                .map(|group| group.programs().map(|_| Observer::new(period.clone())))
+                .collect(),
             series: QueueSeries::default(),
             phase_metrics: Vec::new(),
             phase: 1,
-            punctuality: Punctuality::new(measure_from..Time::ZERO + scenario.duration),
+            punctuality: Punctuality::new(period),
             ect1: (scenario.traffic.iter())
                 .map(|group| {
                     let tcp = group.tcp();
@@ -334,6 +352,11 @@ impl<'a> Emulator<'a> {
     /// sending host.
     pub fn let_outside(&mut self, group: usize) {
         self.flows.let_outside(group);
+    }
+
+    /// Sees the traffic of a group, in which programs of the user take part.
+    pub fn observe(&mut self, group: usize) {
+        self.observers[group] = Some(Observer::new(self.punctuality.period.clone()));
     }
 
     /// Number of links.
@@ -491,6 +514,11 @@ impl<'a> Emulator<'a> {
         let sends_data = side == Side::Sending || self.has_users[group];
         counts.data_packets += u64::from(sends_data && payload > 0);
         let content = self.buffers.put(bytes);
+        if let Some(observer) = &mut self.observers[group]
+            && let Some(headers) = Headers::of(bytes)
+        {
+            self.buffers.notes[content.0 as usize] = observer.enters(side, &headers, now);
+        }
         let id = u16::from_be_bytes([bytes[4], bytes[5]]);
         let to = Address {
             flow: place.flow,
@@ -547,6 +575,7 @@ impl<'a> Emulator<'a> {
             &mut RealEnds {
                 buffers: &mut self.buffers,
                 counts: &mut self.counts,
+                observers: &mut self.observers,
                 routes: &self.routes,
                 meter: &mut self.meter,
                 captured: &mut self.captured,
@@ -581,6 +610,13 @@ impl<'a> Emulator<'a> {
         if !back && let Some(headers) = Headers::of(buffer) {
             counts.arrived_bytes += u64::from(headers.payload());
         }
+        if let Some(observer) = &mut self.observers[group as usize] {
+            let note = self.buffers.note(packet.content);
+            if let Some(headers) = Headers::of(self.buffers.get(packet.content)) {
+                observer.leaves(usize::from(back), note, &headers, at);
+            }
+        }
+        let buffer = self.buffers.get_mut(packet.content);
         if !back
             && let Some(handover) = &self.handover
             && handover.takes(at, self.now)

@@ -24,7 +24,7 @@
 //!   what `tc` does not start.
 //! - `pairs`: the programs of groups of kind `program`, and what they left (`pairs/report.rs`).
 //! - `programs` and `outside`: programs of the user, and the world outside of a run (`redtail shell`); `children`
-//!   starts programs and ends them.
+//!   starts programs and ends them, and `foreign` is what the network sees of their traffic.
 //!
 //! # Virtual time
 //!
@@ -42,6 +42,7 @@ pub mod emulator;
 pub mod event_loop;
 pub mod exchange;
 pub mod flows;
+pub mod foreign;
 #[cfg(target_arch = "x86_64")]
 pub mod guest;
 pub mod handover;

@@ -63,6 +63,16 @@ impl<'a> Headers<'a> {
         if fragment == 0 { self.ip[9] } else { NO_PORTS }
     }
 
+    /// The protocol, also of a fragment.
+    pub fn protocol_of_whole(&self) -> u8 {
+        self.ip[9]
+    }
+
+    /// The payload of UDP; of other protocols the same number of bytes is left out.
+    pub fn body(&self) -> &'a [u8] {
+        self.transport.get(8..).unwrap_or_default()
+    }
+
     /// A port of a header, which is at this place.
     fn port(&self, at: usize) -> u16 {
         match self.protocol() {

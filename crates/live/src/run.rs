@@ -160,9 +160,12 @@ fn run_to_end(scenario: &Scenario, options: RunOptions) -> Result<LiveResult, Ru
     let (scenario, plugins, routers) = &made;
     let mut emulator = Emulator::new(scenario, plugins, &spaces, routers);
     emulator.capture(captures)?;
+    let last = spaces.len() - 1;
+    if programs.is_some() {
+        emulator.observe(last);
+    }
     let mut outside = None;
     if let Some(program) = to_outside {
-        let last = spaces.len() - 1;
         emulator.let_outside(last);
         let servers = &spaces[last][Side::Sending as usize];
         outside = Some(Outside::connect(program, servers)?);
@@ -449,7 +452,13 @@ fn result(scenario: &Scenario, mut emulator: Emulator<'_>, hosts: HostReport) ->
                 (now.data_packets - before.data_packets) as f64,
             );
         }
-        for &(metric, value) in &hosts.metrics[index] {
+        let seen = emulator.observers[index].as_ref();
+        let seen = seen.map(|observer| observer.values(period));
+        for (metric, value) in hosts.metrics[index]
+            .iter()
+            .copied()
+            .chain(seen.into_iter().flatten())
+        {
             if let Some(value) = value {
                 add(metric, value);
             }

@@ -136,6 +136,90 @@ metrics! {
 }
 
 metrics! {
+    /// Of programs, what their packets tell in the group's direction, from the servers to the clients.
+    pub const FORWARD of Group;
+
+    /// Payload that reached the receiving side in the period, divided by its length: of TCP each byte of sequence space when it arrives first, of UDP and QUIC all bytes of datagrams. Undefined if no packet was seen, or datagrams arrived in fragments.
+    PAYLOAD_RATE = "payload_rate", Rate, "Payload that arrived", "payload";
+    /// Of the packets of UDP, QUIC's among them, that were *sent* in the period: dropped or lost ones (at any queue, on any wire), divided by the sum of these and those that arrived. Packets in flight at the end do not count. Undefined without such packets.
+    DATAGRAM_LOSS = "datagram_loss", Fraction, "Datagrams lost", "datagrams lost";
+    /// The least of the round trips of which `tcp_rtt_mean` is the mean.
+    TCP_RTT_MIN = "tcp_rtt_min", Delay, "Least round-trip time of TCP", "TCP RTT min";
+    /// Round trips of TCP from the hosts that send in this direction, by timestamps (RFC 7323): from the first segment with a value, when it enters the network, to the first acknowledgement of new data that echoes it, when it reaches the sender. The time until the receiver acknowledges is in it, as for TCP itself. Undefined without timestamps.
+    TCP_RTT_MEAN = "tcp_rtt_mean", Delay, "Mean round-trip time of TCP", "TCP RTT";
+    /// Median of these round trips, from a histogram with three significant digits.
+    TCP_RTT_P50 = "tcp_rtt_p50", Delay, "Round-trip time of TCP, median", "TCP RTT p50";
+    /// 95th percentile of these round trips, from the same histogram.
+    TCP_RTT_P95 = "tcp_rtt_p95", Delay, "Round-trip time of TCP, 95th percentile", "TCP RTT p95";
+    /// The least of the round trips of which `quic_rtt_mean` is the mean.
+    QUIC_RTT_MIN = "quic_rtt_min", Delay, "Least round-trip time of QUIC", "QUIC RTT min";
+    /// Round trips of QUIC by the spin bit (RFC 9000, section 17.4): from one change of its value to the next, in the packets that are sent in this direction, where they enter the network. A time in which an end has nothing to send is in it. Undefined unless of both ends at least 20 packets, and nine in ten, have the value that follows from the packet received last: an endpoint need not spin, and may send random values.
+    QUIC_RTT_MEAN = "quic_rtt_mean", Delay, "Mean round-trip time of QUIC", "QUIC RTT";
+    /// Median of these round trips, from a histogram with three significant digits.
+    QUIC_RTT_P50 = "quic_rtt_p50", Delay, "Round-trip time of QUIC, median", "QUIC RTT p50";
+    /// 95th percentile of these round trips, from the same histogram.
+    QUIC_RTT_P95 = "quic_rtt_p95", Delay, "Round-trip time of QUIC, 95th percentile", "QUIC RTT p95";
+    /// Of the packets that were sent in the period, those with ECT(0) (RFC 3168).
+    ECT0 = "ect0", Fraction, "Packets sent with ECT(0)", "ECT(0)";
+    /// Of the packets that were sent in the period, those with ECT(1) (RFC 9331).
+    ECT1 = "ect1", Fraction, "Packets sent with ECT(1)", "ECT(1)";
+    /// Of the packets that were sent in the period, those that had CE before any queue.
+    CE_BEFORE = "ce_before", Fraction, "Packets sent with CE", "CE sent";
+    /// Of the packets that arrived in the period, those with CE.
+    CE_AFTER = "ce_after", Fraction, "Packets that arrived with CE", "CE";
+    /// Segments with ECE that the receiving side sent in the period, on connections that agreed on ECN (RFC 3168). Undefined if no handshake of one was seen.
+    ECE_SEGMENTS = "ece_segments", Count, "Segments that echo a mark", "ECE";
+    /// Segments with CWR that the sending side sent in the period, on such connections.
+    CWR_SEGMENTS = "cwr_segments", Count, "Segments that tell a reduction", "CWR";
+    /// Marks that the receiving side told in the period by the counter ACE, on connections that agreed on accurate ECN (RFC 9768). The counter has three bits: of more than 5 marks between two segments none are counted, because an overtaken segment looks the same. Undefined if no handshake of one was seen.
+    MARKS_TOLD = "marks_told", Count, "Marks told by accurate ECN", "marks told";
+}
+
+metrics! {
+    /// The same against the group's direction, from the clients to the servers; in the same order.
+    pub const BACK of Group;
+
+    /// `payload_rate` against the group's direction.
+    BACK_PAYLOAD_RATE = "back_payload_rate", Rate, "Payload that arrived, back", "back payload";
+    /// `datagram_loss` against the group's direction.
+    BACK_DATAGRAM_LOSS = "back_datagram_loss", Fraction, "Datagrams lost, back", "back datagrams lost";
+    /// `tcp_rtt_min` against the group's direction.
+    BACK_TCP_RTT_MIN = "back_tcp_rtt_min", Delay, "Least round-trip time of TCP, back", "back TCP RTT min";
+    /// `tcp_rtt_mean` against the group's direction.
+    BACK_TCP_RTT_MEAN = "back_tcp_rtt_mean", Delay, "Mean round-trip time of TCP, back", "back TCP RTT";
+    /// `tcp_rtt_p50` against the group's direction.
+    BACK_TCP_RTT_P50 = "back_tcp_rtt_p50", Delay, "Round-trip time of TCP, median, back", "back TCP RTT p50";
+    /// `tcp_rtt_p95` against the group's direction.
+    BACK_TCP_RTT_P95 = "back_tcp_rtt_p95", Delay, "Round-trip time of TCP, 95th percentile, back", "back TCP RTT p95";
+    /// `quic_rtt_min` against the group's direction.
+    BACK_QUIC_RTT_MIN = "back_quic_rtt_min", Delay, "Least round-trip time of QUIC, back", "back QUIC RTT min";
+    /// `quic_rtt_mean` against the group's direction.
+    BACK_QUIC_RTT_MEAN = "back_quic_rtt_mean", Delay, "Mean round-trip time of QUIC, back", "back QUIC RTT";
+    /// `quic_rtt_p50` against the group's direction.
+    BACK_QUIC_RTT_P50 = "back_quic_rtt_p50", Delay, "Round-trip time of QUIC, median, back", "back QUIC RTT p50";
+    /// `quic_rtt_p95` against the group's direction.
+    BACK_QUIC_RTT_P95 = "back_quic_rtt_p95", Delay, "Round-trip time of QUIC, 95th percentile, back", "back QUIC RTT p95";
+    /// `ect0` against the group's direction.
+    BACK_ECT0 = "back_ect0", Fraction, "Packets sent with ECT(0), back", "back ECT(0)";
+    /// `ect1` against the group's direction.
+    BACK_ECT1 = "back_ect1", Fraction, "Packets sent with ECT(1), back", "back ECT(1)";
+    /// `ce_before` against the group's direction.
+    BACK_CE_BEFORE = "back_ce_before", Fraction, "Packets sent with CE, back", "back CE sent";
+    /// `ce_after` against the group's direction.
+    BACK_CE_AFTER = "back_ce_after", Fraction, "Packets that arrived with CE, back", "back CE";
+    /// `ece_segments` against the group's direction.
+    BACK_ECE_SEGMENTS = "back_ece_segments", Count, "Segments that echo a mark, back", "back ECE";
+    /// `cwr_segments` against the group's direction.
+    BACK_CWR_SEGMENTS = "back_cwr_segments", Count, "Segments that tell a reduction, back", "back CWR";
+    /// `marks_told` against the group's direction.
+    BACK_MARKS_TOLD = "back_marks_told", Count, "Marks told by accurate ECN, back", "back marks told";
+}
+
+/// How many metrics packets of programs have in a direction.
+pub const SEEN: usize = 17;
+const _: () = assert!(FORWARD.len() == SEEN && BACK.len() == SEEN);
+
+metrics! {
     /// Of every group with users.
     pub const OF_USERS of Group;
 
@@ -229,7 +313,7 @@ pub enum Owner {
 
 /// Every metric there is, each once, but for what queues of users name themselves.
 pub fn catalog() -> Vec<Listed> {
-    let rooms: [(Owner, &str, &[&'static Metric]); 13] = [
+    let rooms: [(Owner, &str, &[&'static Metric]); 15] = [
         (Owner::Link, "every link", AT_LINK),
         (Owner::Link, "links with TCP groups", OF_CONGESTION),
         (Owner::Link, "links with UDP groups", OF_UDP_AT_LINK),
@@ -239,6 +323,8 @@ pub fn catalog() -> Vec<Listed> {
         (Owner::Group, "every group", OF_GROUP),
         (Owner::Group, "TCP groups", OF_TCP),
         (Owner::Group, "UDP groups", OF_UDP),
+        (Owner::Group, "groups of programs", FORWARD),
+        (Owner::Group, "groups of programs", BACK),
         (Owner::Group, "groups with users", OF_USERS),
         (Owner::Group, "groups with a load", OF_LOAD),
         (Owner::Run, "runs in real time", OF_REAL_TIME),

@@ -11,6 +11,7 @@ import typer
 from redtail.cli.exits import EXIT_FAILED
 from redtail.cli.options import AllowCode, File, Out, Sets
 from redtail.cli.output import complain, print_wide, say, width
+from redtail.cli.run import Pcap
 from redtail.errors import SpecError
 from redtail.files import path_of
 
@@ -81,6 +82,17 @@ def shell(
     longest: Annotated[
         str, typer.Option("--longest", metavar="TIME", help="The run ends after this time.")
     ] = "3600 s",
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed",
+            min=0,
+            metavar="N",
+            help="The seed in place of that of FILE, of queues, random loss and its traffic. "
+            "The programs have it as REDTAIL_SEED.",
+        ),
+    ] = None,
+    pcap: Pcap = None,
     out: Out = "runs",
     sets: Sets = None,
     allow_code: AllowCode = None,
@@ -89,11 +101,12 @@ def shell(
 
     The program reaches the other side of the bottleneck at the address in REDTAIL_SERVER, and with
     `--outside` this computer's loopback at the address in REDTAIL_COMPUTER. Its exit code becomes
-    that of this command.
+    that of this command. Each run has a folder of results of its own.
     """
     from redtail.backends.live import require_host
     from redtail.display.tables import summary_table
     from redtail.engine import realtime
+    from redtail.running import captures
     from redtail.running import shell as backend
 
     if writable and not read_only:
@@ -103,7 +116,9 @@ def shell(
             raise SpecError(f"--writable {folder}: there is no such folder; accepted: one that is")
     require_host()
     connected = backend.connection(outside.value)
-    plan = backend.planned(file, longest, sets or (), allow_code=tuple(allow_code or ()))
+    points = captures.points(pcap or ())
+    sets = [*(sets or ()), *([] if seed is None else [f"seed={seed}"])]
+    plan = backend.planned(file, longest, sets, allow_code=tuple(allow_code or ()))
     for text in plan.warnings:
         complain(text, "warning")
     words = tuple(command or [os.environ.get("SHELL") or "/bin/sh"])
@@ -112,7 +127,7 @@ def shell(
         if connected:
             say(f"The outside is connected by {connected}; this computer is $REDTAIL_COMPUTER.")
         say("The status is in the title of the terminal. The end of the shell ends the run.")
-    logs = backend.logs_folder(plan, out)
+    plan, logs = backend.kept(plan, out, words, server or ())
     programs = realtime.Programs(
         words,
         tuple(server or ()),
@@ -121,13 +136,16 @@ def shell(
         outside=connected,
         read_only=read_only,
         writable=tuple(str(path_of(folder).absolute()) for folder in writable or ()),
+        environment=backend.environment(plan),
     )
-    results, ran = backend.execute(plan, programs, out)
+    results, ran = backend.execute(plan, programs, out, points)
     print_wide(summary_table(results, width(), False))
     say(f"made by: backend {results.backend}, {ran.engine()}")
     say(f"data:    {results.folder}/")
     for log in backend.logs(logs):
         say(f"server:  {log}")
+    for path in dict.fromkeys(path_of(name) for _, name in points):
+        say(f"capture: {path}")
     for text in results.warnings:
         complain(text, "warning")
     if results.failed:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -137,21 +138,35 @@ def execute(
     if ip not in (4, 6):
         raise SpecError(f"captures show IP version 4 or 6, not {ip}")
     plan = _calibrated(plan)
-    # Written aside and renamed, so that a whole file is a whole capture; but pipes and devices
-    # are written to as they are.
+    with written(points) as pairs:
+        outcome = _interruptible(plan, plan.scenario(number, replication), pairs, ip, makes)
+    files = tuple(dict.fromkeys(path_of(file) for _, file in points))
+    return Captured(files, plan.cases[number], replication, outcome.metrics)
+
+
+@contextlib.contextmanager
+def written(
+    points: Sequence[tuple[str, str | os.PathLike[str]]],
+) -> Iterator[list[tuple[str, str]]]:
+    """Give the points with the files that are written to, which get their names at the end.
+
+    So a whole file is a whole capture; but pipes and devices are written to as they are.
+
+    Raises:
+        StoreError: a file cannot be written.
+    """
     asides: dict[Path, Path] = {}
     for _, file in points:
         path = path_of(file)
         special = path.exists() and not path.is_file()
         asides[path] = path if special else path.with_name(f".{path.name}.part")
-    pairs = [(point, str(asides[path_of(file)])) for point, file in points]
     try:
-        outcome = _interruptible(plan, plan.scenario(number, replication), pairs, ip, makes)
+        yield [(point, str(asides[path_of(file)].absolute())) for point, file in points]
         for path, aside in asides.items():
             if aside != path:
                 aside.replace(path)
     except OSError as error:
-        struck = [path for path, aside in asides.items() if str(aside) == error.filename]
+        struck = [path for path, aside in asides.items() if str(aside.absolute()) == error.filename]
         why = os.strerror(error.errno) if error.errno else str(error)
         raise StoreError(
             f"{struck[0] if struck else 'the capture'} cannot be written: {why}"
@@ -160,7 +175,6 @@ def execute(
         for path, aside in asides.items():
             if aside != path and aside.parent.is_dir():
                 aside.unlink(missing_ok=True)
-    return Captured(tuple(asides), plan.cases[number], replication, outcome.metrics)
 
 
 def _calibrated(plan: Plan) -> Plan:

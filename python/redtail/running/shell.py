@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -11,6 +14,8 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +28,7 @@ from redtail.errors import RunError, SpecError
 from redtail.experiment import Toml
 from redtail.files import path_of
 from redtail.store import format, objects
+from redtail.store.writing import explain_write_errors
 
 if TYPE_CHECKING:
     from redtail.analysis.results import Results
@@ -50,8 +56,9 @@ class Shell(Live):
 
     name = "live-shell"
 
-    def __init__(self, programs: Programs) -> None:
+    def __init__(self, programs: Programs, captures: Sequence[tuple[str, str]] = ()) -> None:
         self.programs = programs
+        self.captures = captures
         self.began = time.time_ns()
         self.code: int | None = None
         self.invalid: str | None = None
@@ -76,8 +83,6 @@ class Shell(Live):
         """Make the run, in processes that have the terminal."""
         start = time.perf_counter()
         stop: Stop = cancel or Stop()
-        for log in logs(self.programs.logs):
-            log.unlink()  # of the run before
         request_from, request_to = os.pipe()
         reply_from, reply_to = os.pipe()
         agent = [sys.executable, "-P", "-m", "redtail.backends.agent"]
@@ -90,7 +95,7 @@ class Shell(Live):
             os.close(reply_to)
             stop.add(process)
             try:
-                asked = Request(scenario, queues or {}, traces or {}, self.programs)
+                asked = Request(scenario, queues or {}, traces or {}, self.programs, self.captures)
                 with contextlib.suppress(BrokenPipeError):  # its reply says why
                     request.write(asked.to_bytes())
                     request.flush()
@@ -135,10 +140,39 @@ def connection(choice: str) -> str | None:
     raise SpecError(f"the outside cannot be connected: {lacking}", key="--outside")
 
 
-def logs_folder(plan: Plan, out: str) -> Path:
-    """Return the folder for what the servers print: that of the results on this computer."""
-    root = objects.copy_of(out) if objects.is_url(out) else path_of(out)
-    return (root / format.folder_name(plan.name, Shell.name)).absolute()
+def kept(plan: Plan, out: str, words: Sequence[str], servers: Sequence[str]) -> tuple[Plan, Path]:
+    """Return a plan under the name of its next run, and the folder of the results, which is made.
+
+    Each run has a number, a folder and a description of its own: none takes the place of another.
+
+    Args:
+        plan: as `planned` returns it.
+        out: where results are kept.
+        words: the program and its arguments.
+        servers: the command lines of the servers.
+
+    Raises:
+        StoreError: the folder cannot be made.
+    """
+    url = objects.is_url(out)
+    root = objects.own_copy_of(out) if url else path_of(out)
+    there = {name.split("/")[0] for name in objects.Objects(out).there} if url else set()
+    run = [f"$ {shlex.join(words)}", *(f"server: {line}" for line in servers)]
+    run.append(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
+    description = "\n".join([*filter(None, [plan.description]), *run])
+    for number in itertools.count(1):
+        name = f"{plan.name}, run {number}"
+        folder = (root / format.folder_name(name, Shell.name)).absolute()
+        if folder.name in there:
+            continue
+        with explain_write_errors(folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                folder.mkdir()
+            except FileExistsError:
+                continue
+        return replace(plan, name=name, description=description), folder
+    raise AssertionError("there is no last number")
 
 
 def logs(folder: str | os.PathLike[str] | None) -> list[Path]:
@@ -177,8 +211,37 @@ def planned(file: Path, longest: str, sets: Sequence[str], **options: Any) -> Pl
     return plan
 
 
-def execute(plan: Plan, programs: Programs, out: str) -> tuple[Results, Shell]:
+REDTAIL = "REDTAIL_"
+"""What the names of redtail's own variables begin with."""
+
+
+def environment(plan: Plan) -> tuple[tuple[str, str], ...]:
+    """Return the environment of the programs: that in which redtail was started, and the seed.
+
+    Python and redtail change their own (`LC_CTYPE`, variables of libraries). Variables that are
+    settings of redtail are for redtail; it adds the addresses of the run.
+    """
+    try:
+        lines = Path("/proc/self/environ").read_bytes().split(b"\0")
+        pairs = [line.partition(b"=") for line in lines if b"=" in line]
+        own = {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+    except OSError:
+        own = dict(os.environ)
+    seed = json.loads(plan.scenario(0, 0))["seed"]
+    mine = {name: value for name, value in own.items() if not name.startswith(REDTAIL)}
+    return tuple({**mine, f"{REDTAIL}SEED": str(seed)}.items())
+
+
+def execute(
+    plan: Plan, programs: Programs, out: str, points: Sequence[tuple[str, str]] = ()
+) -> tuple[Results, Shell]:
     """Run programs behind the bottleneck of a plan.
+
+    Args:
+        plan: as `kept` returns it.
+        programs: what is run.
+        out: where results are kept.
+        points: what is captured, as for `captures.execute`.
 
     Returns:
         What was measured, and the backend: its `code` is the exit code of the command (None if the
@@ -187,7 +250,7 @@ def execute(plan: Plan, programs: Programs, out: str) -> tuple[Results, Shell]:
     Raises:
         SpecError: this host cannot run it.
     """
-    from redtail.running import runner
+    from redtail.running import captures, runner
 
     backend = Shell(programs)
     backends.KNOWN[backend.name] = lambda: backend
@@ -196,7 +259,8 @@ def execute(plan: Plan, programs: Programs, out: str) -> tuple[Results, Shell]:
         # Ctrl-C is for the program; when that has ended, so has the run.
         before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
-        results = runner.execute(plan, out=out, backend=backend.name)
+        with captures.written(points) as backend.captures:
+            results = runner.execute(plan, out=out, backend=backend.name)
     finally:
         del backends.KNOWN[backend.name]
         if before is not None:
