@@ -1,4 +1,4 @@
-"""Root filesystems for programs in a guest: from folders, archives, and this computer's programs."""
+"""Root filesystems for programs in a guest: from folders, archives, and this computer."""
 
 from __future__ import annotations
 
@@ -157,7 +157,24 @@ def test_modules_that_python_has_compiled_are_valid_at_any_time(tmp_path: Path) 
 # --- Programs of this computer --------------------------------------------------------------
 
 
-def test_libraries_are_those_that_the_loader_finds(tmp_path: Path) -> None:
+@pytest.fixture
+def anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folders of tests, which may be in /tmp, can be in a root."""
+    monkeypatch.setattr(roots, "MOUNTED", ("proc",))
+
+
+def test_a_program_below_what_the_guest_mounts_is_refused(tmp_path: Path) -> None:
+    program = Path("/dev/shm") / f"redtail-test-{os.getpid()}"
+    try:
+        compiled(program, "int main(void) { return 0; }")
+        with pytest.raises(SpecError, match=r"is in a folder of which the guest has its own"):
+            collecting.collected([], [str(program)])
+    finally:
+        program.unlink(missing_ok=True)
+        program.with_name(f"{program.name}.c").unlink(missing_ok=True)
+
+
+def test_libraries_are_those_that_the_loader_finds(tmp_path: Path, anywhere: None) -> None:
     folder = tmp_path / "lib"
     folder.mkdir()
     compiled(folder / "libone.so", "int one(void) { return 1; }", "-shared", "-fPIC")
@@ -178,11 +195,11 @@ def test_libraries_are_those_that_the_loader_finds(tmp_path: Path) -> None:
             assert os.path.realpath(path).lstrip("/") in root.entries, line
     # A library that is gone is named.
     (folder / "libone.so").unlink()
-    with pytest.raises(SpecError, match="tool needs the library libone.so, which is not on this"):
+    with pytest.raises(SpecError, match=r"tool needs the library libone\.so, which is not on this"):
         collecting.collected([], [str(program)])
 
 
-def test_nothing_is_executed(tmp_path: Path) -> None:
+def test_nothing_is_executed(tmp_path: Path, anywhere: None) -> None:
     # What `ldd` starts is the loader that a file names.
     program = bytearray(compiled(tmp_path / "tool", "int main(void) { return 0; }").read_bytes())
     trap = tmp_path / "l"
@@ -199,7 +216,7 @@ def test_nothing_is_executed(tmp_path: Path) -> None:
     assert not (tmp_path / "started").exists()
 
 
-def test_damaged_programs_are_refused(tmp_path: Path) -> None:
+def test_damaged_programs_are_refused(tmp_path: Path, anywhere: None) -> None:
     program = compiled(tmp_path / "tool", "int main(void) { return 0; }")
     whole = program.read_bytes()
     other = bytearray(whole)
@@ -225,7 +242,7 @@ def test_damaged_programs_are_refused(tmp_path: Path) -> None:
 
 
 def test_programs_of_command_lines_are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, anywhere: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = tmp_path / "own"
     own.mkdir()
@@ -259,7 +276,7 @@ def test_a_program_that_is_not_there_is_told(name: str, problem: str) -> None:
     assert error.value.key == "programs.with" and "accepted: " in str(error.value)
 
 
-def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
+def test_links_in_a_circle_are_refused(tmp_path: Path, anywhere: None) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "data").write_text("x")
@@ -274,7 +291,7 @@ def test_links_in_a_circle_are_refused(tmp_path: Path) -> None:
     assert found[f"{here}/round"] == (stat.S_IFLNK | 0o777, b"round")  # as it is, and not followed
 
 
-def test_a_virtual_environment_is_taken_with_its_packages(tmp_path: Path) -> None:
+def test_a_virtual_environment_is_taken_with_its_packages(tmp_path: Path, anywhere: None) -> None:
     subprocess.run(
         [sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "env")], check=True
     )

@@ -1,9 +1,9 @@
 """The root filesystem of programs that are taken from this computer, with all that they need.
 
 A path of this computer is the same path in the guest. Programs are those that the words of command
-lines name, and their libraries are found by reading (`elf`). What a program opens by itself, such as
-its configuration or a plug-in, is not known, and is named by the user. An interpreter of Python is
-asked for the folders of its modules; no other program is started.
+lines name, and their libraries are found by reading (`elf`). What a program opens by itself, such
+as its configuration or a plug-in, is not known, and is named by the user. An interpreter of Python
+is asked for the folders of its modules; no other program is started.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _MOST_LINKS = 40
 
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")
 
-# What Python's library has beside the library: its own tests, programs with windows, installers; what
-# is needed to compile against it, and what it has compiled for its options -O and -OO.
+# What Python's library has beside the library: its own tests, programs with windows, installers;
+# what is needed to compile against it, and what it has compiled for its options -O and -OO.
 _NOT_OF_PYTHON = re.compile(
     r"tests?|idlelib|tkinter|_tkinter\..*|turtledemo|ensurepip|lib2to3|pip|setuptools|"
     r"(site|dist)-packages|config-3\..*|.*\.a|.*\.opt-[12]\.pyc"
@@ -151,6 +151,11 @@ class _Collector:
         if real in self._taken:
             return
         self._taken.add(real)
+        if real.split("/")[1] in roots.MOUNTED:
+            raise self.builder.refused(
+                f"{real} is in a folder of which the guest has its own; accepted: programs outside "
+                f"of {', '.join(f'/{name}' for name in roots.MOUNTED)}"
+            )
         place = Path(real)
         mode = place.stat().st_mode
         data = self.builder.read(place)
@@ -251,7 +256,7 @@ class _Collector:
                 self._file(place, program=False)
 
     def _python(self, word: str, program: str) -> None:
-        """Take an interpreter of Python with its library, and with a virtual environment's packages.
+        """Take an interpreter of Python with its library, and a virtual environment's packages.
 
         Packages outside of one are too many, and are named by the user.
         """
@@ -279,7 +284,7 @@ class _Collector:
             self._file(Path(prefix, "pyvenv.cfg"))
         for each in map(Path, path):
             packages = each.name in ("site-packages", "dist-packages")
-            if each.is_dir() and (not packages or each.is_relative_to(prefix) and prefix != base):
+            if each.is_dir() and (not packages or (prefix != base and each.is_relative_to(prefix))):
                 self._folder(each, python=True)
         if "/" not in word and os.path.dirname(executable) not in STANDARD:
             # A link would lead it past the file that tells of a virtual environment.

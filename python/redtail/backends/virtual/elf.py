@@ -64,7 +64,7 @@ def read(data: bytes) -> Elf | None:
         return None
     try:
         return _read(data)
-    except (struct.error, IndexError, UnicodeDecodeError):
+    except (struct.error, IndexError, OverflowError, UnicodeDecodeError):
         raise ValueError("its tables are damaged") from None
 
 

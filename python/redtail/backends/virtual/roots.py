@@ -156,7 +156,7 @@ def _timeless(path: str, data: bytes) -> bytes:
     Python takes a module's compiled form only if it has the time of its source, which it has not
     in the guest; one that is marked as unchecked it takes as it is (PEP 552).
     """
-    if path.endswith(".pyc") and "/__pycache__/" in path and data[4:8] == bytes(4):
+    if path.endswith(".pyc") and "__pycache__" in path.split("/") and data[4:8] == bytes(4):
         return data[:4] + (1).to_bytes(4, "little") + bytes(8) + data[16:]
     return data
 
