@@ -256,7 +256,6 @@ fn run_in_two<'a>(
         });
         let mut ran = Ok(());
         if ready.recv().is_ok() {
-            wake_up_soon();
             ran = run(emulator, &mut |clock| {
                 let _ = send_clock.send(clock); // the hosts may have failed
             });
@@ -274,6 +273,7 @@ fn run_in_two<'a>(
 
 /// Runs the network until its end, or until `stop` is set. Another thread hands packets over while it is late.
 fn run_network(emulator: &mut Emulator<'_>, clock: Clock, stop: &AtomicBool) -> io::Result<()> {
+    wake_up_soon(); // after programs of the user were started, which have the timers of all programs
     let watched = Watched::new()?;
     emulator.start(clock, &watched)?;
     let end = emulator.end;
@@ -313,14 +313,15 @@ fn run_programs(
     start: &mut dyn FnMut(Clock),
 ) -> io::Result<Option<ExitStatus>> {
     let last = spaces.len() - 1;
-    let running = programs.start(last, &spaces[last], outside)?;
+    let mut running = programs.start(last, &spaces[last], outside)?;
     thread::scope(|scope| {
         let (readings, shown) = mpsc::channel();
         emulator.meter = Some(Meter::new(emulator.link_count(), readings));
         scope.spawn(|| programs::show(programs.show, shown));
-        let waiting = scope.spawn(|| {
+        let waiting = scope.spawn(move || {
             let ended = running.wait(|| stop.load(Ordering::Relaxed));
             stop.store(true, Ordering::Relaxed);
+            running.end(); // the run is over: what servers do in their last moments is not measured
             ended
         });
         let clock = Clock::start();
