@@ -86,7 +86,7 @@ pub use derived::{DerivedMetricParams, DerivedMetrics};
 pub use error::{Problem, SpecError};
 pub use expect::{ExpectationParams, Expectations};
 pub use experiment::{
-    ChainParams, Experiment, HopParams, LinkParams, ReportParams, Scenario, Series, SeriesParams,
+    ChainParams, Experiment, HopParams, LinkParams, ReportParams, RootParams, Scenario, Series, SeriesParams,
     Topology,
 };
 pub use format::FORMAT;
