@@ -143,7 +143,11 @@ mod tests {
         );
         let mut wrapped = sh(&format!("sh -c \"{inner}\"; true"));
         let mut stubborn = sh(&format!("trap '' TERM; echo > {}; sleep 60", path("deaf")));
-        wait_for(|| ["ready", "deaf"].iter().all(|name| folder.join(name).exists()));
+        wait_for(|| {
+            ["ready", "deaf"]
+                .iter()
+                .all(|name| folder.join(name).exists())
+        });
         end_all([&mut wrapped, &mut stubborn]);
         let log = fs::read_to_string(folder.join("log"));
         let _ = fs::remove_dir_all(&folder);

@@ -643,11 +643,17 @@ impl<'a> Findings<'a> {
         let blank = |name: &String| name.trim().is_empty() || name.contains('\0');
         if programs.root.as_ref().is_some_and(blank) {
             let accepted = "a folder, or an archive of tar such as \"root.tar.gz\"";
-            self.refuse("programs.root", &format!("names no file; accepted: {accepted}"));
+            self.refuse(
+                "programs.root",
+                &format!("names no file; accepted: {accepted}"),
+            );
         }
         if programs.add.iter().any(blank) {
             let accepted = "names such as [\"python3\", \"/etc/ssl/certs\"]";
-            self.refuse("programs.add", &format!("names nothing; accepted: {accepted}"));
+            self.refuse(
+                "programs.add",
+                &format!("names nothing; accepted: {accepted}"),
+            );
         }
         if programs.root.is_some() && !programs.add.is_empty() {
             self.refuse(

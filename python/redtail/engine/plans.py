@@ -350,9 +350,7 @@ def plan(
         )
 
 
-def _root(
-    found: Any, folder: Path, confined: Path | None
-) -> tuple[str | None, tuple[str, ...]]:
+def _root(found: Any, folder: Path, confined: Path | None) -> tuple[str | None, tuple[str, ...]]:
     # A stand-in for the native module may not have the attribute.
     name, add = getattr(found, "root", (None, ()))
     if name is None:

@@ -74,7 +74,8 @@ impl Mapper {
     fn start() -> io::Result<Self> {
         let [groups, users] = ["gid_map", "uid_map"].map(|map| same_ids(&read_map(map)));
         // `read` fails if this process has gone.
-        let line = "read it && printf %s \"$2\" > /proc/$1/gid_map && printf %s \"$3\" > /proc/$1/uid_map";
+        let line =
+            "read it && printf %s \"$2\" > /proc/$1/gid_map && printf %s \"$3\" > /proc/$1/uid_map";
         let own = std::process::id().to_string();
         let mut command = Command::new("sh");
         command.args(["-c", line, "sh", &own, &groups, &users]);
@@ -150,7 +151,10 @@ mod tests {
 
     #[test]
     fn users_keep_their_numbers() {
-        assert_eq!(same_ids("         0          0 4294967295\n"), "0 0 4294967295\n");
+        assert_eq!(
+            same_ids("         0          0 4294967295\n"),
+            "0 0 4294967295\n"
+        );
         let of_container = "         0     100000      65536\n     65536       1000          1\n";
         assert_eq!(same_ids(of_container), "0 0 65536\n65536 65536 1\n");
         assert_eq!(same_ids("odd\n"), "");

@@ -23,8 +23,8 @@ from redtail.errors import SpecError
 
 KEY = f"{roots.KEY}.with"
 
-STANDARD = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
-"""The PATH in the guest. A program that is elsewhere on this computer has a link in `_OWN`."""
+STANDARD = ("/usr/local/bin", "/usr/bin", "/bin")
+"""The PATH in the guest (crates/live/src/pairs.rs). A program that is elsewhere on this computer has a link in `_OWN`."""
 
 _OWN = "/usr/local/bin"
 

@@ -71,8 +71,15 @@ def build(kernel: Kernel, agent: Path, root: Root | None = None) -> bytes:
     files["modules"] = (0o644, "".join(f"/{name}\n" for name in names).encode())
     for name, module in zip(names, paths, strict=True):
         files[name] = (0o644, images.module_bytes(module))
-    of_programs = {f"{_ROOT}/{path}": entry for path, entry in root.entries.items()} if root else {}
-    return archive({**_objects(kernel), **files, **of_programs})
+    return archive({**_objects(kernel), **files, **_of_programs(root)})
+
+
+def _of_programs(root: Root | None) -> dict[str, tuple[int, bytes]]:
+    """Return the entries of a root filesystem, and the folders in it that the guest mounts over."""
+    if root is None:
+        return {}
+    mounted = {name: (_FOLDER | 0o755, b"") for name in MOUNTED}
+    return {f"{_ROOT}/{path}": entry for path, entry in {**root.entries, **mounted}.items()}
 
 
 def _objects(kernel: Kernel) -> dict[str, tuple[int, bytes]]:
