@@ -223,6 +223,14 @@ impl Plan {
         self.0.backend.as_deref()
     }
 
+    /// What programs find in a virtual machine: the path of a root filesystem, and what is taken of this computer.
+    #[getter]
+    fn root(&self) -> (Option<&str>, Vec<String>) {
+        let root = self.0.root.as_ref();
+        let path = root.and_then(|it| it.root.as_deref());
+        (path, root.map_or_else(Vec::new, |it| it.add.clone()))
+    }
+
     /// Names of the metrics to show, which may have wildcards; empty when the file does not say.
     #[getter]
     fn report(&self) -> Vec<String> {

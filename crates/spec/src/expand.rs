@@ -78,12 +78,13 @@ pub(crate) const CASE_NAME: &str = "case.name";
 const KINDS: [&str; 2] = ["kind", "preset"];
 
 /// Keys that concern all runs or name them. They cannot differ between cases.
-const NOT_FACTORS: [&str; 9] = [
+const NOT_FACTORS: [&str; 10] = [
     format::KEY,
     NAME,
     "description",
     "replications",
     "seed",
+    "programs",
     "report",
     "metrics",
     FACTORS,

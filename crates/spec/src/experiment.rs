@@ -63,6 +63,8 @@ params! {
         series: Option<SeriesParams>;
         /// The most flows that a run may have for its table of flows to be kept; 0 keeps none. Connections of users count as flows. In an experiment of 1000 runs or more, tables are kept only if this key is given.
         keep_flows: Option<u64>, "1000, which takes 130 kB for each run.";
+        /// What the programs of groups of kind `program` find in the virtual machine of the backends "linux" and "linux-tcp". Other backends run this computer's programs.
+        programs: Option<RootParams>;
         /// What tables and figures show; without it, what suits the traffic. It changes no run.
         report: Option<ReportParams>;
         /// Metrics that follow from others, each a name with a formula: `share = "bbr.goodput / goodput"`, or a table with the keys of a [derived metric](#derived-metric). They are computed for each replication and are used like all other metrics. They change no run.
@@ -141,6 +143,17 @@ params! {
         /// Number of replications of each case that are recorded, counted from the first.
         #[schemars(range(min = 1))]
         replications: u32 = 1, "ours: one run shows the course.";
+    }
+}
+
+params! {
+    /// The root filesystem of programs in a virtual machine. What is in it is a part of what a run is known by.
+    #[schemars(rename = "Root")]
+    pub struct RootParams {
+        /// A folder, or an archive of tar, that is `/` for the programs; relative to the experiment file. It has all that they need, `sh` included.
+        root: Option<String>, "none: the programs that the command lines name, `sh`, and their libraries are taken from this computer.";
+        /// Without `root`, what is taken from this computer as well: programs by their names, and files and folders by their absolute paths. A program of Python has the library of Python with it, one of a virtual environment the packages, too.
+        add: Vec<String> = [], "none.";
     }
 }
 

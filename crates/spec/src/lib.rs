@@ -86,8 +86,8 @@ pub use derived::{DerivedMetricParams, DerivedMetrics};
 pub use error::{Problem, SpecError};
 pub use expect::{ExpectationParams, Expectations};
 pub use experiment::{
-    ChainParams, Experiment, HopParams, LinkParams, ReportParams, Scenario, Series, SeriesParams,
-    Topology,
+    ChainParams, Experiment, HopParams, LinkParams, ReportParams, RootParams, Scenario, Series,
+    SeriesParams, Topology,
 };
 pub use format::FORMAT;
 pub use load::LoadRequest;

@@ -15,7 +15,7 @@ use crate::error::{Problem, SpecError, place};
 use crate::expand::{self, Factor, Set};
 use crate::expect::ExpectationParams;
 use crate::experiment::{
-    Experiment, HopParams, LinkParams, Scenario, Series, SeriesParams, Topology,
+    Experiment, HopParams, LinkParams, RootParams, Scenario, Series, SeriesParams, Topology,
 };
 use crate::format;
 use crate::load::{self, LoadRequest};
@@ -78,6 +78,8 @@ pub struct Plan {
     pub backend: Option<String>,
     /// When a case has enough runs, if that depends on what they measure.
     pub stop: Option<StopRuleParams>,
+    /// What programs find in a virtual machine, if the file says so.
+    pub root: Option<RootParams>,
     /// Names of the metrics to show, if the file says so.
     pub report: Vec<String>,
     /// Metrics that the file derives from others by formulas, in its order.
@@ -361,6 +363,7 @@ fn expand_and_check(
             Replications::Fixed(_) => None,
             Replications::Until(rule) => Some(rule),
         },
+        root: experiment.programs,
         report: experiment
             .report
             .map_or_else(Vec::new, |report| report.metrics),

@@ -14,7 +14,7 @@ use redtail_traffic::{
 };
 
 use crate::error::Problem;
-use crate::experiment::{Experiment, HopParams, LinkParams, Topology, topology};
+use crate::experiment::{Experiment, HopParams, LinkParams, RootParams, Topology, topology};
 use crate::facts::{flow_table, link_facts};
 use crate::mistakes::Known;
 use crate::node::Node;
@@ -219,6 +219,9 @@ impl<'a> Findings<'a> {
                 );
             }
             _ => {}
+        }
+        if let Some(programs) = &experiment.programs {
+            self.root(programs);
         }
         if let Some(report) = &experiment.report {
             let blank = |name: &String| name.trim().is_empty();
@@ -632,6 +635,31 @@ impl<'a> Findings<'a> {
             if let Err(error) = taken {
                 self.refuse_param(&key, &error);
             }
+        }
+    }
+
+    /// Refuses a root filesystem that names nothing, or that comes from two places.
+    fn root(&mut self, programs: &RootParams) {
+        let blank = |name: &String| name.trim().is_empty() || name.contains('\0');
+        if programs.root.as_ref().is_some_and(blank) {
+            let accepted = "a folder, or an archive of tar such as \"root.tar.gz\"";
+            self.refuse(
+                "programs.root",
+                &format!("names no file; accepted: {accepted}"),
+            );
+        }
+        if programs.add.iter().any(blank) {
+            let accepted = "names such as [\"python3\", \"/etc/ssl/certs\"]";
+            self.refuse(
+                "programs.add",
+                &format!("names nothing; accepted: {accepted}"),
+            );
+        }
+        if programs.root.is_some() && !programs.add.is_empty() {
+            self.refuse(
+                "programs.add",
+                "is given beside `root`, which has all that there is; accepted: one of them",
+            );
         }
     }
 

@@ -19,7 +19,7 @@ scenarios and gives outcomes (`refuse` alone sees the plan).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from redtail.backends.interface import Backend, Batching, Cancel, Capturing, Refusal
 from redtail.errors import SpecError
@@ -89,6 +89,16 @@ def find(name: str) -> Backend:
         )
     kind, named, kernel = name.partition(":")
     return WITH_KERNEL[kind](kernel) if named else KNOWN[name]()
+
+
+def bound(backend: Backend, plan: Plan) -> Backend:
+    """Return the backend with what its runs of an experiment need of this computer's programs.
+
+    Raises:
+        SpecError: a program is missing.
+    """
+    bind = getattr(backend, "bound", None)  # of those alone whose runs need some
+    return backend if bind is None else cast(Backend, bind(plan))
 
 
 def exists(name: str) -> bool:

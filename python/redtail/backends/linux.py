@@ -12,6 +12,7 @@ import platform
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redtail.backends import host, virtual
@@ -25,6 +26,7 @@ from redtail.scenario import seconds
 if TYPE_CHECKING:
     from redtail.backends.virtual.kernels import Kernel
     from redtail.backends.virtual.machine import Guest
+    from redtail.backends.virtual.roots import Root
     from redtail.engine.plans import Plan
     from redtail.inputs import queues, traces
     from redtail.outcomes import Outcome
@@ -35,6 +37,8 @@ class Linux(RealTcp):
 
     Args:
         kernel: the name of one that `redtail kernel` keeps; None for its default.
+        root: what programs of the user find at `/` in the machine; None for a machine without
+            programs.
     """
 
     kind = "linux"
@@ -43,8 +47,23 @@ class Linux(RealTcp):
     at_once = None
     own_metrics = ("runs in real time", "runs in a virtual machine")
 
-    def __init__(self, kernel: str | None = None) -> None:
+    def __init__(self, kernel: str | None = None, root: Root | None = None) -> None:
         self.kernel = kernel
+        self.root = root
+
+    def bound(self, plan: Plan) -> Linux:
+        """Return the backend whose machines have what the programs of an experiment need.
+
+        Its identity has the content of that.
+
+        Raises:
+            SpecError: a program is missing, or the root filesystem cannot be read.
+        """
+        root = _root(plan)
+        return self if root is None else type(self)(self.kernel, root)
+
+    def _guest(self) -> Guest:
+        return _guest(self.kernel, self.root)
 
     @property
     def name(self) -> str:
@@ -53,7 +72,7 @@ class Linux(RealTcp):
 
     def identity(self) -> str:
         """Return the hash of the code, the kernel's release, and the versions of what runs it."""
-        guest = _guest(self.kernel)
+        guest = self._guest()
         own = guest.kernel.iproute2
         programs = f"iproute2-{own}" if own else host.iproute2()
         return (
@@ -64,22 +83,22 @@ class Linux(RealTcp):
     def require_host(self) -> None:
         """Refuse a computer without virtual machines, or without a kernel for them."""
         require_host()
-        kernel = _guest(self.kernel).kernel
+        kernel = self._guest().kernel
         reason = old_kernel(kernel.release)
         if reason:
             raise SpecError(f"kernel {kernel.name} cannot be used: {reason}", key="kernel")
 
     def controls(self) -> Sequence[str]:
         """Return the congestion controls that the kernel has."""
-        return _guest(self.kernel).kernel.controls()
+        return self._guest().kernel.controls()
 
     def kernel_kinds(self) -> Sequence[str]:
         """Return the kinds of queues that the kernel has."""
-        return _guest(self.kernel).kernel.queues()
+        return self._guest().kernel.queues()
 
     def filter_kinds(self) -> Sequence[str]:
         """Return the kinds of filters that the kernel has."""
-        return _guest(self.kernel).kernel.filters()
+        return self._guest().kernel.filters()
 
     def _refusals(self, plan: Plan) -> Iterator[Refusal]:
         for name, located in plan.queues.items():
@@ -105,7 +124,7 @@ class Linux(RealTcp):
         stop: Stop = cancel if isinstance(cancel, Stop) else Stop()
         request = realtime.guest_request(scenario, traces, self.kernel_queues)
         duration_s = seconds(json.loads(scenario)["duration"])
-        reply = machine.run(_guest(self.kernel), request, duration_s, stop)
+        reply = machine.run(self._guest(), request, duration_s, stop)
         outcome, invalid, _ = self.measured(reply, scenario, start)
         if invalid is not None:
             raise InvalidRun(invalid, outcome.metrics)
@@ -120,17 +139,34 @@ class LinuxTcp(Linux):
 
 
 @functools.cache
-def _kept(kernel: Kernel, qemu: str) -> Guest:
+def _kept(kernel: Kernel, qemu: str, root: Root | None) -> Guest:
     from redtail.backends.virtual.machine import Guest
 
-    return Guest.of(kernel, qemu)
+    return Guest.of(kernel, qemu, root)
 
 
-def _guest(kernel: str | None) -> Guest:
-    """Return what machines with a kernel have in common."""
+def _guest(kernel: str | None, root: Root | None) -> Guest:
+    """Return what machines with a kernel and a root filesystem have in common."""
     from redtail.backends.virtual import kernels
 
-    return _kept(kernels.find(kernel), host.qemu())
+    return _kept(kernels.find(kernel), host.qemu(), root)
+
+
+def _root(plan: Plan) -> Root | None:
+    """Return the root filesystem of the programs of an experiment; None if it has none."""
+    from redtail.backends.virtual import collecting, roots
+    from redtail.inputs import programs
+
+    if not plan.program_groups():
+        return None
+    path, add = plan.root
+    if path is not None:
+        return roots.of(Path(path))
+    scenarios = [json.loads(plan.example(case)) for case in range(len(plan.cases))]
+    groups = [group for scenario in scenarios for group in scenario["traffic"]]
+    lines = [group[key] for group in groups for key in ("server", "client") if key in group]
+    files = [each for each in plan.traces.values() if isinstance(each, programs.Located)]
+    return collecting.collected(dict.fromkeys(lines), add, [Path(each.path) for each in files])
 
 
 def require_host() -> None:

@@ -20,7 +20,7 @@ from redtail.derived import parse as derived_of
 from redtail.errors import SpecError
 from redtail.expectation import Expectation
 from redtail.expectation import parse as expectations_of
-from redtail.files import Reader, digest, path_of
+from redtail.files import OUTSIDE, Reader, digest, is_within, path_of
 from redtail.inputs import programs
 from redtail.inputs import queues as own
 from redtail.inputs import traces as tables
@@ -67,6 +67,8 @@ class Plan:
             largest of them, and there is no stop rule.
         backend: the name of what makes the runs, if the experiment says so.
         report: names of the metrics that the experiment wants shown, which may have wildcards.
+        root: the path of the root filesystem that programs have in a virtual machine, if one is
+            named, and what is taken of this computer besides the programs of the command lines.
         derived: the metrics that the experiment derives from others, in an order in which they can
             be computed.
         expected: what has to hold of the results, which `redtail.studies.expect` judges.
@@ -118,6 +120,7 @@ class Plan:
     inputs: tuple[str, ...] = ()
     checksums: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     report: tuple[str, ...] = ()
+    root: tuple[str | None, tuple[str, ...]] = (None, ())
     counts: tuple[int, ...] = ()
     packages: Mapping[str, str] = field(default_factory=dict)
     derived: tuple[DerivedMetric, ...] = ()
@@ -340,10 +343,22 @@ def plan(
             inputs=inputs,
             checksums=_checksums(resolver.folder, inputs),
             report=tuple(getattr(found, "report", ())),
+            root=_root(found, resolver.folder, confined),
             packages=dict(sorted({at for it in resolver.code.values() for at in it.installed})),
             derived=derived,
             expected=expectations_of(json.loads(getattr(found, "expected", "[]")), file, derived),
         )
+
+
+def _root(found: Any, folder: Path, confined: Path | None) -> tuple[str | None, tuple[str, ...]]:
+    # A stand-in for the native module may not have the attribute.
+    name, add = getattr(found, "root", (None, ()))
+    if name is None:
+        return None, tuple(add)
+    path = folder / path_of(name)
+    if not is_within(path, confined):
+        raise SpecError("{}: {}; accepted: {}".format(path, *OUTSIDE), key="programs.root")
+    return str(path.absolute()), tuple(add)
 
 
 def _files(code: Mapping[str, Code], folder: Path) -> Iterator[str]:

@@ -75,6 +75,7 @@ def forecast(
 
     maker = backends.find(backends.chosen(backend, [plan]))
     backends.require_able(maker, [plan])
+    maker = backends.bound(maker, plan)
     jobs = jobs or available_cores()
     if maker.at_once is not None:
         jobs = min(jobs, maker.at_once)

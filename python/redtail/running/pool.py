@@ -107,6 +107,7 @@ class Needs:
         traces: the tables of connections that they name.
         code_version: the identity that the backend must have where an executor runs it.
         backend: the name of the backend that makes them.
+        maker: this backend with what an experiment's runs need; None for the one of the name.
         columns: whether runs without series are stored in columns, those of a batch all at once.
     """
 
@@ -115,6 +116,7 @@ class Needs:
     code_version: str | None = None
     backend: str = backends.DEFAULT
     columns: bool = False
+    maker: backends.Backend | None = None
 
 
 class Pool:
@@ -352,7 +354,7 @@ def run_batch(
         of a run that failed its error; fewer when stopped. When files are missing that the
         scenarios name, no run is made.
     """
-    backend = backends.find(needs.backend)
+    backend = needs.maker or backends.find(needs.backend)
     if needs.code_version not in (None, backend.identity()):
         raise RunError(
             "a worker has another version of redtail, whose results are not the same: "

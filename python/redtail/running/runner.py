@@ -274,7 +274,7 @@ class _Execution:
         backend: Backend,
         stored_only: bool = False,
     ) -> None:
-        self.backend = backend
+        self.backend = backend = _bound(backend, plan, away)
         self.stored_only = stored_only
         self.plan = plan
         self.loads = loads
@@ -289,6 +289,7 @@ class _Execution:
             self.code_version if away else None,
             backend.name,
             plan.runs >= LARGE,
+            None if away else backend,
         )
         self.version = facts.version()
         # Of each case, by replication.
@@ -609,7 +610,7 @@ def calibrated(
         return plan, [()] * len(plan.cases), ()
     store = ExperimentStore(out, calibration.FOLDER)
     state = Progress(total=0, calibrating=True, notes=before)
-    maker = backends.find(backends.chosen(backend, [plan]))
+    maker = _bound(backends.find(backends.chosen(backend, [plan])), plan, executor is not None)
     pool = Pool(executor, jobs or available_cores(), False, maker)
     away = executor is not None
 
@@ -640,6 +641,23 @@ def calibrated(
     return plan, found, state.notes[len(before) :]
 
 
+def _bound(backend: Backend, plan: Plan, away: bool) -> Backend:
+    """Return the backend with what the runs of an experiment need.
+
+    Raises:
+        SpecError: a program is missing, or workers would need this computer's programs.
+    """
+    found = backends.bound(backend, plan)
+    if away and found is not backend:
+        raise SpecError(
+            f"{plan.name}: backend {backend.name} takes the experiment's programs from this "
+            "computer, and the workers of an executor have others; accepted: a run without "
+            "executor (--dask)",
+            key="kind",
+        )
+    return found
+
+
 class _Trials:
     """Runs that find how many users offer a load.
 
@@ -666,7 +684,11 @@ class _Trials:
         self.backend = backend
         self.progress = progress
         code_version = backend.identity()
-        self.needs = Needs(code_version=code_version if away else None, backend=backend.name)
+        self.needs = Needs(
+            code_version=code_version if away else None,
+            backend=backend.name,
+            maker=None if away else backend,
+        )
         self.keys = run_keys(scenarios, code_version, backend.name)
         self.stored: dict[str, StoredRun] = {}
         tasks = {}

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::CWD;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount,
-    mount_bind, mount_change, move_mount, open_tree, unmount,
+    mount_bind, mount_bind_recursive, mount_change, move_mount, open_tree, unmount,
 };
+use rustix::process::chroot;
 use rustix::thread::{
     CapabilitySet, UnshareFlags, remove_capability_from_bounding_set, unshare_unsafe,
 };
@@ -83,6 +84,27 @@ pub fn cover(file: &Path, text: &str) -> io::Result<()> {
     mount_bind(&own, &file).map_err(|error| about(error, &file.display().to_string()))?;
     // The text stays, because it is mounted itself.
     unmount(ROOM, UnmountFlags::DETACH).map_err(|error| about(error, ROOM))
+}
+
+/// File systems of the kernel, which programs have in a root of their own as well.
+const OF_KERNEL: [&str; 3] = ["dev", "proc", "sys"];
+
+/// Makes a folder the root of all files for the calling thread, and for the programs that it starts (chroot(2)). The
+/// folder has folders for what the kernel shows.
+///
+/// # Errors
+/// When the kernel refuses a step.
+pub fn enter_root(folder: &Path) -> io::Result<()> {
+    enter_own()?;
+    // A mount of its own, which can be made read-only.
+    mount_bind(folder, folder).map_err(|error| about(error, &folder.display().to_string()))?;
+    for name in OF_KERNEL {
+        let place = folder.join(name);
+        mount_bind_recursive(Path::new("/").join(name), &place)
+            .map_err(|error| about(error, &place.display().to_string()))?;
+    }
+    chroot(folder).map_err(|error| about(error, &folder.display().to_string()))?;
+    env::set_current_dir("/")
 }
 
 /// The argument of mount_setattr(2).

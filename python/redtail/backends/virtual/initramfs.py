@@ -11,6 +11,7 @@ of Linux). The guest finds in it
     /bin/bpftool           this computer's, if there are objects in BPF
     /objects               these, in the form of /modules
     /objects.d/NAME.bpf.o
+    /programs           the root filesystem of the user's programs (`roots`), if there are some
     /dev, /proc, /sys, /run, /tmp
 """
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,9 +29,11 @@ from redtail.backends import host
 from redtail.backends.virtual import images, objects
 from redtail.backends.virtual import programs as of_guest
 from redtail.backends.virtual.kernels import PROGRAMS, Kernel
+from redtail.backends.virtual.roots import MOUNTED, Root
 from redtail.errors import SpecError
 
-_FOLDERS = ("dev", "proc", "run", "sys", "tmp")
+# Where the agent finds the root filesystem of programs (crates/live/src/guest.rs).
+_ROOT = "programs"
 _FILE, _FOLDER = 0o100000, 0o040000
 # A user's PATH has not always the folders of an administrator's programs.
 _ADMIN = "/usr/sbin:/sbin"
@@ -37,12 +41,13 @@ _ADMIN = "/usr/sbin:/sbin"
 _FOR_PROCESSORS = re.compile(r"/glibc-hwcaps/[^/]+")
 
 
-def build(kernel: Kernel, agent: Path) -> bytes:
+def build(kernel: Kernel, agent: Path, root: Root | None = None) -> bytes:
     """Return the archive for a kernel; the same bytes for the same files.
 
     Args:
         kernel: whose modules it has.
         agent: the program that the kernel starts as its first process.
+        root: what programs of the user find at `/`.
 
     Raises:
         SpecError: the agent or a program is missing.
@@ -66,7 +71,15 @@ def build(kernel: Kernel, agent: Path) -> bytes:
     files["modules"] = (0o644, "".join(f"/{name}\n" for name in names).encode())
     for name, module in zip(names, paths, strict=True):
         files[name] = (0o644, images.module_bytes(module))
-    return archive({**_objects(kernel), **files})
+    return archive({**_objects(kernel), **files, **_of_programs(root)})
+
+
+def _of_programs(root: Root | None) -> dict[str, tuple[int, bytes]]:
+    """Return the entries of a root filesystem, and the folders in it that the guest mounts over."""
+    if root is None:
+        return {}
+    mounted = {name: (_FOLDER | 0o755, b"") for name in MOUNTED}
+    return {f"{_ROOT}/{path}": entry for path, entry in {**root.entries, **mounted}.items()}
 
 
 def _objects(kernel: Kernel) -> dict[str, tuple[int, bytes]]:
@@ -177,12 +190,17 @@ def archive(files: Mapping[str, tuple[int, bytes]]) -> bytes:
 
     Args:
         files: permissions and content of each file, by its path without a slash at the beginning.
+            A mode with a kind makes a folder, or a link to the path that is its content.
     """
-    folders = {*_FOLDERS}
+    folders = {*MOUNTED}
     for path in files:
         folders |= {str(parent) for parent in Path(path).parents} - {"."}
+    folders -= files.keys()
     entries = [(path, _FOLDER | (0o1777 if path == "tmp" else 0o755), b"") for path in folders]
-    entries += [(path, _FILE | mode, data) for path, (mode, data) in files.items()]
+    entries += [
+        (path, mode if stat.S_IFMT(mode) else _FILE | mode, data)
+        for path, (mode, data) in files.items()
+    ]
     # Sorted by path, so that a folder comes before what is in it.
     parts = [_entry(at, *each) for at, each in enumerate(sorted(entries), start=1)]
     return b"".join([*parts, _entry(0, "TRAILER!!!", 0, b"")])

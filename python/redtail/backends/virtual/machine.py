@@ -31,6 +31,7 @@ from redtail.backends import virtual
 from redtail.backends.real import Stop
 from redtail.backends.virtual import initramfs, snapshots
 from redtail.backends.virtual.kernels import Kernel
+from redtail.backends.virtual.roots import Root
 from redtail.engine import realtime
 from redtail.errors import Cancelled, RunError
 from redtail.store import writing
@@ -39,6 +40,12 @@ PROGRAM = "qemu-system-x86_64"
 
 MEMORY_MIB = 512
 """The guest's memory. Linux and the agent take 60 MiB, and 64 connections 30 MiB more."""
+
+PROGRAMS_MIB = 512
+"""Further memory of a guest with programs of the user, besides two times their root filesystem: the
+archive, and what is unpacked from it. A program in Python takes 30 MiB."""
+
+MIB = 1 << 20
 
 TRANSLATED_MIB = 256
 """Room for translated code. A run fills 30 to 60 MiB of it."""
@@ -62,7 +69,7 @@ COMMAND_LINE = (
 # memory and a fifth level of page tables, which cost time in each miss of QEMU's own tables.
 ARGUMENTS = (
     *("-accel", f"tcg,tb-size={TRANSLATED_MIB}", "-icount", "shift=0,sleep=off"),
-    *("-cpu", "max,-erms,-fsrm,-smap,-la57", "-machine", "q35,hpet=off", "-m", str(MEMORY_MIB)),
+    *("-cpu", "max,-erms,-fsrm,-smap,-la57", "-machine", "q35,hpet=off"),
     *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
     *("-seed", "1", "-rtc", "base=2020-01-01,clock=vm"),
     *("-device", "pvpanic", "-action", "panic=pause"),
@@ -91,21 +98,29 @@ class Guest:
         kernel: what they start.
         archive: what they start with (`initramfs`).
         qemu: QEMU's version.
+        memory_mib: their memory.
     """
 
     kernel: Kernel
     archive: bytes
     qemu: str
+    memory_mib: int = MEMORY_MIB
 
     @staticmethod
-    def of(kernel: Kernel, qemu: str) -> Guest:
-        """Return the guest with a kernel.
+    def of(kernel: Kernel, qemu: str, root: Root | None = None) -> Guest:
+        """Return the guest with a kernel, and with a root filesystem for programs of the user.
 
         Raises:
             SpecError: a program for it is missing.
             StoreError: the kernel's files are not those that were fetched or added.
         """
-        return Guest(kernel, initramfs.build(kernel, virtual.AGENT), qemu)
+        more = PROGRAMS_MIB + 2 * -(-root.size // MIB) if root else 0
+        return Guest(kernel, initramfs.build(kernel, virtual.AGENT, root), qemu, MEMORY_MIB + more)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The arguments of QEMU that all its machines have."""
+        return (*ARGUMENTS, "-m", str(self.memory_mib))
 
     @functools.cached_property
     def identity(self) -> str:
@@ -115,7 +130,7 @@ class Guest:
             hashlib.sha256(self.archive).digest(),
             virtual.TURNS.read_bytes(),
             self.qemu.encode(),
-            " ".join(ARGUMENTS).encode(),
+            " ".join(self.arguments).encode(),
         )
         found = hashlib.sha256()
         for part in parts:
@@ -174,7 +189,7 @@ class Machine:
                 self.process = subprocess.Popen(
                     [
                         PROGRAM,
-                        *ARGUMENTS,
+                        *guest.arguments,
                         *("-kernel", str(guest.kernel.image), "-initrd", str(folder / "archive")),
                         *("-serial", f"file:{_escaped(self.console)}"),
                         *("-debugcon", f"file:{_escaped(self.output)}"),
