@@ -37,6 +37,7 @@ pub mod kind;
 pub mod load;
 pub mod on_off;
 pub mod packet;
+pub mod program;
 pub mod start;
 pub mod table;
 pub mod trace;
