@@ -1,11 +1,14 @@
 //! What programs measure of themselves: which number of what they print or write is which metric.
 //!
-//! Here is what a file says of it, checked. `redtail-recordings` reads the outputs.
+//! Here is what a file says of it, checked.
 //!
 //! - `path`: where a number stands in JSON; `pattern`: in which lines; `statistic`: what is made of many
+//! - `reading`: from outputs to numbers; `qlog`: from events to numbers
 
 mod path;
 mod pattern;
+mod qlog;
+pub mod reading;
 mod statistic;
 
 use std::borrow::Cow;
