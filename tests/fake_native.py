@@ -154,7 +154,17 @@ class FakeNative:
         self.before_run = lambda number: None
         self.version_of_code = "fake-1"
 
-    def plan(self, text, file=None, sets=(), format="toml", resolve=None, read=None, tables=None):
+    def plan(
+        self,
+        text,
+        file=None,
+        sets=(),
+        format="toml",
+        resolve=None,
+        read=None,
+        tables=None,
+        programs=None,
+    ):
         spec = tomllib.loads(text) if format == "toml" else json.loads(text)
         for item in sets:
             spec.update(tomllib.loads(item))

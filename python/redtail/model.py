@@ -66,6 +66,7 @@ __all__ = [
     "Link",
     "LinuxCubicGrowth",
     "LinuxRenoGrowth",
+    "Measure",
     "OnOff",
     "PfifoFast",
     "Pi",
@@ -76,6 +77,7 @@ __all__ = [
     "Prio",
     "PrioClass",
     "Profile",
+    "Program",
     "RateChange",
     "Red",
     "RedTail",
@@ -4508,6 +4510,124 @@ class Endpoint(Part):
 
 
 @dataclass(kw_only=True)
+class Measure(Part):
+    """A number that programs tell.
+
+    Attributes:
+        unit: The unit of the number, one of those of `[metrics]`. A text.
+        title: What tables and figures call it. A text.
+        from_: Where it stands: "client" or "server", what the program prints, or a file in `{out}`,
+            by a pattern such as "*.qlog". A text; default "client".
+        json: The path of the number in JSON, such as "end.sum_received.bits_per_second" or
+            "intervals[*].sum.rtt". A text.
+        line: A regular expression with one group, the number, for lines of text. A text.
+        qlog: The event of a qlog and the field in its data, such as
+            "recovery:metrics_updated.smoothed_rtt". A text.
+        statistic: What is made of many numbers: "last", "first", "mean", "min", "max", "sum", or a
+            percentile such as "p95". A text.
+    """
+
+    unit: str | None = None
+    title: str | None = None
+    from_: str | None = None
+    json: str | None = None
+    line: str | None = None
+    qlog: str | None = None
+    statistic: str | None = None
+
+
+@dataclass(kw_only=True)
+class Program(Part):
+    """Pairs of programs of the user, a client and perhaps its server, on a real kernel.
+
+    Attributes:
+        name: Name of the group, put in front of its metrics and used in factor keys. A text.
+        client: Command line for `sh` on the receiving side, with the words of `server`. The run
+            fails if it ends with a code other than 0. A text.
+        flows: Number of flows. A whole number from 1 to 1e+06; default 1.
+        server: Command line for `sh` on the sending side, started with the run. In it `{server}`
+            and `{client}` are the addresses of both sides, `{port}` the port of the pair, `{seed}`
+            a number that follows from the seed, the replication, the group and the pair, `{out}` a
+            folder for results, `{flow}` the number of the pair from 0, and `{{` a brace. A text.
+        start: When clients start; dealt out. A time from the start of the run, such as "5 s", or
+            "uniform 0..10 s", drawn for each flow, or a list of these; default "1 s".
+        stop: When clients are asked to end (SIGTERM, and SIGKILL two seconds later); dealt out.
+            Left out, they end by themselves, and one that runs at the end of the run fails it. A
+            time from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each
+            flow, or a list of these.
+        longest: The longest time that a client may take; one that takes longer is ended, and fails
+            the run. A time with its unit, for example "100 ms".
+        environment: Variables of the environment of both programs, which may have the words of
+            `server`. Beside them there are PATH, and HOME and TMPDIR, folders of the programs' own.
+            A table.
+        files: Files and folders that are copied into the folder in which the programs begin,
+            relative to the experiment file. A list, each a text.
+        measure: What the programs measure, by the name of each metric in the group. A table.
+        access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
+        exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
+        return_delay: One-way propagation delay of the way back, in addition to that of the return
+            links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
+            "16..240 ms in 57" for so many in equal steps; default "0 s".
+        hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
+            i modulo this. Or the name of another group: the flows sit on its hosts, with their
+            links and their delays; if the two groups send in opposite directions, the hosts that
+            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+        host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
+            sending host in addition to the access link; the packets of a flow stay in order; up to
+            1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
+            for example "100 ms".
+        trains: One random time of `host_jitter` for all packets of a flow that its host sends at
+            one instant, which then leave back to back, as a network card takes a train of segments
+            as one (TSO and GSO of Linux). How many segments a train has is up to the sender: the
+            presets of `linux` size them as tcp_tso_autosize does (net/ipv4/tcp_output.c, 6.1). Only
+            the simulator has it. True or false.
+        direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number from 0 to
+            63; default "BE".
+        port: The port of its servers, for queues that classify traffic by port. A whole number from
+            0 to 65535.
+        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
+            A whole number.
+        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
+            whole number.
+    """
+
+    _kind: ClassVar[str | None] = "program"
+
+    name: str
+    client: str
+    flows: int | None = None
+    server: str | None = None
+    start: str | Sequence[str] | None = None
+    stop: str | Sequence[str] | None = None
+    longest: str | None = None
+    environment: Mapping[str, str] | None = None
+    files: Sequence[str] | None = None
+    measure: Mapping[str, Measure] | None = None
+    access_rate: str | Sequence[str] | None = None
+    access_delay: str | Sequence[str] | None = None
+    exit_rate: str | Sequence[str] | None = None
+    exit_delay: str | Sequence[str] | None = None
+    return_delay: str | Sequence[str] | None = None
+    hosts: int | str | None = None
+    host_jitter: str | None = None
+    trains: bool | None = None
+    direction: Literal["forward", "reverse"] | None = None
+    dscp: str | int | None = None
+    port: int | None = None
+    first_hop: int | None = None
+    last_hop: int | None = None
+
+
+@dataclass(kw_only=True)
 class Series(Part):
     """Time series to record. Recording never changes a run.
 
@@ -4596,7 +4716,7 @@ class Experiment(Whole):
             ms".
         traffic: The groups of flows. A list, each a table with kind = "bulk" or "transfer" or "cbr"
             or "voip" or "on-off" or "game" or "transactions" or "web" or "video" or "arrivals" or
-            "trace" or "call" or "endpoint".
+            "trace" or "call" or "endpoint" or "program".
         format: Number of the format of this file. A redtail that does not read the format refuses
             the file and says what reads it. 1; default 1.
         description: A description of the experiment in one sentence or more. A text.
@@ -4671,7 +4791,7 @@ class Experiment(Whole):
 AnyQueue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicThresholdRed | RedTail | Wred | Pi | Pie | DocsisPie | Pi2 | Dualpi2 | HeadDrop | Step | Rem | Blue | Sred | Avq | Choke | Gsp | Codel | FqCodel | Fq | Sfq | Cobalt | Cake | Sfb | FqPie | PfifoFast | Prio | Drr | Wfq | Tbf | Htb | Plugin"
 """One of these."""
 
-AnyTraffic: TypeAlias = "Bulk | Transfer | Cbr | Voip | OnOff | Game | Transactions | Web | Video | Arrivals | Trace | Call | Endpoint"
+AnyTraffic: TypeAlias = "Bulk | Transfer | Cbr | Voip | OnOff | Game | Transactions | Web | Video | Arrivals | Trace | Call | Endpoint | Program"
 """One of these."""
 
 AnySlowStart: TypeAlias = "StandardSlowStart | HystartPlusPlusSlowStart | HystartSlowStart | VegasSlowStart | HyblaSlowStart | StartupSlowStart"

@@ -17,7 +17,7 @@ QUEUE = 'kind = "tail-drop"\nlimit = "50 packets"'
 
 # The keys of a small group of each kind of traffic, which ends before the run does. A table of
 # connections (`trace`) is among the examples; groups of kind `endpoint` need another program.
-_ELSEWHERE = ("trace", "endpoint")
+_ELSEWHERE = ("trace", "endpoint", "program")
 TRAFFIC = {kind: keys for kind, keys in facts.traffic_examples().items() if kind not in _ELSEWHERE}
 
 # The keys of each kind of queue except `plugin`. Queues of classes have a class for the groups

@@ -49,7 +49,10 @@ LEFT_OUT = {
 }
 """Keys that are not drawn, and why."""
 
-KINDS_LEFT_OUT = {"endpoint": "a program of its own brings the endpoints"}
+KINDS_LEFT_OUT = {
+    "endpoint": "a program of its own brings the endpoints",
+    "program": "a real kernel runs the programs",
+}
 """Kinds that are not drawn, and why."""
 
 # Draws of keys that a refusal names, before an experiment is given up.

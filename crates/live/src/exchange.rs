@@ -9,6 +9,8 @@ use redtail_network::result::RunResult;
 use redtail_traffic::table::{TraceTable, TracedConnection, TracedExchange};
 use serde::{Deserialize, Serialize};
 
+use crate::pairs::report::ProgramReport;
+
 /// What the agent is asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Asked {
@@ -38,6 +40,8 @@ pub struct Request {
     pub kernel_queues: bool,
     /// The tables of connections that the scenario names.
     pub tables: Vec<Table>,
+    /// The files that its programs take along: the SHA-256 in hexadecimal digits, and the content.
+    pub files: Vec<(String, Vec<u8>)>,
 }
 
 /// A table of connections.
@@ -61,6 +65,8 @@ pub enum Reply {
         invalid: Option<String>,
         /// The exit code of the user's program; `None` without one, or if the run ended first.
         code: Option<i32>,
+        /// What the programs of groups left, in the order of the groups, of their pairs, and server before client.
+        programs: Vec<ProgramReport>,
     },
     /// All programs were run; what each has printed.
     Printed(Vec<Printed>),
@@ -84,15 +90,18 @@ pub enum Failure {
     Queue,
     /// The engine.
     Engine,
+    /// A program of a group.
+    Program,
 }
 
 impl Failure {
     /// All of them, with their names.
-    pub const ALL: [(Self, &str); 4] = [
+    pub const ALL: [(Self, &str); 5] = [
         (Self::Kernel, "kernel"),
         (Self::Experiment, "experiment"),
         (Self::Queue, "queue"),
         (Self::Engine, "engine"),
+        (Self::Program, "program"),
     ];
 
     /// The name of the failure in replies.
@@ -233,6 +242,7 @@ mod tests {
             result: Box::new(result),
             invalid: None,
             code: None,
+            programs: Vec::new(),
         };
         let Ok(Reply::Ran { result, .. }) = from_bytes(&to_bytes(&reply)) else {
             panic!("it is a result");

@@ -130,6 +130,7 @@ fn answer(request: &Request) -> io::Result<Reply> {
         traces: tables.fold(Traces::new(), |traces, table| traces.with(table.into())),
         kernel_queues: request.kernel_queues,
         virtual_time: true,
+        files: request.files.iter().cloned().collect(),
         ..RunOptions::default()
     };
     thread::spawn(count_seconds);
@@ -153,9 +154,14 @@ fn answer(request: &Request) -> io::Result<Reply> {
                 result,
                 invalid,
                 code: None,
+                programs: ran.programs,
             })
         }
         Err(RunError::Refused(error)) => Err(error),
+        Err(RunError::Program(reason)) => Ok(Reply::Failed {
+            at: Failure::Program,
+            reason,
+        }),
         Err(error) => Err(io::Error::other(error.to_string())),
     }
 }

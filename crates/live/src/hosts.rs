@@ -290,7 +290,11 @@ impl<'a> Hosts<'a> {
         self.udp_sinks.push(None);
         match (group, group.tcp()) {
             (_, Some(_)) => self.listeners[index] = Some(self.listen(index)?),
-            (TrafficParams::Call(_) | TrafficParams::Endpoint(_), None) => {} // sockets of their own, or none
+            // Sockets of their own, or none.
+            (
+                TrafficParams::Call(_) | TrafficParams::Endpoint(_) | TrafficParams::Program(_),
+                None,
+            ) => {}
             (_, None) => self.udp_sinks[index] = Some(self.open_udp_sink(index)?),
         }
         let make_user = group.make_users(traces);
@@ -320,6 +324,7 @@ impl<'a> Hosts<'a> {
                         format!("group {:?} has endpoints of a program's own", access.name);
                     return Err(io::Error::new(io::ErrorKind::Unsupported, problem));
                 }
+                FlowKind::Programs => {} // started by `pairs`
                 FlowKind::User => {
                     let make = make_user.as_ref().expect("the group has users");
                     let program: User = make(i, start, stop, random);

@@ -7,12 +7,11 @@ use std::io;
 use redtail_core::{Bytes, Rate};
 use redtail_spec::Scenario;
 use redtail_traffic::TrafficParams;
-use redtail_transport::ResolvedTcpParams;
-use redtail_transport::TcpParams;
 use redtail_transport::cc::Growth;
 use redtail_transport::cc::slow_start::SlowStartKind;
 use redtail_transport::choices::EcnReduction;
 use redtail_transport::tcp::recovery::RecoveryKind;
+use redtail_transport::{Preset, ResolvedTcpParams, TcpParams};
 use serde_json::Value as Json;
 
 use crate::addresses;
@@ -347,9 +346,14 @@ fn refuse_tcp(
 impl HostSettings {
     /// Settings of the hosts of a group.
     pub fn of(group: &TrafficParams) -> Self {
-        match group.tcp() {
-            Some(tcp) => Self::tcp(&tcp.params),
-            None => Self::udp(),
+        match (group, group.tcp()) {
+            (_, Some(tcp)) => Self::tcp(&tcp.params),
+            // What most Linux hosts have; programs may set more on their sockets.
+            (TrafficParams::Program(_), None) => Self {
+                mtu: MTU,
+                ..Self::tcp(&Preset::Linux.params())
+            },
+            (_, None) => Self::udp(),
         }
     }
 

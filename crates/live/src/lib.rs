@@ -22,6 +22,7 @@
 //!   `report` makes metrics of both; `meter`: what passes the links, for those who watch.
 //! - `kernel_queue` puts a queue of the kernel at a link, with the options that `tc` maps; `adaptive_red` starts
 //!   what `tc` does not start.
+//! - `pairs`: the programs of groups of kind `program`, and what they left (`pairs/report.rs`).
 //! - `programs` and `outside`: programs of the user, and the world outside of a run (`redtail shell`).
 //!
 //! # Virtual time
@@ -48,6 +49,7 @@ pub mod kernel_queue;
 pub mod meter;
 pub mod outside;
 pub mod packet;
+pub mod pairs;
 pub mod programs;
 pub mod report;
 pub mod run;

@@ -28,6 +28,7 @@ use crate::kernel::HostSettings;
 use crate::kernel_queue;
 use crate::meter::Meter;
 use crate::outside::{Outside, in_thread};
+use crate::pairs::report::ProgramReport;
 use crate::programs::{self, Programs};
 use crate::report::{COUNTED, HostReport};
 use crate::spaces::{self, Space};
@@ -64,6 +65,8 @@ pub struct RunOptions {
     pub virtual_time: bool,
     /// Programs of the user on the hosts of the last group, which has users.
     pub programs: Option<Programs>,
+    /// The contents of the files that programs of groups take along, by their SHA-256 in hexadecimal digits.
+    pub files: BTreeMap<String, Vec<u8>>,
 }
 
 /// The result of a run in real time.
@@ -75,6 +78,8 @@ pub struct LiveResult {
     pub invalid: Option<String>,
     /// How the program of the user ended; `None` without one, or if the run ended first.
     pub status: Option<ExitStatus>,
+    /// What the programs of groups left.
+    pub programs: Vec<ProgramReport>,
 }
 
 /// Why a run has no result.
@@ -86,6 +91,8 @@ pub enum RunError {
     Plugin(Box<PluginFailure>),
     /// Packets cannot be captured.
     Capture(CaptureError),
+    /// A program of a group failed, for this reason.
+    Program(String),
 }
 
 impl fmt::Display for RunError {
@@ -94,6 +101,7 @@ impl fmt::Display for RunError {
             Self::Refused(error) => error.fmt(f),
             Self::Plugin(failure) => failure.fmt(f),
             Self::Capture(error) => error.fmt(f),
+            Self::Program(reason) => f.write_str(reason),
         }
     }
 }
@@ -133,6 +141,7 @@ fn run_to_end(scenario: &Scenario, options: RunOptions) -> Result<LiveResult, Ru
         kernel_queues,
         virtual_time,
         programs,
+        files: _,
     } = options;
     descriptors::reserve().map_err(|error| spaces::about(error, "room for open files"))?;
     let to_outside = programs.as_ref().and_then(|programs| programs.outside);
@@ -442,6 +451,7 @@ fn result(scenario: &Scenario, mut emulator: Emulator<'_>, hosts: HostReport) ->
         result,
         invalid,
         status: None,
+        programs: Vec::new(),
     }
 }
 

@@ -55,6 +55,7 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
                 group => match group.flow_kind(0) {
                     FlowKind::Call => [Target::Callee, Target::Caller],
                     FlowKind::Own => [Target::Own(1), Target::Own(0)],
+                    FlowKind::Programs => [Target::Client, Target::Server],
                     _ => [Target::UdpSink; 2],
                 },
             };

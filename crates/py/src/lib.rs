@@ -17,6 +17,7 @@ mod recordings;
 mod trace;
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -36,7 +37,7 @@ use redtail_qdisc::advise::Situated;
 use redtail_sim::capture::{Capture, CaptureError, IpVersion, Point, PointsAndFile};
 use redtail_sim::{Plugins, RunError, RunOptions, Traces};
 use redtail_spec::{CalibratedUsers, Format, PlanOptions, Scenario, TraceSite, queue_from_json};
-use redtail_traffic::{TraceParams, TrafficParams};
+use redtail_traffic::{ProgramParams, TakenFile, TraceParams, TrafficParams};
 use redtail_transport::Preset;
 
 #[global_allocator]
@@ -411,6 +412,24 @@ fn no_endpoints() -> ParamError {
     )
 }
 
+/// Has Python find the files that a group of programs takes along; it gives them or says what is wrong.
+fn take_files(
+    programs: &Bound<'_, PyAny>,
+    group: &ProgramParams,
+) -> PyResult<Result<BTreeMap<String, TakenFile>, ParamError>> {
+    let lines: Vec<&String> = group.server.iter().chain([&group.client]).collect();
+    let answer = programs.call1((&group.name, lines, &group.files))?;
+    let Ok(found) = answer.extract::<Vec<(String, String, bool)>>() else {
+        let (key, problem, accepted) = queue::refusal(&answer)?;
+        return Ok(Err(ParamError::new(key, problem, accepted)));
+    };
+    let each = found.into_iter().map(|(path, sha256, executable)| {
+        let file = TakenFile { sha256, executable };
+        (path, file)
+    });
+    Ok(Ok(each.collect()))
+}
+
 /// Has Python read a file; it gives the text or says what is wrong.
 fn read_file(read: &Bound<'_, PyAny>, name: &str) -> PyResult<Result<String, String>> {
     let answer = read.call1((name,))?;
@@ -427,9 +446,11 @@ fn read_file(read: &Bound<'_, PyAny>, name: &str) -> PyResult<Result<String, Str
 /// names, a trace of rates; it returns the text, or the problem and what is accepted. `tables` is
 /// called for every group of kind `trace`, with its file, the duration and the round-trip time of
 /// the links in picoseconds, and whether there are links both ways; it returns a `Trace`, or what is
-/// wrong in the form that `resolve` has.
+/// wrong in the form that `resolve` has. `programs` is called for every group of kind `program`, with its name, its
+/// command lines and its `files`; it returns path, SHA-256 and whether it may be executed of each file, or what is wrong
+/// in the form that `resolve` has.
 #[pyfunction]
-#[pyo3(signature = (text, file=None, sets=Vec::new(), format="toml", resolve=None, read=None, tables=None))]
+#[pyo3(signature = (text, file=None, sets=Vec::new(), format="toml", resolve=None, read=None, tables=None, programs=None))]
 #[allow(clippy::too_many_arguments)] // Python gives them by name
 fn plan(
     py: Python<'_>,
@@ -440,6 +461,7 @@ fn plan(
     resolve: Option<Bound<'_, PyAny>>,
     read: Option<Bound<'_, PyAny>>,
     tables: Option<Bound<'_, PyAny>>,
+    programs: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Plan> {
     let format = match format {
         "toml" => Format::Toml,
@@ -481,6 +503,16 @@ fn plan(
             Err(refusal)
         })
     };
+    let mut take = |group: &ProgramParams| {
+        let Some(programs) = &programs else {
+            return Err(ParamError::new("kind", "runs programs", "no such group"));
+        };
+        take_files(programs, group).unwrap_or_else(|error| {
+            let refusal = ParamError::new("files", error.to_string(), "others");
+            raised.borrow_mut().get_or_insert(error);
+            Err(refusal)
+        })
+    };
     let options = PlanOptions {
         format,
         file,
@@ -488,6 +520,7 @@ fn plan(
         plugins: Some(&mut visit),
         files: Some(&mut give),
         tables: Some(&mut find),
+        programs: Some(&mut take),
     };
     let plan = redtail_spec::Plan::from_text(text, options);
     match raised.into_inner().or(unread) {

@@ -1,5 +1,7 @@
 //! The backend in real time, for the process that it runs in.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,6 +12,7 @@ use pyo3::types::{PyBytes, PyDict};
 use redtail_core::{Bytes, Rate};
 use redtail_live::exchange::{self, Asked, Failure, Reply, Request, Table};
 use redtail_live::outside::Program;
+use redtail_live::pairs::report::{self, ProgramFile};
 use redtail_live::programs::{Programs, Show};
 use redtail_live::tc::{self, Place, Qdisc};
 use redtail_live::{LiveResult, RunError, RunOptions, kernel, kernel_queue};
@@ -74,7 +77,7 @@ pub fn live_refusals(
 }
 
 /// What the agent in a virtual machine is asked for: a run of a scenario with these tables of
-/// connections, and with the kernel's own queues or redtail's.
+/// connections, with the kernel's own queues or redtail's, and with these files of programs.
 ///
 /// # Errors
 /// `SpecError` when the text is no scenario, or a table is missing.
@@ -84,6 +87,7 @@ pub fn guest_request(
     scenario: &str,
     traces: Option<Vec<Py<trace::Trace>>>,
     kernel_queues: bool,
+    files: Option<Vec<(String, Vec<u8>)>>,
 ) -> PyResult<Py<PyBytes>> {
     let given: Vec<_> = traces.into_iter().flatten().collect();
     let parsed = Scenario::from_json(scenario).map_err(|error| spec_error(py, &error))?;
@@ -92,6 +96,7 @@ pub fn guest_request(
         scenario: scenario.to_owned(),
         kernel_queues,
         tables: sent.collect(),
+        files: files.unwrap_or_default(),
     };
     require_tables(&parsed, &trace::traces(Some(given)))?;
     Ok(bytes(py, &Asked::Run(request)))
@@ -125,10 +130,62 @@ pub fn guest_printed(reply: &[u8]) -> PyResult<Vec<(Option<i32>, String, String)
     }
 }
 
+/// What a program of a group left.
+#[pyclass(frozen, get_all)]
+pub struct ProgramReport {
+    /// The name of its group.
+    group: String,
+    /// The number of its pair.
+    flow: u32,
+    /// "client" or "server".
+    role: &'static str,
+    /// Its exit code; `None` if a signal has ended it.
+    code: Option<i32>,
+    /// The signal that has ended it.
+    signal: Option<i32>,
+    /// Whether it was ended since it took longer than it may.
+    timed_out: bool,
+    /// Whether it was asked to end, as its file or the end of the run says.
+    ended: bool,
+    /// When it was started and when it had ended, in seconds of the run.
+    times: (f64, f64),
+    /// What it printed to standard output.
+    output: Cow<'static, [u8]>,
+    /// Bytes of standard output that were left out.
+    output_cut: u64,
+    /// The end of what it printed to standard error.
+    errors: Cow<'static, [u8]>,
+    /// The names and contents of its files in `{out}`.
+    files: Vec<(String, Cow<'static, [u8]>)>,
+    /// The names of those that were left out.
+    left_out: Vec<String>,
+}
+
+impl From<report::ProgramReport> for ProgramReport {
+    fn from(it: report::ProgramReport) -> Self {
+        let file = |it: ProgramFile| (it.name, it.content.into());
+        Self {
+            group: it.group,
+            flow: it.flow,
+            role: it.role.name(),
+            code: it.code,
+            signal: it.signal,
+            timed_out: it.timed_out,
+            ended: it.ended,
+            times: (it.started_s, it.ended_s),
+            output: it.output.into(),
+            output_cut: it.output_cut,
+            errors: it.errors.into(),
+            files: it.files.into_iter().map(file).collect(),
+            left_out: it.left_out,
+        }
+    }
+}
+
 /// What a reply says of a run: the result, why it must not be used, if there is a reason, and the exit code of the
-/// user's program; or what it failed at (a name of [`Failure`]) and why.
+/// user's program, and what programs of groups left; or what it failed at (a name of [`Failure`]) and why.
 type Told = (
-    Option<(RunResult, Option<String>, Option<i32>)>,
+    Option<(RunResult, Option<String>, Option<i32>, Vec<ProgramReport>)>,
     Option<(&'static str, String)>,
 );
 
@@ -145,7 +202,14 @@ pub fn run_reply(reply: &[u8]) -> PyResult<Told> {
             result,
             invalid,
             code,
-        }) => Ok((Some((RunResult(Arc::new(*result)), invalid, code)), None)),
+            programs,
+        }) => {
+            let programs = programs.into_iter().map(ProgramReport::from).collect();
+            Ok((
+                Some((RunResult(Arc::new(*result)), invalid, code, programs)),
+                None,
+            ))
+        }
         Ok(Reply::Failed { at, reason }) => Ok((None, Some((at.name(), reason)))),
         Ok(Reply::Printed(_)) => Err(PyValueError::new_err("it is what programs have printed")),
         Err(why) => Err(PyValueError::new_err(why)),
@@ -206,6 +270,7 @@ pub fn live_run(
     programs: Option<Given>,
     captures: Option<Vec<(String, PathBuf)>>,
     kernel_queues: bool,
+    files_of_programs: Option<BTreeMap<String, Vec<u8>>>,
 ) -> PyResult<Py<PyBytes>> {
     let scenario = Scenario::from_json(scenario).map_err(|error| spec_error(py, &error))?;
     let traces = trace::traces(traces);
@@ -218,6 +283,7 @@ pub fn live_run(
         kernel_queues,
         virtual_time: false,
         programs: programs.map(Programs::from),
+        files: files_of_programs.unwrap_or_default(),
     };
     if options.programs.is_some() {
         redtail_live::sys::namespace::show_own_processes();
@@ -228,6 +294,7 @@ pub fn live_run(
             result,
             invalid,
             status,
+            programs,
         }) => {
             let code =
                 status.and_then(|status| status.code().or_else(|| Some(128 + status.signal()?)));
@@ -238,10 +305,15 @@ pub fn live_run(
                     result,
                     invalid,
                     code,
+                    programs,
                 },
             ))
         }
         Err(RunError::Refused(error)) => Err(PyOSError::new_err(error.to_string())),
+        Err(RunError::Program(reason)) => {
+            let at = Failure::Program;
+            Ok(bytes(py, &Reply::Failed { at, reason }))
+        }
         Err(RunError::Plugin(failure)) => Err(plugin_failed(py, &failure)),
         Err(RunError::Capture(error)) => Err(capture_failed(&error, &files)),
     }

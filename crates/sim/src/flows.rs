@@ -8,7 +8,7 @@ use std::ops::Range;
 use redtail_core::{Bytes, Span, Stream, Time, prefetch_start};
 use redtail_spec::Scenario;
 use redtail_traffic::{
-    Application, CallEnd, FlowKind, Playout, Traces, TrafficParams, UdpSource, User,
+    Access, Application, CallEnd, FlowKind, Playout, Traces, TrafficParams, UdpSource, User,
 };
 use redtail_transport::{
     Flags, HeaderSizes, PlainAck, Plugins as Controllers, Receiver, Segment, Sender, TcpParams,
@@ -507,6 +507,7 @@ impl Flows {
                     FlowKind::Call => Source::Call(flows.calls.len() as u32),
                     FlowKind::Own => Source::Own(flows.own.len() as u32),
                     FlowKind::User => Source::User(flows.users.len() as u32),
+                    FlowKind::Programs => no_programs(&access),
                 },
             });
             for i in 0..access.flows as usize {
@@ -559,6 +560,7 @@ impl Flows {
                         );
                         flows.own.push(slot);
                     }
+                    FlowKind::Programs => no_programs(&access),
                     FlowKind::User => {
                         let make = make_user.as_ref().expect("the group has users");
                         let program = make(i, start, stop, stream);
@@ -813,6 +815,14 @@ impl Flows {
             sink,
         });
     }
+}
+
+/// The simulator has no programs; `redtail_sim::run` says so.
+fn no_programs(access: &Access<'_>) -> ! {
+    panic!(
+        "group {:?} is of kind program, which needs a real kernel",
+        access.name
+    )
 }
 
 /// The stream from which flow `i` of a group draws.

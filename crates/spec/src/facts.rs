@@ -60,7 +60,9 @@ fn segments(group: &TrafficParams, index: u32) -> Option<u64> {
             let mss = group.tcp()?.params.mss.as_u64().max(1);
             Some(size.as_u64().div_ceil(mss))
         }
-        FlowKind::Udp | FlowKind::User | FlowKind::Call | FlowKind::Own => None,
+        FlowKind::Udp | FlowKind::User | FlowKind::Call | FlowKind::Own | FlowKind::Programs => {
+            None
+        }
     }
 }
 

@@ -100,4 +100,4 @@ pub use rates::{OPPORTUNITY, Phases, RateChangeParams, RateTrace};
 pub use replications::{Replications, StopRuleParams, Until};
 pub use schema::schema;
 pub use texts::{CalibratedUsers, ScenarioReader};
-pub use validate::{FindTable, TraceSite};
+pub use validate::{FindTable, TakeFiles, TraceSite};

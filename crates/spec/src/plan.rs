@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use redtail_core::plugin::{Identity, Role};
 use redtail_core::{Bytes, ParamError, Rate, Span};
-use redtail_traffic::{Access, AccessFilling, Dealt, Direction, TraceParams, TrafficParams};
+use redtail_traffic::{
+    Access, AccessFilling, Dealt, Direction, ProgramParams, TraceParams, TrafficParams,
+};
 use serde_json::{Map, Value as Json, json};
 
 use crate::de::Fault;
@@ -27,7 +29,7 @@ use crate::rates::{self, Phases, ReadFile};
 use crate::replications::{Replications, StopRuleParams};
 use crate::shapes;
 use crate::shared_hosts;
-use crate::validate::{self, FindTable, PluginUse, TraceSite, VisitPlugin};
+use crate::validate::{self, FindTable, PluginUse, TakeFiles, TraceSite, VisitPlugin};
 
 /// The language of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -43,7 +45,7 @@ pub enum Format {
 /// names and the text does not contain.
 ///
 /// The default is a text in TOML without a name and without overrides. It accepts queues of kind
-/// `plugin` as they are, and refuses traces of rates and tables of connections.
+/// `plugin` as they are, and refuses traces of rates, tables of connections and files of programs.
 #[derive(Default)]
 pub struct PlanOptions<'a> {
     /// The language of the text.
@@ -59,6 +61,8 @@ pub struct PlanOptions<'a> {
     pub files: Option<&'a mut ReadFile<'a>>,
     /// Called with each group of kind `trace`. It returns the table of the group, or refuses.
     pub tables: Option<&'a mut FindTable<'a>>,
+    /// Called with each group of kind `program`. It returns the files that the group takes along, or refuses.
+    pub programs: Option<&'a mut TakeFiles<'a>>,
 }
 
 /// A checked experiment: what it is called, its cases, and the scenario of each run.
@@ -149,7 +153,23 @@ impl Plan {
             Some(find) => find,
             None => &mut no_table,
         };
-        expand_and_check(tree, file, sets, visit, read, tables)
+        let mut no_files = |group: &ProgramParams| match group.files.is_empty() {
+            true => Ok(BTreeMap::new()),
+            false => {
+                let accepted = "programs without files: this program reads none";
+                Err(ParamError::new("files", "names files", accepted))
+            }
+        };
+        let programs: &mut TakeFiles<'_> = match options.programs {
+            Some(take) => take,
+            None => &mut no_files,
+        };
+        let named = &mut Named {
+            read,
+            tables,
+            programs,
+        };
+        expand_and_check(tree, file, sets, visit, named)
             .map_err(|problems| SpecError::new(file, problems))
     }
 
@@ -220,13 +240,19 @@ pub fn line_of(text: &str, key: &str) -> Option<u32> {
     }
 }
 
+/// What an experiment names and its text does not contain.
+struct Named<'a, 'b> {
+    read: &'a mut ReadFile<'b>,
+    tables: &'a mut FindTable<'b>,
+    programs: &'a mut TakeFiles<'b>,
+}
+
 fn expand_and_check(
     mut tree: Node,
     file: Option<&str>,
     sets: &[String],
     visit: &mut VisitPlugin<'_>,
-    read: &mut ReadFile<'_>,
-    tables: &mut FindTable<'_>,
+    named: &mut Named<'_, '_>,
 ) -> Result<Plan, Vec<Problem>> {
     let one = |problem| vec![problem];
     format::check(&tree).map_err(one)?;
@@ -254,7 +280,13 @@ fn expand_and_check(
             return Err(told(problems, Vec::new()));
         }
     };
-    problems.extend(replaced(&tree, &factors, &combinations[0], &known, read));
+    problems.extend(replaced(
+        &tree,
+        &factors,
+        &combinations[0],
+        &known,
+        named.read,
+    ));
 
     let mut errors = Gathered::new(combinations.len(), PartialEq::eq);
     let mut warnings = Gathered::new(combinations.len(), alike);
@@ -268,15 +300,7 @@ fn expand_and_check(
             .zip(combination)
             .map(|(factor, index)| (&factor.key, &factor.labels[*index]))
             .collect();
-        let found = case(
-            &tree,
-            &factors,
-            combination,
-            (&known, most),
-            visit,
-            read,
-            tables,
-        );
+        let found = case(&tree, &factors, combination, (&known, most), visit, named);
         let (experiment, topology) = match found {
             Ok((experiment, topology, found, used)) => {
                 for PluginUse {
@@ -483,8 +507,7 @@ fn case(
     combination: &[usize],
     (known, most): (&Known, usize),
     visit: &mut VisitPlugin<'_>,
-    read: &mut ReadFile<'_>,
-    tables: &mut FindTable<'_>,
+    named: &mut Named<'_, '_>,
 ) -> Result<Checked, Vec<Problem>> {
     let mut tree = tree.clone();
     // A factor inside another one goes in after it.
@@ -503,7 +526,7 @@ fn case(
         }
     }
     problems.extend(expand::strip_labels(&mut tree));
-    let unread = rates::embed(&mut tree, read);
+    let unread = rates::embed(&mut tree, named.read);
     for key in unread.iter().filter_map(|problem| problem.key.as_deref()) {
         // The rate may be that of the trace.
         known.add(key);
@@ -544,7 +567,8 @@ fn case(
     for group in &mut experiment.traffic {
         group.fill_in_starts(experiment.warmup);
     }
-    let (mut findings, mut topology) = validate::check(&mut experiment, &tree, tables);
+    let (mut findings, mut topology) =
+        validate::check(&mut experiment, &tree, named.tables, named.programs);
     findings.errors.extend(unshared);
     let mut plugins = Vec::new();
     if let Some(topology) = topology.as_mut().filter(|_| findings.errors.is_empty()) {

@@ -1,7 +1,7 @@
 //! Checks that types cannot express: values and combinations that cannot be run (errors), and those that
 //! can be run but probably do not give the intended experiment (warnings).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use redtail_core::plugin::{Identity, Role};
@@ -9,7 +9,8 @@ use redtail_core::{ParamError, ParamWarning, Rate, Span};
 
 use redtail_qdisc::{FlowTable, Limit, LinkFacts, QueueParams};
 use redtail_traffic::{
-    Access, Direction, TraceParams, TraceTable, TrafficParams, check_host_jitter,
+    Access, Direction, ProgramParams, TakenFile, TraceParams, TraceTable, TrafficParams,
+    check_host_jitter,
 };
 
 use crate::error::Problem;
@@ -52,6 +53,10 @@ pub(crate) type VisitPlugin<'a> = dyn FnMut(Role, &mut Identity) -> Result<(), P
 pub type FindTable<'a> =
     dyn FnMut(&TraceParams, &TraceSite) -> Result<Arc<TraceTable>, ParamError> + 'a;
 
+/// Finds the files that a group of programs takes along, or says why the group cannot have them, or be run.
+pub type TakeFiles<'a> =
+    dyn FnMut(&ProgramParams) -> Result<BTreeMap<String, TakenFile>, ParamError> + 'a;
+
 /// The network that the connections of a table will cross.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceSite {
@@ -88,10 +93,12 @@ pub(crate) fn check<'a>(
     experiment: &mut Experiment,
     tree: &'a Node,
     visit: &mut FindTable<'_>,
+    take: &mut TakeFiles<'_>,
 ) -> (Findings<'a>, Option<Topology>) {
     let (mut findings, topology) = Findings::of_values(experiment, tree);
     if let Some(topology) = topology.as_ref().filter(|_| findings.errors.is_empty()) {
         findings.traces(experiment, topology, visit);
+        findings.programs(experiment, take);
     }
     // What follows counts flows and divides by rates.
     if let Some(topology) = topology.as_ref().filter(|_| findings.errors.is_empty()) {
@@ -624,6 +631,19 @@ impl<'a> Findings<'a> {
             let taken = visit(group, &site).and_then(|table| group.take_over(&table, site.path));
             if let Err(error) = taken {
                 self.refuse_param(&key, &error);
+            }
+        }
+    }
+
+    /// Gives the groups of programs the files that they take along.
+    fn programs(&mut self, experiment: &mut Experiment, take: &mut TakeFiles<'_>) {
+        for group in &mut experiment.traffic {
+            let TrafficParams::Program(group) = group else {
+                continue;
+            };
+            match take(group) {
+                Ok(taken) => group.taken = taken,
+                Err(error) => self.refuse_param(&format!("traffic.{}", group.name), &error),
             }
         }
     }

@@ -19,6 +19,7 @@ use crate::kind::{MakeUser, PacketSource, TcpKind, TrafficKind, UdpKind, UserKin
 use crate::load::Load;
 use crate::on_off::OnOffParams;
 use crate::packet::{DrawnSizes, check_segments, largest, mean_size};
+use crate::program::{self, ProgramParams};
 use crate::start::Start;
 use crate::table::Traces;
 use crate::trace::TraceParams;
@@ -35,6 +36,7 @@ enum MadeOf<'a> {
     Users(&'a dyn UserKind),
     Calls(&'a CallParams),
     Own(&'a EndpointParams),
+    Programs(&'a ProgramParams),
 }
 
 /// What one flow of a group is made of.
@@ -53,6 +55,8 @@ pub enum FlowKind {
     Call,
     /// Two endpoints of the user's own, which send datagrams over UDP.
     Own,
+    /// A pair of programs, which send what they want. The simulator has none.
+    Programs,
 }
 
 /// Generates from the list the enum of the experiment file ([`TrafficParams`]), the enums that hold a
@@ -65,6 +69,7 @@ macro_rules! traffic_kinds {
         users { $($(#[$user_doc:meta])* $user_key:literal => $user:ident($user_group:ty),)+ }
         calls { $($(#[$call_doc:meta])* $call_key:literal => $call:ident($call_group:ty),)+ }
         own { $($(#[$own_doc:meta])* $own_key:literal => $own:ident($own_group:ty),)+ }
+        programs { $($(#[$program_doc:meta])* $program_key:literal => $program:ident($program_group:ty),)+ }
     ) => {
         kinded! {
             /// A group of like flows, chosen by `kind`.
@@ -75,10 +80,14 @@ macro_rules! traffic_kinds {
                 $($(#[$user_doc])* $user_key => $user($user_group),)+
                 $($(#[$call_doc])* $call_key => $call($call_group),)+
                 $($(#[$own_doc])* $own_key => $own($own_group),)+
+                $($(#[$program_doc])* $program_key => $program($program_group),)+
             }
         }
 
         impl TrafficParams {
+            /// The kinds that only a real kernel runs.
+            pub const OF_KERNELS: &[&str] = &[$($program_key),+];
+
             /// Every `kind` with the keys of a small group of it, as the experiment file has them.
             pub fn examples() -> Vec<(&'static str, &'static str)> {
                 vec![
@@ -87,6 +96,7 @@ macro_rules! traffic_kinds {
                     $(($user_key, <$user_group>::example()),)+
                     $(($call_key, <$call_group>::example()),)+
                     $(($own_key, <$own_group>::example()),)+
+                    $(($program_key, <$program_group>::example()),)+
                 ]
             }
 
@@ -98,6 +108,7 @@ macro_rules! traffic_kinds {
                     $(($user_key, <$user_group>::metrics()),)+
                     $(($call_key, <$call_group>::metrics()),)+
                     $(($own_key, <$own_group>::metrics()),)+
+                    $(($program_key, <$program_group>::metrics()),)+
                 ]
             }
 
@@ -108,6 +119,7 @@ macro_rules! traffic_kinds {
                     $(Self::$user(group) => group,)+
                     $(Self::$call(group) => group,)+
                     $(Self::$own(group) => group,)+
+                    $(Self::$program(group) => group,)+
                 }
             }
 
@@ -118,6 +130,7 @@ macro_rules! traffic_kinds {
                     $(Self::$user(group) => group,)+
                     $(Self::$call(group) => group,)+
                     $(Self::$own(group) => group,)+
+                    $(Self::$program(group) => group,)+
                 }
             }
 
@@ -137,6 +150,7 @@ macro_rules! traffic_kinds {
                     $(Self::$user(group) => MadeOf::Users(group),)+
                     $(Self::$call(group) => MadeOf::Calls(group),)+
                     $(Self::$own(group) => MadeOf::Own(group),)+
+                    $(Self::$program(group) => MadeOf::Programs(group),)+
                 }
             }
 
@@ -268,6 +282,10 @@ traffic_kinds! {
         /// Flows over UDP between endpoints of your own: a program that uses redtail as a library gives them.
         "endpoint" => Endpoint(EndpointParams),
     }
+    programs {
+        /// Pairs of programs of the user, a client and perhaps its server, on a real kernel.
+        "program" => Program(ProgramParams),
+    }
 }
 
 /// Size on the link of a packet with a full segment.
@@ -310,6 +328,7 @@ impl TrafficParams {
             MadeOf::Users(_) => FlowKind::User,
             MadeOf::Calls(_) => FlowKind::Call,
             MadeOf::Own(_) => FlowKind::Own,
+            MadeOf::Programs(_) => FlowKind::Programs,
         }
     }
 
@@ -317,7 +336,11 @@ impl TrafficParams {
     pub fn has_one_size(&self) -> bool {
         match self.made_of() {
             MadeOf::Tcp(group) => group.sizes().is_none_or(|sizes| sizes.values().len() == 1),
-            MadeOf::Udp(_) | MadeOf::Users(_) | MadeOf::Calls(_) | MadeOf::Own(_) => true,
+            MadeOf::Udp(_)
+            | MadeOf::Users(_)
+            | MadeOf::Calls(_)
+            | MadeOf::Own(_)
+            | MadeOf::Programs(_) => true,
         }
     }
 
@@ -336,7 +359,7 @@ impl TrafficParams {
         match self.made_of() {
             MadeOf::Tcp(group) => Some(group.tcp()),
             MadeOf::Users(group) => Some(group.tcp()),
-            MadeOf::Udp(_) | MadeOf::Calls(_) | MadeOf::Own(_) => None,
+            MadeOf::Udp(_) | MadeOf::Calls(_) | MadeOf::Own(_) | MadeOf::Programs(_) => None,
         }
     }
 
@@ -346,7 +369,7 @@ impl TrafficParams {
         match self.made_of() {
             MadeOf::Udp(group) => Some(group.mean_load()),
             MadeOf::Calls(group) => Some(group.mean_load()),
-            MadeOf::Tcp(_) | MadeOf::Users(_) | MadeOf::Own(_) => None,
+            MadeOf::Tcp(_) | MadeOf::Users(_) | MadeOf::Own(_) | MadeOf::Programs(_) => None,
         }
     }
 
@@ -355,7 +378,7 @@ impl TrafficParams {
         match self.made_of() {
             MadeOf::Udp(group) => Some(group.peak()),
             MadeOf::Calls(group) => Some(group.mean_load().0),
-            MadeOf::Tcp(_) | MadeOf::Users(_) | MadeOf::Own(_) => None,
+            MadeOf::Tcp(_) | MadeOf::Users(_) | MadeOf::Own(_) | MadeOf::Programs(_) => None,
         }
     }
 
@@ -392,7 +415,7 @@ impl TrafficParams {
                 let bytes = if goes { bytes } else { 0.0 };
                 (bytes, bytes / packet)
             }
-            MadeOf::Own(_) => return None,
+            MadeOf::Own(_) | MadeOf::Programs(_) => return None,
             MadeOf::Users(group) => match group.total_payload() {
                 Some(payload) => {
                     let mss = group.tcp().params.mss.as_u64().max(1);
@@ -413,6 +436,7 @@ impl TrafficParams {
             MadeOf::Udp(group) => group.largest_packet(),
             MadeOf::Calls(group) => group.largest_packet(),
             MadeOf::Own(group) => group.packet,
+            MadeOf::Programs(_) => program::PACKET,
             MadeOf::Tcp(_) | MadeOf::Users(_) => self
                 .packet_law()
                 .map_or_else(|| self.mean_packet(), largest),
@@ -429,6 +453,7 @@ impl TrafficParams {
             (MadeOf::Udp(group), None) => group.largest_packet(),
             (MadeOf::Calls(group), None) => group.largest_packet(),
             (MadeOf::Own(group), None) => group.packet,
+            (MadeOf::Programs(_), None) => program::PACKET,
         }
     }
 
@@ -438,7 +463,7 @@ impl TrafficParams {
             MadeOf::Tcp(group) => group.packet(),
             MadeOf::Users(group) => group.packet(),
             MadeOf::Udp(group) => group.packet(),
-            MadeOf::Calls(_) | MadeOf::Own(_) => None,
+            MadeOf::Calls(_) | MadeOf::Own(_) | MadeOf::Programs(_) => None,
         }
     }
 
@@ -478,7 +503,11 @@ impl TrafficParams {
         }
         match self.made_of() {
             MadeOf::Udp(group) => group.random_start(stream),
-            MadeOf::Tcp(_) | MadeOf::Users(_) | MadeOf::Calls(_) | MadeOf::Own(_) => Time::ZERO,
+            MadeOf::Tcp(_)
+            | MadeOf::Users(_)
+            | MadeOf::Calls(_)
+            | MadeOf::Own(_)
+            | MadeOf::Programs(_) => Time::ZERO,
         }
     }
 
@@ -487,7 +516,11 @@ impl TrafficParams {
     pub fn make_call(&self, start: Time, stop: Time, stream: &Stream) -> Option<[CallEnd; 2]> {
         match self.made_of() {
             MadeOf::Calls(group) => Some(CallEnd::pair(group, start, stop, stream)),
-            MadeOf::Tcp(_) | MadeOf::Udp(_) | MadeOf::Users(_) | MadeOf::Own(_) => None,
+            MadeOf::Tcp(_)
+            | MadeOf::Udp(_)
+            | MadeOf::Users(_)
+            | MadeOf::Own(_)
+            | MadeOf::Programs(_) => None,
         }
     }
 
@@ -515,6 +548,14 @@ impl TrafficParams {
         }
     }
 
+    /// Its programs, if its flows are pairs of programs.
+    pub fn programs(&self) -> Option<&ProgramParams> {
+        match self.made_of() {
+            MadeOf::Programs(group) => Some(group),
+            _ => None,
+        }
+    }
+
     /// Whether its flows are connections that users open and close.
     pub fn has_users(&self) -> bool {
         matches!(self.made_of(), MadeOf::Users(_))
@@ -525,7 +566,11 @@ impl TrafficParams {
     pub fn offered_by_user(&self) -> Option<f64> {
         match self.made_of() {
             MadeOf::Users(group) => group.offered(),
-            MadeOf::Tcp(_) | MadeOf::Udp(_) | MadeOf::Calls(_) | MadeOf::Own(_) => None,
+            MadeOf::Tcp(_)
+            | MadeOf::Udp(_)
+            | MadeOf::Calls(_)
+            | MadeOf::Own(_)
+            | MadeOf::Programs(_) => None,
         }
     }
 
@@ -546,7 +591,11 @@ impl TrafficParams {
     pub fn is_multiplexed(&self) -> bool {
         match self.made_of() {
             MadeOf::Users(group) => group.is_multiplexed(),
-            MadeOf::Tcp(_) | MadeOf::Udp(_) | MadeOf::Calls(_) | MadeOf::Own(_) => false,
+            MadeOf::Tcp(_)
+            | MadeOf::Udp(_)
+            | MadeOf::Calls(_)
+            | MadeOf::Own(_)
+            | MadeOf::Programs(_) => false,
         }
     }
 

@@ -11,6 +11,7 @@
 //! - UDP sources: `cbr`, `on_off`, `voip` (with `e_model`), `game`
 //! - users: `web`, `transactions`, `video`, `arrivals`, `trace` (a table of connections: `table`)
 //! - `call`: calls that adapt, with a state machine at each end; `endpoint`: the same with state machines of users
+//! - `program`: pairs of programs of the user, which only backends with a real kernel run
 //! - `application`: the interface of users to the network; `exchanges`: the exchanges of one connection
 //! - `dist`: random quantities; `dealt`: quantities dealt out to flows; `start`: when flows start; `load`: how
 //!   much a group offers; `bounds`: what a group may contain at most
@@ -64,6 +65,7 @@ pub use hosts::{Hosts, TakenHosts};
 pub use load::Load;
 pub use on_off::OnOffParams;
 pub use packet::DrawnSizes;
+pub use program::{ProgramParams, TakenFile};
 pub use start::Start;
 pub use table::{TraceTable, TracedConnection, TracedExchange, Traces};
 pub use trace::{Arranged, TableFacts, TraceParams};

@@ -27,7 +27,6 @@ from redtail.errors import PluginError, RunError, SpecError
 
 if TYPE_CHECKING:
     from redtail.inputs import queues as own
-    from redtail.inputs import traces as tables
 
 
 @dataclass(frozen=True)
@@ -36,13 +35,16 @@ class Request:
 
     scenario: str
     queues: Mapping[str, own.Located]
-    traces: Mapping[str, tables.Located]
+    traces: realtime.Traces
     programs: realtime.Programs | None = None
     captures: Sequence[tuple[str, str]] = ()
     kernel_queues: bool = False
 
     def to_bytes(self) -> bytes:
         """Return it as a line of JSON."""
+        from redtail.inputs import programs as files
+        from redtail.inputs import traces as tables
+
         programs = None if self.programs is None else asdict(self.programs)
         plain = {
             "scenario": self.scenario,
@@ -50,6 +52,12 @@ class Request:
             "traces": {
                 name: {"name": table.name, "path": table.path}
                 for name, table in self.traces.items()
+                if isinstance(table, tables.Located)
+            },
+            "files": {
+                name: {"name": file.name, "path": file.path}
+                for name, file in self.traces.items()
+                if isinstance(file, files.Located)
             },
             "programs": programs,
             "captures": [list(each) for each in self.captures],
@@ -60,6 +68,7 @@ class Request:
     @staticmethod
     def from_bytes(line: bytes) -> Request:
         """Return what `to_bytes` has written."""
+        from redtail.inputs import programs as files
         from redtail.inputs import queues as own
         from redtail.inputs import traces as tables
 
@@ -73,7 +82,10 @@ class Request:
         return Request(
             plain["scenario"],
             {name: own.Located(**queue) for name, queue in plain["queues"].items()},
-            {name: tables.Located(**table) for name, table in plain["traces"].items()},
+            {
+                **{name: tables.Located(**table) for name, table in plain["traces"].items()},
+                **{name: files.Located(**file) for name, file in plain["files"].items()},
+            },
             programs,
             [(point, file) for point, file in plain["captures"]],
             plain["kernel_queues"],

@@ -32,12 +32,20 @@ class Sim:
         return facts.code_version()
 
     def refuse(self, plan: Plan) -> Sequence[Refusal]:
-        """Refuse congestion controls of a kernel; all else that is checked can be run."""
+        """Refuse congestion controls of a kernel, and programs; all else can be run."""
         reason = (
             "is a congestion control of a Linux kernel; accepted: backend live, live-tc, linux or "
             "linux-tcp, or a preset of redtail in place of this key"
         )
-        return [Refusal(key, f'"{name}" {reason}') for key, name in plan.kernel_controls()]
+        controls = [Refusal(key, f'"{name}" {reason}') for key, name in plan.kernel_controls()]
+        return controls + [
+            Refusal(
+                f"traffic.{name}.kind",
+                '"program" runs programs, which need a real kernel; accepted: backend live, '
+                "live-tc, linux or linux-tcp, or another kind of traffic",
+            )
+            for name in plan.program_groups()
+        ]
 
     def cancel_token(self) -> Cancel:
         """Return the engine's token."""

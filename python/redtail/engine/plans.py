@@ -21,6 +21,7 @@ from redtail.errors import SpecError
 from redtail.expectation import Expectation
 from redtail.expectation import parse as expectations_of
 from redtail.files import Reader, digest, path_of
+from redtail.inputs import programs
 from redtail.inputs import queues as own
 from redtail.inputs import traces as tables
 from redtail.inputs.code import Allowed, Code, Rule
@@ -81,7 +82,9 @@ class Plan:
         queues: these classes by their names, when they were loaded: `redtail.check` does not.
         users: for each case, the number of users of each group that was asked for by its load
             and calibrated.
-        traces: the tables of connections that it names, by a hash of their content.
+        traces: the tables of connections that it names, and the files of its programs, by a hash
+            of their content.
+        programs: the command lines of its programs; running it executes them.
         stop: when a case has enough replications, if that depends on what they measure.
         allowed: the files and folders with further code that may be executed.
         text: the experiment as it was given.
@@ -104,7 +107,7 @@ class Plan:
     sets: tuple[str, ...]
     code: tuple[Code, ...]
     queues: dict[str, own.Located]
-    traces: dict[str, tables.Located]
+    traces: dict[str, tables.Located | programs.Located]
     _native_plan: Any = field(repr=False)
     users: tuple[dict[str, int], ...] = ()
     stop: StopRule | None = None
@@ -119,6 +122,7 @@ class Plan:
     packages: Mapping[str, str] = field(default_factory=dict)
     derived: tuple[DerivedMetric, ...] = ()
     expected: tuple[Expectation, ...] = ()
+    programs: tuple[Code, ...] = ()
 
     @property
     def loaded(self) -> bool:
@@ -215,6 +219,18 @@ class Plan:
             ]
         return list(dict.fromkeys(found))
 
+    def program_groups(self) -> list[str]:
+        """Return the names of the groups of programs in its cases."""
+        if not self.programs:
+            return []
+        groups = [
+            group["name"]
+            for case in range(len(self.cases))
+            for group in json.loads(self.example(case))["traffic"]
+            if group["kind"] == "program"
+        ]
+        return list(dict.fromkeys(groups))
+
     def line_of(self, key: str) -> int | None:
         """Return the line of its file that gives a key; None if that is not known."""
         replaced = any(text.partition("=")[0].strip() == key for text in self.sets)
@@ -272,12 +288,13 @@ def plan(
     rule = Rule.of(file, allow_code, within)
     resolver = own.Resolver(file, rule, refuse=refuse, load=False, confined=confined)
     found_tables = tables.Resolver(file, confined)
+    found_programs = programs.Resolver(file, rule, refuse=refuse, confined=confined)
     with native.translated():
         read = Reader(resolver.folder, confined, given)
 
         def made() -> Any:
             return native.module().plan(
-                text, file, list(sets), format, resolver, read, found_tables
+                text, file, list(sets), format, resolver, read, found_tables, found_programs
             )
 
         found = made()
@@ -292,7 +309,12 @@ def plan(
         )
         inputs = tuple(
             dict.fromkeys(
-                [*read.names, *found_tables.found, *_files(resolver.code, resolver.folder)]
+                [
+                    *read.names,
+                    *found_tables.found,
+                    *found_programs.names,
+                    *_files(resolver.code, resolver.folder),
+                ]
             )
         )
         return Plan(
@@ -308,7 +330,8 @@ def plan(
             sets=tuple(sets),
             code=tuple(replace(resolver.code[name], key=key) for name, key, _ in found.plugins),
             queues=resolver.located({name: place for name, _, place in found.plugins}),
-            traces=found_tables.located(),
+            traces={**found_tables.located(), **found_programs.found},
+            programs=tuple(found_programs.code.values()),
             _native_plan=found,
             stop=StopRule.from_json(rule_of) if (rule_of := getattr(found, "stop", None)) else None,
             allowed=tuple(map(str, rule.allowed)),

@@ -8,13 +8,18 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from redtail import native
 from redtail.engine.batches import outcome, translated
 from redtail.errors import QueueError, RedtailError, RunError, SpecError
+from redtail.inputs import programs
 from redtail.inputs import queues as own
 from redtail.inputs import traces as tables
 from redtail.outcomes import Outcome
+
+Traces: TypeAlias = Mapping[str, tables.Located | programs.Located]
+"""The tables of connections and the files of programs that a scenario names."""
 
 
 def live_refusals(scenario: str, controls: Sequence[str] | None = None) -> list[tuple[str, str]]:
@@ -55,13 +60,12 @@ _FAILURES: Mapping[str, type[RedtailError]] = {
     "experiment": SpecError,
     "queue": QueueError,
     "engine": RunError,
+    "program": RunError,
 }
 """What a failure is raised as, by the name that replies have for what failed."""
 
 
-def guest_request(
-    scenario: str, traces: Mapping[str, tables.Located] | None, kernel_queues: bool
-) -> bytes:
+def guest_request(scenario: str, traces: Traces | None, kernel_queues: bool) -> bytes:
     """Return what the agent in a virtual machine is asked for.
 
     Args:
@@ -69,10 +73,20 @@ def guest_request(
         traces: the tables of connections that it names.
         kernel_queues: whether links have the kernel's own queues, in place of redtail's.
     """
-    loaded = [located.load() for located in (traces or {}).values()]
+    loaded, files = _loaded(traces)
     with native.translated():
-        request: bytes = native.module().guest_request(scenario, loaded, kernel_queues)
+        request: bytes = native.module().guest_request(
+            scenario, loaded, kernel_queues, list(files.items())
+        )
     return request
+
+
+def _loaded(traces: Traces | None) -> tuple[list[Any], dict[str, bytes]]:
+    """Return the tables that a scenario names, and the contents of the files of its programs."""
+    given = (traces or {}).values()
+    loaded = [each.load() for each in given if isinstance(each, tables.Located)]
+    files = {each.name: each.load() for each in given if isinstance(each, programs.Located)}
+    return loaded, files
 
 
 def run_outcome(reply: bytes, start: float, host: str) -> tuple[Outcome, str | None, int | None]:
@@ -103,7 +117,7 @@ def run_outcome(reply: bytes, start: float, host: str) -> tuple[Outcome, str | N
         raise _FAILURES[at](
             f"{host}'s kernel refused a step: {reason}" if at == "kernel" else reason
         )
-    result, invalid, code = ran
+    result, invalid, code, _ = ran
     return outcome(result, time.perf_counter() - start), invalid, code
 
 
@@ -140,8 +154,8 @@ class Programs:
 def run_live(
     scenario: str,
     queues: Mapping[str, own.Located] | None = None,
-    traces: Mapping[str, tables.Located] | None = None,
-    programs: Programs | None = None,
+    traces: Traces | None = None,
+    ours: Programs | None = None,
     captures: Sequence[tuple[str, str]] = (),
     kernel_queues: bool = False,
 ) -> bytes:
@@ -151,7 +165,7 @@ def run_live(
         scenario: the run.
         queues: the classes that it names as queues.
         traces: the tables of connections that it names.
-        programs: programs of the user, which end the run.
+        ours: programs of the user, which end the run.
         captures: points and the files for the packets that pass them, as for `run_captured`.
         kernel_queues: whether links have the kernel's own queues, in place of redtail's.
 
@@ -164,7 +178,7 @@ def run_live(
         RunError: the engine failed.
     """
     classes = {name: located.load() for name, located in (queues or {}).items()}
-    loaded = [located.load() for located in (traces or {}).values()]
+    loaded, files = _loaded(traces)
     refused = None
     with translated(queues):
         try:
@@ -172,9 +186,10 @@ def run_live(
                 scenario,
                 classes or None,
                 loaded or None,
-                programs,
+                ours,
                 list(captures) or None,
                 kernel_queues,
+                files or None,
             )
         except OSError as error:
             refused = error

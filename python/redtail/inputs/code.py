@@ -143,7 +143,7 @@ class Rule:
         missing = [
             each
             for each in found.modules
-            if each.found.file is not None and not self._allows(each.found.file)
+            if each.found.file is not None and not self.allows(each.found.file)
         ]
         needs, refused = None, ""
         if missing:
@@ -204,7 +204,8 @@ class Rule:
                 "(allow_code=… in Python) if you trust it",
             )
 
-    def _allows(self, file: Path) -> bool:
+    def allows(self, file: Path) -> bool:
+        """Return whether code in a file, links followed, may be executed."""
         if any(file.is_relative_to(path) for path in self.allowed):
             return True
         if not file.is_relative_to(self.folder):

@@ -611,6 +611,7 @@ impl Draw {
             _ => format!("group{number}"),
         };
         let mut all = redtail_traffic::TrafficParams::examples();
+        all.retain(|(kind, _)| !redtail_traffic::TrafficParams::OF_KERNELS.contains(kind));
         all.retain(|(kind, _)| *kind != "trace");
         let (kind, keys) = all[(self.0.uniform() * all.len() as f64) as usize];
         let access = self.one_of(&[

@@ -1,0 +1,3 @@
+//! The programs of groups of kind `program`: pairs of a client and perhaps its server.
+
+pub mod report;
