@@ -73,7 +73,10 @@ class DerivedMetric:
         )
 
 
-def measured_of(given: Sequence[Mapping[str, str]]) -> tuple[DerivedMetric, ...]:
+_MEASURED = re.compile(rf"([A-Za-z0-9_-]+)\.{names.MEASURED}\.([A-Za-z][A-Za-z0-9_]*)")
+
+
+def measured_of(given: Sequence[Mapping[str, str | None]]) -> tuple[DerivedMetric, ...]:
     r"""Return the metrics that programs measure.
 
     Args:
@@ -90,18 +93,20 @@ def measured_of(given: Sequence[Mapping[str, str]]) -> tuple[DerivedMetric, ...]
     """
     found: dict[str, DerivedMetric] = {}
     for each in given:
-        name = each["name"]
-        unit, suffix, scale, shown = _SHOWN[each["unit"]]
+        says = {key: value for key, value in each.items() if value is not None}
+        name = says["name"]
+        parts = _MEASURED.fullmatch(name)
+        if parts is None or not all(isinstance(value, str) for value in says.values()):
+            raise SpecError(f"{name!r}: no name of a metric that programs measure")
+        unit, suffix, scale, shown = _SHOWN[says["unit"]]
         known = found.get(name)
         if known is None:
-            words = f"measured {name.rpartition('.')[2].replace('_', ' ')}"
-            title = each.get("title")
-            short = title or words
-            about = Metric(title or words.capitalize(), short, unit, suffix, scale, shown)
-            found[name] = DerivedMetric(Own(name, about), None, dict(each))
+            words = f"measured {parts[2].replace('_', ' ')}"
+            title, short = says.get("title", words.capitalize()), says.get("title", words)
+            about = Metric(title, short, unit, suffix, scale, shown)
+            found[name] = DerivedMetric(Own(name, about), None, says)
         elif known.name.about.unit != unit:
-            group, _, last = name.split(".")
-            key = f"traffic.{group}.measure.{last}.unit"
+            key = f"traffic.{parts[1]}.measure.{parts[2]}.unit"
             raise SpecError(
                 f"{key}: is {known.given['unit']!r} in one case and {each['unit']!r} in another; "
                 "accepted: units of one quantity",

@@ -101,6 +101,22 @@ impl MeasureParams {
         json.or(line).or(qlog)
     }
 
+    /// What it is, in Markdown.
+    pub fn definition(&self) -> String {
+        let of = match &self.from {
+            Source::Client | Source::Server => format!("what the {} prints", self.from),
+            Source::Files(name) => format!("`{name}` in `{{out}}`"),
+        };
+        let what = match &self.statistic {
+            Some(statistic) => format!("The {statistic} of "),
+            None => String::new(),
+        };
+        let place = self.place().map(|place| place.to_string());
+        let place = place.unwrap_or_default();
+        let pairs = self.pairs;
+        format!("{what}`{place}` in {of}; of several pairs the {pairs}. Programs measure it.")
+    }
+
     /// Whether it is a number of things, which are found or not.
     pub fn counts(&self) -> bool {
         self.statistic == Some(Statistic::Count)
@@ -156,11 +172,11 @@ impl MeasureParams {
     }
 }
 
-/// Refuses what cannot be measured.
+/// Refuses what cannot be measured of a group, which may be without a server.
 ///
 /// # Errors
 /// [`ParamError`] names the key, the problem and what is accepted.
-pub fn check(name: &str, measure: &MeasureParams) -> Result<(), ParamError> {
+pub fn check(name: &str, measure: &MeasureParams, has_server: bool) -> Result<(), ParamError> {
     let table = format!("measure.{name}");
     let mut letters = name.chars();
     let is_name = letters.next().is_some_and(|it| it.is_ascii_alphabetic())
@@ -168,6 +184,11 @@ pub fn check(name: &str, measure: &MeasureParams) -> Result<(), ParamError> {
     if !is_name {
         let accepted = "letters, digits and _, a letter first";
         return Err(ParamError::new(table, "is no name of a metric", accepted));
+    }
+    if measure.from == Source::Server && !has_server {
+        let accepted = "\"client\", files in {out}, or a command line as `server` of the group";
+        let problem = "is \"server\", which the group does not have";
+        return Err(ParamError::new("from", problem, accepted).within(&table));
     }
     measure.check().map_err(|error| error.within(&table))
 }
@@ -411,7 +432,7 @@ mod tests {
     fn read(keys: &str) -> Result<MeasureParams, String> {
         let measure: MeasureParams =
             from_json(&format!("{{{keys}}}")).map_err(|error| error.to_string())?;
-        check("rtt", &measure).map_err(|error| error.to_string())?;
+        check("rtt", &measure, true).map_err(|error| error.to_string())?;
         Ok(measure)
     }
 
@@ -509,12 +530,21 @@ mod tests {
         }
         let measure = read(r#""unit": "ms", "json": "a""#).unwrap();
         for name in ["", "1a", "a b", "a.b", "ä"] {
-            let refused = check(name, &measure).expect_err(name).to_string();
+            let refused = check(name, &measure, true).expect_err(name).to_string();
             assert!(
                 refused.contains("is no name of a metric; accepted: letters"),
                 "{refused}"
             );
         }
+    }
+
+    #[test]
+    fn a_group_without_a_server_has_no_output_of_one() {
+        let measure = read(r#""unit": "ms", "json": "a", "from": "server""#).unwrap();
+        let refused = check("rtt", &measure, false).unwrap_err().to_string();
+        assert!(refused.starts_with(
+            "measure.rtt.from is \"server\", which the group does not have; accepted:"
+        ));
     }
 
     #[test]

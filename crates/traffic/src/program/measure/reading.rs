@@ -25,9 +25,11 @@ pub struct Output<'a> {
     pub cut: bool,
     /// Its files in `{out}`, each by its name.
     pub files: Vec<(&'a str, &'a [u8])>,
+    /// The names of files that are not kept.
+    pub left_out: Vec<&'a str>,
 }
 
-/// The numbers that the programs of a group tell, by the name of the measure; one that is optional and not there is
+/// The numbers that the programs of a group tell, by the names of the metrics; one that is optional and not there is
 /// left out.
 ///
 /// # Errors
@@ -47,17 +49,15 @@ pub fn read(
                 Ok(value) => values.push(value),
                 Err(_) if measure.optional => {}
                 Err(why) => {
+                    let name = metric(group, name);
                     let place = measure.place().map(|place| place.to_string());
-                    let of = if pairs > 1 {
-                        format!(" of pair {flow}")
-                    } else {
-                        String::new()
-                    };
                     let place = place.unwrap_or_default();
                     let whose = whose(&measure.from);
-                    return Err(format!(
-                        "{group}.{name}: {place} is not in {whose}{of}: {why}"
-                    ));
+                    let of = match pairs {
+                        1 => String::new(),
+                        _ => format!(" of pair {flow}"),
+                    };
+                    return Err(format!("{name}: {place} is not in {whose}{of}: {why}"));
                 }
             }
         }
@@ -69,12 +69,21 @@ pub fn read(
             continue;
         };
         let stored = value / measure.unit.units().scale;
+        let name = metric(group, name);
         if !stored.is_finite() {
-            return Err(format!("{group}.{name}: {value} is too large for a number"));
+            return Err(format!(
+                "{name}: {value} {} is beyond all numbers",
+                measure.unit
+            ));
         }
-        told.push((name.clone(), stored));
+        told.push((name, stored));
     }
     Ok(told)
+}
+
+/// The name of the metric that a measure of a group is.
+pub fn metric(group: &str, measure: &str) -> String {
+    format!("{group}.measured.{measure}")
 }
 
 /// Whose output a source is, for messages.
@@ -245,8 +254,15 @@ fn of_one_pair<'a, 'b: 'a, I: Iterator<Item = &'a Output<'b>>>(
             &cut(name, 80),
         );
     }
+    let left_out = || outputs().flat_map(|output| &output.left_out);
     for (found, measure) in found.iter_mut().zip(measures.values()) {
-        if found.read == 0 && matches!(measure.from, Source::Files(_)) {
+        if let Some(name) = left_out().find(|name| measure.from.fits(name)) {
+            let problem = format!("{} is not kept", cut(name, 80));
+            found.cannot(Missed::new(
+                problem,
+                "fewer, smaller and plain files in {out}",
+            ));
+        } else if found.read == 0 && matches!(measure.from, Source::Files(_)) {
             let names = files.iter().map(|(name, _)| *name);
             found.cannot(Missed::new("no file has such a name", some(names)));
         }
@@ -482,13 +498,14 @@ mod tests {
             printed,
             cut: false,
             files: Vec::new(),
+            left_out: Vec::new(),
         }
     }
 
     /// What is told of one measure, of one output for each pair.
     fn told(keys: &str, outputs: &[Output<'_>]) -> Result<Option<f64>, String> {
         let measure = from_json(&format!("{{{keys}}}")).expect(keys);
-        crate::program::measure::check("x", &measure).expect(keys);
+        crate::program::measure::check("x", &measure, true).expect(keys);
         let measures = BTreeMap::from([("x".to_owned(), measure)]);
         let pairs = outputs.iter().map(|output| output.flow + 1).max();
         read("g", pairs.unwrap_or_default(), &measures, outputs)
@@ -728,7 +745,7 @@ mod tests {
             let why = told(RTT, &[file("a.qlog", text.as_bytes())]).expect_err(text);
             assert!(
                 why.starts_with(
-                    "g.x: metrics_updated.smoothed_rtt is not in the files * in {out}: "
+                    "g.measured.x: metrics_updated.smoothed_rtt is not in the files * in {out}: "
                 ),
                 "{why}"
             );
@@ -739,7 +756,8 @@ mod tests {
     #[test]
     fn a_number_that_is_not_there_is_told_with_what_is() {
         let goodput = r#""unit": "bit/s", "json": "end.sum_received.bits_per_second""#;
-        let begin = "g.x: end.sum_received.bits_per_second is not in the client's output: ";
+        let begin =
+            "g.measured.x: end.sum_received.bits_per_second is not in the client's output: ";
         for (text, rest) in [
             (
                 r#"{"end": {"sum_sent": 1, "streams": 2}}"#,
@@ -814,6 +832,13 @@ mod tests {
             why.ends_with("in the files *.json in {out}: no file has such a name; accepted: a.txt"),
             "{why}"
         );
+        let large = Output {
+            left_out: vec!["a.json"],
+            ..file("b.json", b"{\"a\": 1}")
+        };
+        let why = told(r#""unit": "1", "json": "a", "from": "*.json""#, &[large]);
+        let why = why.expect_err("it is not kept");
+        assert!(why.contains("a.json is not kept; accepted: fewer"), "{why}");
         let cut = Output {
             cut: true,
             ..printed(0, b"1")
@@ -856,7 +881,7 @@ mod tests {
         }
         let why = told(r#""unit": "1", "json": "a""#, &outputs).expect_err("it is not there");
         assert!(
-            why.starts_with("g.x: a is not in the client's output of pair 0: "),
+            why.starts_with("g.measured.x: a is not in the client's output of pair 0: "),
             "{why}"
         );
         let why = told(r#""unit": "1", "line": "(.*)""#, &[printed(1, b"2")])
