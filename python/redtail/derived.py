@@ -34,6 +34,9 @@ _SHOWN: dict[str, tuple[str, str, float, str]] = {
 # What values of an SI unit are shown in when the file does not say: as metrics of redtail's own.
 _USUAL = {"s": "ms", "bit/s": "Mbit/s"}
 
+# What rates are shown in when programs give them in these.
+_RATES = {"bit/s": "Mbit/s", "bytes/s": "MB/s"}
+
 # What tables call columns that are no metrics.
 _COLUMNS = ("case", "replication", "run", "metric", "phase")
 
@@ -86,8 +89,8 @@ def measured_of(given: Sequence[Mapping[str, str | None]]) -> tuple[DerivedMetri
     Raises:
         SpecError: cases give one a unit each, and they are of different quantities.
 
-    >>> of = {"name": "iperf.measured.goodput", "unit": "Mbit/s", "text": "`end`"}
-    >>> (goodput,) = measured_of([of, {**of, "unit": "bit/s"}])
+    >>> of = {"name": "iperf.measured.goodput", "unit": "bit/s", "text": "`end`"}
+    >>> (goodput,) = measured_of([of, {**of, "unit": "kbit/s"}])
     >>> names.axis(goodput.name), names.head(goodput.name)
     ('Measured goodput of iperf (Mbit/s)', 'iperf:\nmeasured goodput\nMbit/s')
     """
@@ -98,7 +101,7 @@ def measured_of(given: Sequence[Mapping[str, str | None]]) -> tuple[DerivedMetri
         parts = _MEASURED.fullmatch(name)
         if parts is None or not all(isinstance(value, str) for value in says.values()):
             raise SpecError(f"{name!r}: no name of a metric that programs measure")
-        unit, suffix, scale, shown = _SHOWN[says["unit"]]
+        unit, suffix, scale, shown = _SHOWN[_RATES.get(says["unit"], says["unit"])]
         known = found.get(name)
         if known is None:
             words = f"measured {parts[2].replace('_', ' ')}"

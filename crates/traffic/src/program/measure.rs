@@ -31,7 +31,7 @@ pub use statistic::Statistic;
 #[serde(crate = "serde", deny_unknown_fields)]
 #[schemars(crate = "schemars", rename = "Measure")]
 pub struct MeasureParams {
-    /// The unit in which the programs give the number. Results have it in the SI unit, tables and figures in this one.
+    /// The unit in which the programs give the number. Results have it in the SI unit, tables and figures in this one, or in Mbit/s and MB/s if it is bit/s or bytes/s.
     pub unit: Unit,
     /// What tables and figures call it. Another title makes no new run.
     /// Source: none, the name of the metric.
