@@ -23,6 +23,8 @@ from redtail.cli import app
 from redtail.engine import batches, plans, realtime
 from redtail.errors import RunError, SpecError, StoreError
 from redtail.outcomes import Outcome
+from redtail.studies.definition import Judgement
+from redtail.studies.expect import judge
 
 OUTPUTS = Path(__file__).parents[2] / "crates" / "traffic" / "tests" / "outputs"
 
@@ -49,7 +51,7 @@ client = "iperf3 -c {server} -p {port} --json"
 [traffic.measure.goodput]
 json = "end.sum_received.bits_per_second"
 unit = "bit/s"
-title = "Goodput that iperf3 measures"
+title = "Application goodput"
 
 [traffic.measure.rtt]
 json = "end.streams[*].sender.mean_rtt"
@@ -119,7 +121,7 @@ class Other:
     ) -> Outcome:
         self.ran += 1
         run = json.loads(scenario)
-        more = 0.0 if "20 packets" in scenario else 5e6
+        more = 0.0 if "20 packets" in scenario else 5e6 + 1e4 * run["replication"] ** 2
         replication = run["replication"]
         output = self.wrong.get(replication, iperf3(replication, more))
         metrics = {
@@ -171,7 +173,7 @@ def test_they_are_metrics_like_all_others(other: Other, file: Path, tmp_path: Pa
     # Those of the file stand first in tables, with their titles and units.
     chosen = results.select()
     assert chosen[:3] == [GOODPUT, RTT, "per_rtt"]
-    assert names.axis(chosen[0]) == "Goodput that iperf3 measures of iperf (Mbit/s)"
+    assert names.axis(chosen[0]) == "Application goodput of iperf (Mbit/s)"
     assert names.head(chosen[1]).split("\n") == ["iperf:", "measured rtt", "µs"]
     per_rtt = first.values("per_rtt")
     assert per_rtt == [a * b for a, b in zip(*map(first.values, (GOODPUT, RTT)), strict=True)]
@@ -181,17 +183,18 @@ def test_they_are_metrics_like_all_others(other: Other, file: Path, tmp_path: Pa
     assert names.describe(again.select(GOODPUT)[0]).shown_unit == "Mbit/s"
     assert again.as_json()["units"][RTT] == "s"
 
-    compared = results.compare(metrics=[GOODPUT])
-    (row,) = compared.rows
-    assert row.difference.mean == pytest.approx(5e6)
-    assert results.expect().holds is True if hasattr(results, "expect") else True
+    (row,) = results.compare(GOODPUT).rows
+    assert abs(row.difference.mean) == pytest.approx(5e6 + 1e4 * 14 / 4)
+    assert row.difference.ci95 is not None
+    (verdicts,) = judge([(redtail.check(file), results)])
+    assert verdicts.judgement is Judgement.HOLDS and len(verdicts.judged) == 2
 
 
 def test_another_title_makes_no_new_run_and_another_place_does(
     other: Other, file: Path, tmp_path: Path
 ) -> None:
     redtail.run(file, out=tmp_path / "runs")
-    file.write_text(file.read_text().replace("Goodput that iperf3 measures", "Payload"))
+    file.write_text(file.read_text().replace("Application goodput", "Payload"))
     results = redtail.run(file, out=tmp_path / "runs")
     assert results.reused == 8
     assert names.axis(results.select(GOODPUT)[0]) == "Payload of iperf (Mbit/s)"
@@ -210,14 +213,15 @@ def test_a_run_without_a_number_fails_with_the_reason(
     other: Other, file: Path, tmp_path: Path
 ) -> None:
     other.wrong[2] = (OUTPUTS / "iperf3-refused.json").read_bytes()
-    with pytest.warns(redtail.RedtailWarning):
-        results = redtail.run(file, out=tmp_path / "runs", on_error="continue")
+    with pytest.warns(redtail.RedtailWarning, match="2 of 8 runs failed"):
+        results = redtail.run(file, out=tmp_path / "runs", keep_going=True)
     assert results.failed == 2
     assert (
         f"{GOODPUT}: end.sum_received.bits_per_second is not in the client's output: end has no "
         'key sum_received, and error is "unable to connect to server: Connection refused"; '
         "accepted: " in results.failures[0].text
     )
+    assert "fault in redtail" not in results.failures[0].text
 
 
 def test_the_page_and_differences_of_results_have_them(
@@ -227,12 +231,12 @@ def test_the_page_and_differences_of_results_have_them(
 
     results = redtail.run(file, out=tmp_path / "runs")
     rows = diff(results, redtail.load(results.folder), metrics=GOODPUT)
-    assert [row.verdict for row in rows] == ["unchanged"] * len(rows) and rows
+    assert [row.verdict for row in rows] == ["equal", "equal"]
     done = CliRunner().invoke(
-        app, ["report", str(results.folder), "--out", str(tmp_path / "page.html")]
+        app, ["report", str(results.folder), "--output", str(tmp_path / "page.html")]
     )
     assert done.exit_code == 0, done.output
-    assert "Goodput that iperf3 measures" in (tmp_path / "page.html").read_text()
+    assert "Application goodput" in (tmp_path / "page.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -314,7 +318,7 @@ def test_no_group_has_the_name_that_stands_before_them(file: Path) -> None:
 
 def test_numbers_are_read_from_all_pairs_and_files() -> None:
     plan = plans.plan(
-        EXPERIMENT.replace("[traffic.measure.goodput]", 'flows = 2\n\n[traffic.measure.goodput]')
+        EXPERIMENT.replace("[traffic.measure.goodput]", "flows = 2\n\n[traffic.measure.goodput]")
         + '\n[traffic.measure.p50]\nqlog = "metrics_updated.smoothed_rtt"\nfrom = "*.sqlog"\n'
         'unit = "ms"\nstatistic = "p50"\npairs = "max"\n'
     )

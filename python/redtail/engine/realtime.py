@@ -181,11 +181,11 @@ def program_measures(scenario: str, left: Iterable[Left]) -> dict[str, float]:
         )
         for each in left
     ]
-    try:
-        with native.translated():
+    with native.translated():
+        try:
             return dict(native.module().program_measures(scenario, given))
-    except ValueError as error:
-        raise RunError(str(error)) from None
+        except ValueError as error:
+            raise RunError(str(error)) from None
 
 
 def live_version() -> str:
