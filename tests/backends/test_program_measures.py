@@ -32,7 +32,7 @@ EXPERIMENT = """
 name = "Programs"
 backend = "other"
 duration = "12 s"
-replications = 4
+replications = 6
 
 [bottleneck]
 rate = "10 Mbit/s"
@@ -91,6 +91,8 @@ def iperf3(replication: int, more: float) -> bytes:
     """Return the output of iperf3, the numbers changed a little from run to run."""
     output = json.loads((OUTPUTS / "iperf3-tcp.json").read_bytes())
     output["end"]["sum_received"]["bits_per_second"] += 1e5 * replication + more
+    for stream in output["end"]["streams"]:
+        stream["sender"]["mean_rtt"] += replication
     return json.dumps(output).encode()
 
 
@@ -163,12 +165,12 @@ def test_a_plan_knows_them_before_any_run(other: Other, file: Path) -> None:
 
 def test_they_are_metrics_like_all_others(other: Other, file: Path, tmp_path: Path) -> None:
     results = redtail.run(file, out=tmp_path / "runs")
-    assert other.ran == 8
+    assert other.ran == 12
     first = results.cases[0]
-    assert first.values(GOODPUT) == pytest.approx([41_022_414.96 + 1e5 * n for n in range(4)])
-    assert first.values(RTT) == pytest.approx([113e-6] * 4)
+    assert first.values(GOODPUT) == pytest.approx([41_022_414.96 + 1e5 * n for n in range(6)])
+    assert first.values(RTT) == pytest.approx([(113 + n) * 1e-6 for n in range(6)])
     found = first.metric(GOODPUT)
-    assert (found.n, found.ci95 is not None) == (4, True)
+    assert (found.n, found.ci95 is not None) == (6, True)
     assert first.metric(RETRIES).n == 0
     # Those of the file stand first in tables, with their titles and units.
     chosen = results.select()
@@ -184,7 +186,7 @@ def test_they_are_metrics_like_all_others(other: Other, file: Path, tmp_path: Pa
     assert again.as_json()["units"][RTT] == "s"
 
     (row,) = results.compare(GOODPUT).rows
-    assert abs(row.difference.mean) == pytest.approx(5e6 + 1e4 * 14 / 4)
+    assert abs(row.difference.mean) == pytest.approx(5e6 + 1e4 * 55 / 6)
     assert row.difference.ci95 is not None
     (verdicts,) = judge([(redtail.check(file), results)])
     assert verdicts.judgement is Judgement.HOLDS and len(verdicts.judged) == 2
@@ -196,7 +198,7 @@ def test_another_title_makes_no_new_run_and_another_place_does(
     redtail.run(file, out=tmp_path / "runs")
     file.write_text(file.read_text().replace("Application goodput", "Payload"))
     results = redtail.run(file, out=tmp_path / "runs")
-    assert results.reused == 8
+    assert results.reused == 12
     assert names.axis(results.select(GOODPUT)[0]) == "Payload of iperf (Mbit/s)"
     file.write_text(file.read_text().replace("sum_received", "sum_sent"))
     assert redtail.run(file, out=tmp_path / "runs").reused == 0
@@ -213,7 +215,7 @@ def test_a_run_without_a_number_fails_with_the_reason(
     other: Other, file: Path, tmp_path: Path
 ) -> None:
     other.wrong[2] = (OUTPUTS / "iperf3-refused.json").read_bytes()
-    with pytest.warns(redtail.RedtailWarning, match="2 of 8 runs failed"):
+    with pytest.warns(redtail.RedtailWarning, match="2 of 12 runs failed"):
         results = redtail.run(file, out=tmp_path / "runs", keep_going=True)
     assert results.failed == 2
     assert (
@@ -277,7 +279,7 @@ def test_what_is_wrong_with_a_measure_is_told_with_its_line(file: Path) -> None:
         ('statistic = "max"', 'statistic = "most"', r'"most" is no statistic; accepted: first'),
         ('unit = "us"', 'from = "server"\nunit = "us"', None),
         ('json = "end.streams', 'from = "../a"\njson = "end.streams', r"is no path inside {out}"),
-        ('title = "Goodput', 'titel = "Goodput', r'did you mean "title"'),
+        ('title = "App', 'titel = "App', r'did you mean "title"'),
     ]:
         assert old in text
         changed = text.replace(old, new)
@@ -326,7 +328,7 @@ def test_numbers_are_read_from_all_pairs_and_files() -> None:
     left = [Left(iperf3(n, 0.0), flow=n, files=[("a.sqlog", qlog)]) for n in range(2)]
     found = realtime.program_measures(plan.scenario(0, 0), left)
     assert found == pytest.approx(
-        {GOODPUT: 41_072_414.96, RTT: 113e-6, "iperf.measured.p50": 1.568e-3}
+        {GOODPUT: 41_072_414.96, RTT: 113.5e-6, "iperf.measured.p50": 1.568e-3}
     )
     with pytest.raises(RunError, match=r"in the client's output of pair 1: there is none"):
         realtime.program_measures(plan.scenario(0, 0), left[:1])
