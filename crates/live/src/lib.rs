@@ -23,7 +23,8 @@
 //! - `kernel_queue` puts a queue of the kernel at a link, with the options that `tc` maps; `adaptive_red` starts
 //!   what `tc` does not start.
 //! - `pairs`: the programs of groups of kind `program`, and what they left (`pairs/report.rs`).
-//! - `programs` and `outside`: programs of the user, and the world outside of a run (`redtail shell`).
+//! - `programs` and `outside`: programs of the user, and the world outside of a run (`redtail shell`); `children`
+//!   starts programs and ends them.
 //!
 //! # Virtual time
 //!
@@ -35,6 +36,7 @@
 
 pub mod adaptive_red;
 pub mod addresses;
+pub mod children;
 pub mod counters;
 pub mod emulator;
 pub mod event_loop;

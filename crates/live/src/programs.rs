@@ -3,30 +3,24 @@
 //! They run in the namespaces of the last group: one program as its user, others as its servers.
 //! The run ends when the first one does.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::addresses::{self, Side};
+use crate::children::{Child, GRACE, LOOK, end_all};
 use crate::meter::Reading;
 use crate::outside::{self, Outside};
 use crate::spaces::{Space, about};
-use crate::sys::mounts;
-
-/// How long programs get to end after they were asked to.
-const GRACE: Duration = Duration::from_secs(2);
-
-/// Time between two looks at whether a program has ended.
-const LOOK: Duration = Duration::from_millis(5);
+use crate::sys::{descriptors, mounts};
 
 /// Bytes of a server's log in which its last line is looked for.
 const LOG_END: u64 = 4096;
@@ -54,6 +48,8 @@ pub struct Programs {
     pub logs: Option<PathBuf>,
     /// The folders to which the programs may write; `None` for all files that the user may write.
     pub files: Option<Vec<PathBuf>>,
+    /// Their environment, to which redtail adds the addresses; `None` for that of this process.
+    pub environment: Option<Vec<(OsString, OsString)>>,
     /// What connects the command to the world outside of the run.
     pub outside: Option<outside::Program>,
     /// How the state of the links is shown.
@@ -63,7 +59,7 @@ pub struct Programs {
 /// The programs that have been started.
 #[derive(Debug)]
 pub struct Running {
-    command: Child,
+    command: std::process::Child,
     servers: Vec<Server>,
     outside: Option<Outside>,
 }
@@ -98,13 +94,8 @@ impl Log {
 
 impl Server {
     /// Starts a server that prints to this file, if there is one.
-    fn start(line: &str, log: Option<Log>, ends: Ends) -> io::Result<Self> {
-        let mut command = Command::new("sh");
-        // In a group of its own, so that all that it starts can be ended.
-        command
-            .args(["-c", line])
-            .stdin(Stdio::null())
-            .process_group(0);
+    fn start(mut command: Command, line: &str, log: Option<Log>) -> io::Result<Self> {
+        command.args(["-c", line]).stdin(Stdio::null());
         match &log {
             Some(log) => {
                 command.stderr(log.file.try_clone()?);
@@ -114,8 +105,7 @@ impl Server {
                 command.stdout(io::stderr().as_fd().try_clone_to_owned()?);
             }
         }
-        ends.tell(&mut command);
-        let child = command.spawn().map_err(|error| about(error, line))?;
+        let child = Child::start(&mut command).map_err(|error| about(error, line))?;
         Ok(Self {
             line: line.to_owned(),
             log: log.map(|log| log.path),
@@ -129,7 +119,7 @@ impl Server {
         if self.told {
             return None;
         }
-        let status = self.child.try_wait().ok()??;
+        let status = self.child.status().ok()??;
         self.told = true;
         let failed = !status.success();
         failed.then(|| match &self.log {
@@ -173,6 +163,17 @@ impl Ends {
 }
 
 impl Programs {
+    /// A program with the environment of programs.
+    fn command(&self, program: &str, ends: Ends) -> Command {
+        let mut command = Command::new(program);
+        if let Some(environment) = &self.environment {
+            let variables = environment.iter().map(|(name, value)| (name, value));
+            command.env_clear().envs(variables);
+        }
+        ends.tell(&mut command);
+        command
+    }
+
     /// Starts the programs in the namespaces of `group`. The calling thread is in one of them
     /// afterwards, and has a mount namespace of its own if there is a connection to the outside or files
     /// may not be written.
@@ -197,18 +198,24 @@ impl Programs {
         }
         spaces[Side::Sending as usize].namespace.enter()?;
         for (line, log) in self.servers.iter().zip(logs) {
-            servers.push(Server::start(line, log, ends)?);
+            match Server::start(self.command("sh", ends), line, log) {
+                Ok(server) => servers.push(server),
+                Err(error) => {
+                    end_all(servers.iter_mut().map(|server| &mut server.child));
+                    return Err(error);
+                }
+            }
         }
         spaces[Side::Receiving as usize].namespace.enter()?;
         let (program, arguments) = self.command.split_first().expect("there is a command");
-        let mut command = Command::new(program);
+        let mut command = self.command(program, ends);
         command.args(arguments);
-        ends.tell(&mut command);
         let mut start = || {
             if outside.is_some() {
                 outside::use_resolver()?;
                 command.env("REDTAIL_COMPUTER", outside::COMPUTER.to_string());
             }
+            descriptors::keep_from_programs()?;
             command.spawn().map_err(|error| about(error, program))
         };
         match start() {
@@ -218,7 +225,7 @@ impl Programs {
                 outside,
             }),
             Err(error) => {
-                end_all(&mut servers);
+                end_all(servers.iter_mut().map(|server| &mut server.child));
                 Err(error)
             }
         }
@@ -226,18 +233,14 @@ impl Programs {
 }
 
 impl Running {
-    /// Waits for the program of the user, or until `stopped`. Ends all programs then.
+    /// Waits for the program of the user, or until `stopped`.
     ///
     /// # Errors
     /// When it cannot be waited for.
-    pub fn wait(mut self, stopped: impl Fn() -> bool) -> io::Result<Option<ExitStatus>> {
+    pub fn wait(&mut self, stopped: impl Fn() -> bool) -> io::Result<Option<ExitStatus>> {
         let status = loop {
             match self.command.try_wait()? {
-                None if stopped() => {
-                    let _ = self.command.kill();
-                    self.command.wait()?;
-                    break None;
-                }
+                None if stopped() => break None,
                 None => {
                     self.tell_failures();
                     thread::sleep(LOOK);
@@ -246,8 +249,25 @@ impl Running {
             }
         };
         self.tell_failures();
-        end_all(&mut self.servers);
         Ok(status)
+    }
+
+    /// Ends all programs that run. The command gets the same time as the servers; it is in no group of its own, because it
+    /// has the terminal.
+    pub fn end(&mut self) {
+        let pid = Pid::from_child(&self.command);
+        if let Ok(None) = self.command.try_wait() {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        for _ in 0..GRACE.as_millis() / LOOK.as_millis() {
+            match self.command.try_wait() {
+                Ok(None) => thread::sleep(LOOK),
+                _ => break,
+            }
+        }
+        let _ = self.command.kill();
+        let _ = self.command.wait();
+        end_all(self.servers.iter_mut().map(|server| &mut server.child));
     }
 
     /// Tells on standard error which servers have failed, and whether the outside is cut off.
@@ -275,31 +295,6 @@ fn end_of(log: &Path) -> io::Result<Vec<u8>> {
     let mut end = Vec::new();
     file.take(LOG_END).read_to_end(&mut end)?;
     Ok(end)
-}
-
-/// Ends programs that have process groups of their own.
-fn end_all(programs: &mut [Server]) {
-    let signal = |programs: &[Server], signal| {
-        for program in programs {
-            if let Some(group) = Pid::from_raw(program.child.id() as i32) {
-                let _ = kill_process_group(group, signal);
-            }
-        }
-    };
-    signal(programs, Signal::TERM);
-    for _ in 0..GRACE.as_millis() / LOOK.as_millis() {
-        if programs
-            .iter_mut()
-            .all(|it| !matches!(it.child.try_wait(), Ok(None)))
-        {
-            break;
-        }
-        thread::sleep(LOOK);
-    }
-    signal(programs, Signal::KILL);
-    for program in programs {
-        let _ = program.child.wait();
-    }
 }
 
 /// Shows readings of the links until there are no more.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -329,6 +330,7 @@ pub struct Given {
     outside: Option<String>,
     read_only: bool,
     writable: Vec<PathBuf>,
+    environment: Option<Vec<(OsString, OsString)>>,
 }
 
 impl From<Given> for Programs {
@@ -345,6 +347,7 @@ impl From<Given> for Programs {
             outside: given.outside.as_deref().and_then(Program::of),
             show,
             files: given.read_only.then_some(given.writable),
+            environment: given.environment,
         }
     }
 }

@@ -19,7 +19,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from redtail.backends import controls, host
 from redtail.engine import realtime
@@ -77,7 +77,10 @@ class Request:
         lists = ("command", "servers", "writable")
         programs = None
         if given is not None:
-            tuples = {name: tuple(given[name]) for name in lists}
+            tuples: dict[str, Any] = {name: tuple(given[name]) for name in lists}
+            if given["environment"] is not None:
+                pairs = ((name, value) for name, value in given["environment"])
+                tuples["environment"] = tuple(pairs)
             programs = realtime.Programs(**{**given, **tuples})
         return Request(
             plain["scenario"],
@@ -154,6 +157,8 @@ def serve_programs(request_from: int, reply_to: int) -> int:
     """
     # Ctrl-C is for the user's program. A handler, unlike SIG_IGN, is not inherited by it.
     signal.signal(signal.SIGINT, lambda *_: None)
+    # Python ignores it, and programs would inherit that. (SIGPIPE is set back where they start.)
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     for descriptor in (request_from, reply_to):
         os.set_inheritable(descriptor, False)
     if not entered(reply_to, processes=True):

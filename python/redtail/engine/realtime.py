@@ -207,6 +207,8 @@ class Programs:
         read_only: whether the programs may write to `writable`, a `/tmp` of their own and devices
             alone.
         writable: folders.
+        environment: names and values of their environment, to which redtail adds the addresses;
+            None for that of the process that makes the run.
     """
 
     command: tuple[str, ...]
@@ -216,6 +218,7 @@ class Programs:
     outside: str | None = None
     read_only: bool = False
     writable: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] | None = None
 
 
 def run_live(

@@ -6,6 +6,24 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, getrlimit};
 
+/// The first descriptor after the standard ones.
+const FIRST: libc::c_uint = 3;
+
+/// Keeps all open files but the standard ones from programs that are started from now on: each is opened so already,
+/// unless a library has not.
+///
+/// # Errors
+/// When the kernel refuses it, as Linux before 5.11 does.
+#[allow(unsafe_code)]
+pub fn keep_from_programs() -> io::Result<()> {
+    let (last, flags) = (libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
+    // SAFETY: it sets a flag of descriptors, and closes none.
+    match unsafe { libc::syscall(libc::SYS_close_range, FIRST, last, flags) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// The most descriptors for which room is made: half a megabyte.
 const MOST: u64 = 65_536;
 

@@ -4,8 +4,9 @@
 //! network namespaces as it needs. The kernel removes them when the last process in them ends.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::mount::{MountFlags, mount};
@@ -33,11 +34,61 @@ pub fn enter_process_namespace() -> io::Result<()> {
 #[allow(unsafe_code)]
 fn enter(namespaces: UnshareFlags) -> io::Result<()> {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
+    let outside = if user == 0 {
+        Some(Mapper::start()?)
+    } else {
+        None
+    };
     // SAFETY: the table of file descriptors is not unshared.
     unsafe { unshare_unsafe(namespaces) }?;
+    if outside.is_some_and(Mapper::map_all) {
+        return Ok(());
+    }
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
     fs::write("/proc/self/gid_map", format!("0 {group} 1"))
+}
+
+/// A table of the users or groups of this process's user namespace.
+fn read_map(map: &str) -> String {
+    fs::read_to_string(format!("/proc/self/{map}")).unwrap_or_default()
+}
+
+/// The table in which a new namespace has the same users or groups as this one: of each line the first number inside, the
+/// one outside, which is the same, and how many there are.
+fn same_ids(map: &str) -> String {
+    let lines = map.lines().filter_map(|line| {
+        let mut numbers = line.split_whitespace();
+        let (first, count) = (numbers.next()?, numbers.nth(1)?);
+        Some(format!("{first} {first} {count}\n"))
+    });
+    lines.collect()
+}
+
+/// A process in the user namespace that this one is about to leave. It gives the new one the users and groups of the old
+/// one, which only root may, and only from there: programs that give up the rights of root can be another user then, as
+/// `tcpdump` wants to.
+struct Mapper(Child);
+
+impl Mapper {
+    fn start() -> io::Result<Self> {
+        let [groups, users] = ["gid_map", "uid_map"].map(|map| same_ids(&read_map(map)));
+        // `read` fails if this process has gone.
+        let line =
+            "read it && printf %s \"$2\" > /proc/$1/gid_map && printf %s \"$3\" > /proc/$1/uid_map";
+        let own = std::process::id().to_string();
+        let mut command = Command::new("sh");
+        command.args(["-c", line, "sh", &own, &groups, &users]);
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        Ok(Self(command.stderr(Stdio::null()).spawn()?))
+    }
+
+    /// Says whether this process, which is in the new namespace now, has all users and groups.
+    fn map_all(mut self) -> bool {
+        let told = self.0.stdin.take().map(|mut pipe| pipe.write_all(b"now\n"));
+        let mapped = self.0.wait().is_ok_and(|status| status.success());
+        mapped && told.is_some_and(|told| told.is_ok())
+    }
 }
 
 /// Hides the memory and the open files of this process, and of those that it forks, from other processes of this user
@@ -78,6 +129,14 @@ impl NetNamespace {
         )?))
     }
 
+    /// A descriptor of it for another thread.
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    pub fn duplicate(&self) -> io::Result<OwnedFd> {
+        self.0.try_clone()
+    }
+
     /// Moves the calling thread into it: sockets opened from now on belong to it.
     ///
     /// # Errors
@@ -91,5 +150,21 @@ impl NetNamespace {
 impl AsFd for NetNamespace {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_keep_their_numbers() {
+        assert_eq!(
+            same_ids("         0          0 4294967295\n"),
+            "0 0 4294967295\n"
+        );
+        let of_container = "         0     100000      65536\n     65536       1000          1\n";
+        assert_eq!(same_ids(of_container), "0 0 65536\n65536 65536 1\n");
+        assert_eq!(same_ids("odd\n"), "");
     }
 }

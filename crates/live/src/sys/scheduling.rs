@@ -10,7 +10,8 @@ const SLICE_NS: u64 = 100_000;
 
 /// Asks the kernel to run the calling thread soon after it wakes up: timers expire when they are due
 /// and not up to 50 us later (PR_SET_TIMERSLACK, prctl(2)), and the thread's slice is short. A
-/// kernel before 6.12 ignores the latter; what cannot be had is left as it is.
+/// kernel before 6.12 ignores the latter; what cannot be had is left as it is. Programs that the thread
+/// starts get the slice that others have (`SCHED_FLAG_RESET_ON_FORK`), but the thread's slack of timers.
 #[allow(unsafe_code)]
 pub fn wake_up_soon() {
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
@@ -33,6 +34,7 @@ pub fn wake_up_soon() {
         return; // a policy that the user has chosen stays
     }
     wanted.sched_runtime = SLICE_NS;
+    wanted.sched_flags |= libc::SCHED_FLAG_RESET_ON_FORK as u64;
     // SAFETY: the kernel reads `wanted`, which says how large it is.
     unsafe {
         libc::syscall(
