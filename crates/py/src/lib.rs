@@ -36,7 +36,9 @@ use redtail_qdisc::QueueParams;
 use redtail_qdisc::advise::Situated;
 use redtail_sim::capture::{Capture, CaptureError, IpVersion, Point, PointsAndFile};
 use redtail_sim::{Plugins, RunError, RunOptions, Traces};
-use redtail_spec::{CalibratedUsers, Format, PlanOptions, Scenario, TraceSite, queue_from_json};
+use redtail_spec::{
+    CalibratedUsers, EventKind, Format, PlanOptions, Scenario, TraceSite, queue_from_json,
+};
 use redtail_traffic::program::measure::reading::{self, Output};
 use redtail_traffic::{ProgramParams, TakenFile, TraceParams, TrafficParams};
 use redtail_transport::Preset;
@@ -641,6 +643,9 @@ impl RunResult {
                 series.set_item(name, py_table(py, columns)?)?;
             }
         }
+        if let Some(log) = &result.event_log {
+            series.set_item("events", py_table(py, log.rows.columns())?)?;
+        }
         if !result.transfers.flow.is_empty() {
             series.set_item("transfers", py_table(py, result.transfers.columns())?)?;
         }
@@ -674,6 +679,11 @@ impl RunResult {
         names.set_item("groups", &self.0.groups)?;
         names.set_item("states", &self.0.states)?;
         names.set_item("figures", &self.0.figures)?;
+        if let Some(log) = &self.0.event_log {
+            let kinds = EventKind::ALL.iter().map(|kind| kind.meaning().name);
+            names.set_item("events", kinds.collect::<Vec<_>>())?;
+            names.set_item("reasons", &log.reasons)?;
+        }
         names.set_item("distributions", &self.0.histograms.names)?;
         Ok(names)
     }
@@ -920,6 +930,26 @@ fn metrics() -> String {
     serde_json::Value::Array(all.collect()).to_string()
 }
 
+/// What each kind of events of a log means, as JSON text.
+#[pyfunction]
+fn event_kinds() -> String {
+    let all = EventKind::ALL.iter().map(|kind| {
+        let about = kind.meaning();
+        let reasons = about.reasons.iter();
+        let reasons =
+            reasons.map(|(name, why)| serde_json::json!({ "name": name, "meaning": why }));
+        serde_json::json!({
+            "name": about.name,
+            "of": about.of,
+            "meaning": about.meaning.trim(),
+            "value": about.value,
+            "reasons": reasons.collect::<Vec<_>>(),
+            "only_when_named": about.only_when_named,
+        })
+    });
+    serde_json::Value::Array(all.collect()).to_string()
+}
+
 /// Names of metrics, each with the place of its definition; and beginnings of names that are free.
 type MetricNames = (Vec<(String, usize)>, Vec<String>);
 
@@ -1088,6 +1118,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(metrics, module)?)?;
     module.add_function(wrap_pyfunction!(units, module)?)?;
     module.add_function(wrap_pyfunction!(program_measures, module)?)?;
+    module.add_function(wrap_pyfunction!(event_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(metric_names, module)?)?;
     module.add_function(wrap_pyfunction!(traffic_examples, module)?)?;
     module.add_function(wrap_pyfunction!(queue_examples, module)?)?;

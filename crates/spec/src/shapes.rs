@@ -8,13 +8,14 @@ use crate::node::{Node, Table, Value};
 const LISTS: [&str; 4] = ["traffic", "case", "chain.hop", "factors.zip"];
 
 /// The tables of which there is one.
-const TABLES: [&str; 8] = [
+const TABLES: [&str; 9] = [
     "bottleneck",
     "bottleneck.return",
     "chain",
     "factors",
     "series",
     "programs",
+    "events",
     "report",
     "metrics",
 ];

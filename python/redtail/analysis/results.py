@@ -22,6 +22,7 @@ from redtail.analysis import (
     failures,
     loads,
     lockstep,
+    logs,
     paired,
     responses,
     stalls,
@@ -138,11 +139,11 @@ class Results:
     def warnings(self) -> tuple[str, ...]:
         """What to check before you trust these results.
 
-        One line about flows that made no progress, and one if replications are alike.
+        One line about flows that made no progress, one if replications are alike, and one about
+        event logs that reached their limit.
         """
-        return tuple(
-            text for module in (stalls, copies, loads, lockstep) for text in module.warnings(self)
-        )
+        modules = (stalls, copies, loads, lockstep, logs)
+        return tuple(text for module in modules for text in module.warnings(self))
 
     @cached_property
     def metric_names(self) -> tuple[str, ...]:
@@ -345,6 +346,31 @@ class Results:
             raise StoreError(
                 f"no series of {table} was recorded for replication {replication}; "
                 f"ask for it in the experiment's [series] section with {series_key(table)} = true"
+            )
+        return found
+
+    def events(self, *, case: int = 0, replication: int = 0) -> pa.Table:
+        """Return the event log of one run, a row for each event in the order of time.
+
+        Its columns are `time_s`, `event`, `reason`, `link`, `group`, `flow`, `connection`, `back`,
+        `packet`, `sequence`, `bytes`, `wait_s`, `average`, `probability`, `cwnd_bytes`,
+        `ssthresh_bytes` and `value`; what an event does not say is null or NaN.
+
+        Args:
+            case: index into `cases`.
+            replication: from 0.
+
+        Raises:
+            StoreError: the experiment did not record it.
+        """
+        run = self.cases[case].runs.get(replication)
+        found = None if run is None else read_series(run.folder, "events")
+        if found is None:
+            raise StoreError(
+                f"no events were recorded for replication {replication}; ask for them with "
+                "[events] in the experiment, or with `redtail run --events`"
+                if run is not None
+                else f"there is no replication {replication}"
             )
         return found
 

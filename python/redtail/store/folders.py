@@ -76,6 +76,7 @@ from redtail.store.locks import LOCK, LOCK_RESULTS, lock_file, lock_shared, unlo
 from redtail.store.parquet import (
     field,
     metric_field,
+    open_parquet,
     parquet_bytes,
     read_parquet,
     read_table_of,
@@ -111,7 +112,7 @@ if TYPE_CHECKING:
 _LARGEST_MANIFEST = 16 << 20
 
 # Tables that are no time series: a row for each transfer, or for each bin of a distribution.
-_TABLES = ("transfers", "response_times")
+_TABLES = ("transfers", "response_times", "events")
 
 
 @dataclass(frozen=True)
@@ -456,6 +457,23 @@ def read_series(folder: Path, table: str) -> pa.Table | None:
     return read_table_of(folder, _series_file(table), use_threads=True)
 
 
+def last_event(folder: Path) -> dict[str, Any] | None:
+    """Return the `event` and the `value` of the last row of a run's event log, None without one.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    path = folder / _series_file("events")
+    if not path.is_file():
+        return None
+    with explain_read_errors(folder), open_parquet(path) as file:
+        if file.num_row_groups == 0 or file.metadata.num_rows == 0:
+            return None
+        last = file.read_row_group(file.num_row_groups - 1, ["event", "value"])
+        found: list[dict[str, Any]] = last.slice(len(last) - 1).to_pylist()
+        return found[0]
+
+
 def _tables(key: str, replication: int, outcome: Outcome) -> dict[str, bytes]:
     """Return the Parquet files of a run."""
     import pyarrow as pa
@@ -523,8 +541,12 @@ def _series_file(table: str) -> str:
 
 
 def _series(columns: dict[str, tuple[str, bytes]], codes: dict[str, list[str]]) -> pa.Table:
-    """Return a table of a run; columns of codes become dictionaries of names."""
+    """Return a table of a run; columns of codes become dictionaries of names.
+
+    In the event log the largest number of a type stands for what an event does not say.
+    """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     kinds = {"f64": pa.float64(), "u32": pa.uint32(), "u64": pa.uint64()}
     arrays = []
@@ -534,6 +556,9 @@ def _series(columns: dict[str, tuple[str, bytes]], codes: dict[str, list[str]]) 
         array = pa.Array.from_buffers(
             kinds[kind], len(data) // width, [None, pa.py_buffer(data)], offset=0
         )
+        if "event" in columns and kind != "f64":
+            unset = pa.scalar(2 ** kinds[kind].bit_width - 1, kinds[kind])
+            array = pc.if_else(pc.equal(array, unset), None, array)
         if f"{name}s" in codes:
             array = pa.DictionaryArray.from_arrays(
                 array.cast(pa.int32()), column(codes[f"{name}s"], pa.string())
