@@ -282,11 +282,7 @@ def _derived(
         scale=scale,
         shown_unit=shown,
     )
-    inputs = dict.fromkeys(
-        each
-        for used in formula.names
-        for each in _inputs(used, before)
-    )
+    inputs = dict.fromkeys(each for used in formula.names for each in _inputs(used, before))
     keys = ("name", "formula", "title", "short", "unit")
     return DerivedMetric(
         Derived(name, about, inputs),

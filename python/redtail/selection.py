@@ -128,9 +128,7 @@ def default(present: Collection[str], links: Sequence[str] = ()) -> list[str]:
     >>> default(["goodput", "web.goodput", "web.responses", "web.response_time_p50"])
     ['goodput', 'web.responses', 'web.response_time_p50']
     """
-    found: dict[str, None] = dict.fromkeys(
-        name for name in present if isinstance(name, names.Own)
-    )
+    found: dict[str, None] = dict.fromkeys(name for name in present if isinstance(name, names.Own))
     of_groups = [name for name in present if name.count(".") == 1 and names.phase(name) is None]
     goodputs = [name for name in of_groups if names.base(name) == "goodput"]
     for name in _DEFAULT:
