@@ -46,6 +46,11 @@ impl Child {
         })
     }
 
+    /// Its number.
+    pub fn pid(&self) -> Pid {
+        self.group
+    }
+
     /// The program itself.
     pub fn process(&mut self) -> &mut std::process::Child {
         &mut self.process
@@ -82,7 +87,8 @@ impl Child {
         self.over
     }
 
-    fn signal(&mut self, signal: Signal) {
+    /// Sends a signal to the program and all in its group.
+    pub fn signal(&mut self, signal: Signal) {
         if !self.is_over() {
             let _ = kill_process_group(self.group, signal);
         }

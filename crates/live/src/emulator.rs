@@ -19,7 +19,6 @@ use redtail_network::{
 };
 use redtail_qdisc::{Plugins, TcpHeader};
 use redtail_spec::Scenario;
-use redtail_traffic::TrafficParams;
 use redtail_transport::choices::EcnCodepoint;
 use rustix::event::epoll;
 
@@ -288,7 +287,7 @@ impl<'a> Emulator<'a> {
             has_users: scenario
                 .traffic
                 .iter()
-                .map(TrafficParams::has_users)
+                .map(|group| group.has_users() || group.programs().is_some())
                 .collect(),
             end: Time::ZERO + scenario.duration,
             meter: None,

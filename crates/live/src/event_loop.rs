@@ -62,6 +62,14 @@ impl Watched {
             flags,
         )?)
     }
+
+    /// Watches a file no longer.
+    ///
+    /// # Errors
+    /// When it was not watched.
+    pub fn forget(&self, file: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.0, file)?)
+    }
 }
 
 /// Lets `parts` act until the clock shows `end`, or until `stop` is set. The thread waits in the kernel

@@ -191,7 +191,11 @@ pub fn from_bytes<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T, postcar
 pub fn reply_from_bytes(bytes: &[u8]) -> Result<Reply, String> {
     let reply = from_bytes(bytes).map_err(|error| error.to_string())?;
     match &reply {
-        Reply::Ran { result, .. } => match result.inconsistency() {
+        Reply::Ran {
+            result, programs, ..
+        } => match (result.inconsistency())
+            .or_else(|| programs.iter().find_map(ProgramReport::inconsistency))
+        {
             Some(why) => Err(why),
             None => Ok(reply),
         },

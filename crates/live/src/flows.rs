@@ -83,7 +83,7 @@ impl FlowMap {
                 first_host,
                 flows: access.flows,
                 hosts: access.host_count(),
-                users: group.has_users(),
+                users: group.has_users() || group.programs().is_some(),
                 outside: false,
                 routes,
             };

@@ -194,7 +194,8 @@ pub fn refuse(scenario: &Scenario, available: &BTreeSet<String>) -> Vec<Refusal>
             );
         }
         let per_host = (access.flows as usize).div_ceil(hosts.max(1));
-        if !group.has_users() && per_host > addresses::MAX_FLOWS_PER_HOST {
+        let opens = group.has_users() || group.programs().is_some();
+        if !opens && per_host > addresses::MAX_FLOWS_PER_HOST {
             refuse(
                 format!("traffic.{name}.flows"),
                 format!(

@@ -64,6 +64,10 @@ impl Hosts<'_> {
         let before = self.marks.first().unwrap_or(end).clone();
         for index in 0..groups {
             let group = &self.scenario.traffic[index];
+            if group.programs().is_some() {
+                report.has_tcp.push(false); // the network measures it
+                continue;
+            }
             let opened = end.counters[index].connections;
             report.has_tcp.push(opened.is_none_or(|opened| opened > 0));
             let values = &mut report.metrics[index];

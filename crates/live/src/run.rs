@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -21,13 +22,14 @@ use redtail_traffic::Traces;
 
 use crate::addresses::{self, Side};
 use crate::emulator::{Emulator, Punctuality};
-use crate::event_loop::{self, Watched};
+use crate::event_loop::{self, Part, Watched};
 use crate::handover;
 use crate::hosts::{Hosts, UNKNOWN_STATE};
 use crate::kernel::HostSettings;
 use crate::kernel_queue;
 use crate::meter::Meter;
 use crate::outside::{Outside, in_thread};
+use crate::pairs::Pairs;
 use crate::pairs::report::ProgramReport;
 use crate::programs::{self, Programs};
 use crate::report::{COUNTED, HostReport};
@@ -141,8 +143,9 @@ fn run_to_end(scenario: &Scenario, options: RunOptions) -> Result<LiveResult, Ru
         kernel_queues,
         virtual_time,
         programs,
-        files: _,
+        files,
     } = options;
+    let files = Arc::new(files);
     descriptors::reserve().map_err(|error| spaces::about(error, "room for open files"))?;
     let to_outside = programs.as_ref().and_then(|programs| programs.outside);
     let scenario = &scenario.clone().for_real_hosts();
@@ -166,8 +169,15 @@ fn run_to_end(scenario: &Scenario, options: RunOptions) -> Result<LiveResult, Ru
     }
     let stop = AtomicBool::new(false);
     let mut status = None;
-    let mut hosts = if virtual_time {
-        in_thread(|| run_in_one(&mut emulator, scenario, &traces, &spaces, &stop))?
+    let ends = Ends {
+        scenario,
+        traces: &traces,
+        files: &files,
+        spaces: &spaces,
+        stop: &stop,
+    };
+    let (mut hosts, left) = if virtual_time {
+        in_thread(|| run_in_one(&mut emulator, ends))?
     } else {
         let run = |emulator: &mut Emulator<'_>, start: &mut dyn FnMut(Clock)| {
             if let Some(programs) = &programs {
@@ -178,8 +188,9 @@ fn run_to_end(scenario: &Scenario, options: RunOptions) -> Result<LiveResult, Ru
             start(clock);
             run_network(emulator, clock, &stop)
         };
-        run_in_two(&mut emulator, scenario, &traces, &spaces, &stop, run)?
+        run_in_two(&mut emulator, ends, run)?
     };
+    let left = left.map_err(RunError::Program)?;
     if let Some(captured) = emulator.captured.take() {
         captured.finish()?;
     }
@@ -191,68 +202,92 @@ fn run_to_end(scenario: &Scenario, options: RunOptions) -> Result<LiveResult, Ru
     let result = result(scenario, emulator, hosts);
     Ok(LiveResult {
         status,
+        programs: left,
         invalid: result.invalid.or(wrong),
         ..result
     })
 }
 
+/// What the hosts of a run need.
+#[derive(Clone, Copy)]
+struct Ends<'a> {
+    scenario: &'a Scenario,
+    traces: &'a Traces,
+    files: &'a Arc<BTreeMap<String, Vec<u8>>>,
+    spaces: &'a [[Space; 2]],
+    stop: &'a AtomicBool,
+}
+
+impl<'a> Ends<'a> {
+    fn hosts(&self, watched: &'a Watched) -> io::Result<Hosts<'a>> {
+        Hosts::new(self.scenario, self.traces, self.spaces, watched)
+    }
+
+    fn pairs(&self, watched: &'a Watched) -> io::Result<Option<Pairs<'a>>> {
+        Pairs::new(self.scenario, self.files, self.spaces, watched, self.stop)
+    }
+}
+
+/// What hosts have measured, and what programs left or why one failed.
+type Left = (HostReport, Result<Vec<ProgramReport>, String>);
+
+/// What both have when the run has ended.
+fn left(mut hosts: Hosts<'_>, pairs: Option<Pairs<'_>>) -> io::Result<Left> {
+    let end = hosts.marks_now()?;
+    let report = hosts.report(&end);
+    let programs = pairs.map_or(Ok(Ok(Vec::new())), Pairs::finish)?;
+    Ok((report, programs))
+}
+
 /// Runs the network and the hosts in this thread. In virtual time another one would not act sooner.
-fn run_in_one(
-    emulator: &mut Emulator<'_>,
-    scenario: &Scenario,
-    traces: &Traces,
-    spaces: &[[Space; 2]],
-    stop: &AtomicBool,
-) -> io::Result<HostReport> {
+fn run_in_one(emulator: &mut Emulator<'_>, ends: Ends<'_>) -> io::Result<Left> {
     let watched = Watched::new()?;
-    let mut hosts = Hosts::new(scenario, traces, spaces, &watched)?;
+    let mut hosts = ends.hosts(&watched)?;
+    let mut pairs = ends.pairs(&watched)?;
     wake_up_soon();
     let clock = Clock::start();
     emulator.use_lookahead();
     emulator.start(clock, &watched)?;
     hosts.start(clock);
+    pairs.iter_mut().for_each(|pairs| pairs.start(clock));
     let end = emulator.end;
     // The clock stands while the thread computes little: a wait ends when it should.
-    event_loop::run(
-        &mut [emulator, &mut hosts],
-        &watched,
-        (clock, end),
-        Span::ZERO,
-        stop,
-    )?;
-    let end = hosts.marks_now()?;
-    Ok(hosts.report(&end))
+    let mut parts: Vec<&mut dyn Part> = vec![emulator, &mut hosts];
+    parts.extend(pairs.as_mut().map(|pairs| pairs as &mut dyn Part));
+    event_loop::run(&mut parts, &watched, (clock, end), Span::ZERO, ends.stop)?;
+    left(hosts, pairs)
 }
 
 /// Runs the hosts in another thread than the network. `run` does the latter, and says when it begins.
 fn run_in_two<'a>(
     emulator: &mut Emulator<'a>,
-    scenario: &Scenario,
-    traces: &Traces,
-    spaces: &[[Space; 2]],
-    stop: &AtomicBool,
+    ends: Ends<'_>,
     run: impl FnOnce(&mut Emulator<'a>, &mut dyn FnMut(Clock)) -> io::Result<()>,
-) -> io::Result<HostReport> {
+) -> io::Result<Left> {
+    let stop = ends.stop;
     let (send_ready, ready) = mpsc::channel();
     let (send_clock, clock) = mpsc::channel();
-    thread::scope(|scope| -> io::Result<HostReport> {
-        let hosts = scope.spawn(|| -> io::Result<HostReport> {
+    thread::scope(|scope| -> io::Result<Left> {
+        let hosts = scope.spawn(|| -> io::Result<Left> {
             // Both ends go with the thread, so the other one does not wait for a thread that failed.
             let (send_ready, clock) = (send_ready, clock);
             let watched = Watched::new()?;
-            let mut hosts = Hosts::new(scenario, traces, spaces, &watched)?;
+            let mut hosts = ends.hosts(&watched)?;
+            let mut pairs = ends.pairs(&watched)?;
             wake_up_soon();
             let _ = send_ready.send(());
             let Ok(clock) = clock.recv() else {
-                return Ok(HostReport::default());
+                return Ok((HostReport::default(), Ok(Vec::new())));
             };
             hosts.start(clock);
-            let end = Time::ZERO + scenario.duration;
-            let ran = event_loop::run(&mut [&mut hosts], &watched, (clock, end), Span::ZERO, stop);
+            pairs.iter_mut().for_each(|pairs| pairs.start(clock));
+            let end = Time::ZERO + ends.scenario.duration;
+            let mut parts: Vec<&mut dyn Part> = vec![&mut hosts];
+            parts.extend(pairs.as_mut().map(|pairs| pairs as &mut dyn Part));
+            let ran = event_loop::run(&mut parts, &watched, (clock, end), Span::ZERO, stop);
             stop.fetch_or(ran.is_err(), Ordering::Relaxed);
             ran?;
-            let end = hosts.marks_now()?;
-            Ok(hosts.report(&end))
+            left(hosts, pairs)
         });
         let mut ran = Ok(());
         if ready.recv().is_ok() {

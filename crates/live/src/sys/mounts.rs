@@ -184,24 +184,34 @@ impl Tree {
 /// # Errors
 /// When the kernel refuses a step, as Linux before 5.12 does, or a folder does not exist.
 pub fn read_only_except(writable: &[PathBuf]) -> io::Result<()> {
+    read_only_from(&env::current_dir()?, writable)
+}
+
+/// Lets the calling thread, and the programs that it starts, write to a `/tmp` in memory and to devices alone, as
+/// [`read_only_except`] does. What the computer has in `/tmp` they do not see.
+///
+/// # Errors
+/// As [`read_only_except`].
+pub fn read_only_but_memory() -> io::Result<()> {
+    read_only_from(Path::new("/"), &[])
+}
+
+/// The work of [`read_only_except`] for programs that begin in the folder `here`.
+fn read_only_from(here: &Path, writable: &[PathBuf]) -> io::Result<()> {
     enter_own()?;
-    let here = env::current_dir()?;
     let trees: Vec<_> = writable
         .iter()
         .map(|folder| Tree::of(folder))
         .collect::<Result<_, _>>()?;
     make_read_only(c"/").map_err(|error| crate::spaces::about(error, "read-only files"))?;
     // What the memory covers, and what is needed of it.
-    let covered = here
-        .starts_with(ROOM)
-        .then(|| Tree::of(&here))
-        .transpose()?;
+    let covered = here.starts_with(ROOM).then(|| Tree::of(here)).transpose()?;
     put_on(ROOM, MountFlags::NOSUID | MountFlags::NODEV)?;
     for tree in covered.iter().chain(&trees) {
         tree.put_back()?;
     }
     // The path leads to the tree that was mounted last.
-    env::set_current_dir(&here)?;
+    env::set_current_dir(here)?;
     for right in [CapabilitySet::SYS_ADMIN, CapabilitySet::SYS_PTRACE] {
         remove_capability_from_bounding_set(right)
             .map_err(|error| about(error, "fewer rights for programs"))?;

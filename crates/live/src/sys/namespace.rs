@@ -129,6 +129,14 @@ impl NetNamespace {
         )?))
     }
 
+    /// A descriptor of it for another thread.
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    pub fn duplicate(&self) -> io::Result<OwnedFd> {
+        self.0.try_clone()
+    }
+
     /// Moves the calling thread into it: sockets opened from now on belong to it.
     ///
     /// # Errors
