@@ -10,7 +10,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -33,6 +33,9 @@ const MODULES: &str = "/modules";
 
 /// The list of objects in BPF to register, a path in each line; it may be missing.
 const OBJECTS: &str = "/objects";
+
+/// The root filesystem of programs of the user.
+const ROOT: &str = "/programs";
 
 /// What registers them needs the types of the kernel.
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
@@ -131,6 +134,7 @@ fn answer(request: &Request) -> io::Result<Reply> {
         kernel_queues: request.kernel_queues,
         virtual_time: true,
         files: request.files.iter().cloned().collect(),
+        root: Some(PathBuf::from(ROOT)),
         ..RunOptions::default()
     };
     thread::spawn(count_seconds);

@@ -16,6 +16,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -108,14 +109,15 @@ pub fn any(scenario: &Scenario) -> bool {
 }
 
 impl<'a> Pairs<'a> {
-    /// The programs of a scenario between these hosts, with the contents of their files by SHA-256. They end the run by `stop`
-    /// when one fails. `None` if it has none.
+    /// The programs of a scenario between these hosts, with the contents of their files by SHA-256, and with `root` as `/` if
+    /// they do not have this computer's files. They end the run by `stop` when one fails. `None` if it has none.
     ///
     /// # Errors
     /// When there is no room for their files, or one is missing.
     pub fn new(
         scenario: &'a Scenario,
         files: &Arc<BTreeMap<String, Vec<u8>>>,
+        root: Option<&Path>,
         spaces: &[[Space; 2]],
         watched: &'a Watched,
         stop: &'a AtomicBool,
@@ -125,7 +127,7 @@ impl<'a> Pairs<'a> {
         }
         let mut pairs = Self {
             scenario,
-            room: Room::open()?,
+            room: Room::open(root.map(Path::to_owned))?,
             watched,
             stop,
             clock: Clock::start(),

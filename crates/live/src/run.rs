@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,6 +71,8 @@ pub struct RunOptions {
     pub programs: Option<Programs>,
     /// The contents of the files that programs of groups take along, by their SHA-256 in hexadecimal digits.
     pub files: BTreeMap<String, Vec<u8>>,
+    /// The folder that is `/` for programs of groups; `None` if they have this computer's files.
+    pub root: Option<PathBuf>,
 }
 
 /// The result of a run in real time.
@@ -145,6 +148,7 @@ fn run_to_end(scenario: &Scenario, options: RunOptions) -> Result<LiveResult, Ru
         virtual_time,
         programs,
         files,
+        root,
     } = options;
     let files = Arc::new(files);
     descriptors::reserve().map_err(|error| spaces::about(error, "room for open files"))?;
@@ -177,6 +181,7 @@ fn run_to_end(scenario: &Scenario, options: RunOptions) -> Result<LiveResult, Ru
         scenario,
         traces: &traces,
         files: &files,
+        root: root.as_deref(),
         spaces: &spaces,
         stop: &stop,
     };
@@ -218,6 +223,7 @@ struct Ends<'a> {
     scenario: &'a Scenario,
     traces: &'a Traces,
     files: &'a Arc<BTreeMap<String, Vec<u8>>>,
+    root: Option<&'a Path>,
     spaces: &'a [[Space; 2]],
     stop: &'a AtomicBool,
 }
@@ -228,7 +234,14 @@ impl<'a> Ends<'a> {
     }
 
     fn pairs(&self, watched: &'a Watched) -> io::Result<Option<Pairs<'a>>> {
-        Pairs::new(self.scenario, self.files, self.spaces, watched, self.stop)
+        Pairs::new(
+            self.scenario,
+            self.files,
+            self.root,
+            self.spaces,
+            watched,
+            self.stop,
+        )
     }
 }
 

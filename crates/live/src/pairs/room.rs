@@ -34,18 +34,21 @@ pub struct Room {
 }
 
 impl Room {
-    /// Makes the room.
+    /// Makes the room. `root` is the folder that is `/` for the programs; without one they have this computer's files.
     ///
     /// # Errors
     /// When the kernel refuses a step.
-    pub fn open() -> io::Result<Self> {
+    pub fn open(root: Option<PathBuf>) -> io::Result<Self> {
         let (jobs, to_do) = mpsc::channel::<Job>();
         let thread = thread::spawn(move || to_do.into_iter().for_each(|job| job()));
         let room = Self {
             jobs: Some(jobs),
             thread: Some(thread),
         };
-        room.within(mounts::read_only_but_memory)?;
+        room.within(move || {
+            root.map_or(Ok(()), |root| mounts::enter_root(&root))?;
+            mounts::read_only_but_memory()
+        })?;
         Ok(room)
     }
 
