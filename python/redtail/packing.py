@@ -547,9 +547,11 @@ def _plan_of(
         )
 
     plan = made(load=False)
-    refused = [code for code in plan.code if code.needs is not None]
+    refused = [each for each in (*plan.code, *plan.programs) if each.needs is not None]
     if refused:
-        shown = dict.fromkeys(each for code in refused for each in (code.shown, *code.imported))
+        shown = dict.fromkeys(
+            text for each in refused for text in (each.shown, *getattr(each, "imported", ()))
+        )
         # Code of the archive is allowed by its path, code beside it by its own.
         needs = {
             str(given if is_within(code.needs, root) else code.needs): None

@@ -122,7 +122,7 @@ class Plan:
     packages: Mapping[str, str] = field(default_factory=dict)
     derived: tuple[DerivedMetric, ...] = ()
     expected: tuple[Expectation, ...] = ()
-    programs: tuple[Code, ...] = ()
+    programs: tuple[programs.Lines, ...] = ()
 
     @property
     def loaded(self) -> bool:
