@@ -125,6 +125,10 @@ class RealTcp:
         parts = metric.split(".")
         return parts[-1] in ABSENT or (self.kernel_queues and "queue" in parts[:-1])
 
+    def own_names(self) -> set[str]:
+        """Return the names of metrics that runs have of whatever experiment."""
+        return {each.name for each in DEFINITIONS if each.of in self.own_metrics}
+
     def measured(
         self, reply: bytes, scenario: str, start: float
     ) -> tuple[Outcome, str | None, int | None]:
@@ -135,8 +139,7 @@ class RealTcp:
         """
         outcome, invalid, code = realtime.run_outcome(reply, start, self.host)
         known, free = facts.metric_names(scenario)
-        own = (each.name for each in DEFINITIONS if each.of in self.own_metrics)
-        strange = sorted(outcome.metrics.keys() - known.keys() - set(own))
+        strange = sorted(outcome.metrics.keys() - known.keys() - self.own_names())
         for name in strange:
             if not name.startswith(free):
                 raise RunError(
