@@ -39,6 +39,49 @@ class Joined(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Program:
+    """What a program of a group left.
+
+    Attributes:
+        group: the name of its group.
+        flow: the number of its pair, from 0.
+        role: "client" or "server".
+        code: its exit code; None if a signal has ended it.
+        signal: the signal that has ended it, or None.
+        ended: whether it was asked to end, as its file or the end of the run says.
+        started_s: when it was started, in seconds of the run.
+        ended_s: when it had ended.
+        output: what it printed to standard output.
+        output_cut: bytes of that which were not kept.
+        errors: the end of what it printed to standard error.
+        files: the contents of its files in `{out}` by their paths there.
+        left_out: the paths of files that were not kept: too many, too large, or no files.
+    """
+
+    group: str
+    flow: int
+    role: str
+    code: int | None
+    signal: int | None
+    ended: bool
+    started_s: float
+    ended_s: float
+    output: bytes
+    output_cut: int
+    errors: bytes
+    files: Mapping[str, bytes]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """How it ended, in one line."""
+        end = f"exit code {self.code}" if self.code is not None else f"signal {self.signal}"
+        asked = " when it was asked to end" if self.ended else ""
+        span = f"{self.started_s:.3f} s to {self.ended_s:.3f} s"
+        return f"{self.group} {self.role} {self.flow}: {span}, {end}{asked}"
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What one run measured; plain data, so that it can be sent to another process.
 
@@ -52,6 +95,7 @@ class Outcome:
         events: events the scheduler handled.
         wall_time_s: seconds the run took.
         tables: "flows" and "histograms", as far as there are any, like `series`.
+        programs: what the programs of groups left.
     """
 
     metrics: dict[str, float]
@@ -62,6 +106,7 @@ class Outcome:
     events: int
     wall_time_s: float
     tables: dict[str, dict[str, tuple[str, bytes]]] = field(default_factory=dict)
+    programs: tuple[Program, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -141,7 +186,7 @@ class Listed(list["Outcome"]):
     @property
     def has_series(self) -> Sequence[bool]:
         """Whether each run has tables that `rows` leaves out."""
-        return [bool(outcome.series) for outcome in self]
+        return [bool(outcome.series or outcome.programs) for outcome in self]
 
     def rows(self, indices: Sequence[int], flows: Sequence[bool]) -> Rows:
         """Return some of the runs in columns."""

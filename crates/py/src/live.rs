@@ -286,7 +286,7 @@ pub fn live_run(
         programs: programs.map(Programs::from),
         files: files_of_programs.unwrap_or_default(),
     };
-    if options.programs.is_some() {
+    if options.programs.is_some() || redtail_live::pairs::any(&scenario) {
         redtail_live::sys::namespace::show_own_processes();
     }
     let ran = py.detach(|| redtail_live::run(&scenario, options));

@@ -43,6 +43,7 @@ from redtail.files import path_of, plain_bytes
 from redtail.scenario import series_key
 from redtail.store.folders import read_series
 from redtail.store.format import SEGMENTS, figures_of, inside
+from redtail.store.programs import read as read_programs
 from redtail.store.segments import CaseRuns, keys_of, run_of
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
     from redtail.display.style import Size
     from redtail.display.texts import Form
+    from redtail.outcomes import Program
 
 Rows = Literal["cases", "replications"]
 """The rows of a table: each case and metric, or each replication of each case."""
@@ -319,6 +321,21 @@ class Results:
             RedtailError: there is no such queue.
         """
         return tables.consecutive_losses(self, link)
+
+    def programs(self, *, case: int = 0, replication: int = 0) -> list[Program]:
+        """Return what the programs of one run left: how they ended, their outputs and files.
+
+        Args:
+            case: index into `cases`.
+            replication: from 0.
+
+        Raises:
+            StoreError: there is no such run, or it is damaged.
+        """
+        run = self.cases[case].runs.get(replication)
+        if run is None:
+            raise StoreError(f"there is no replication {replication} of case {case}")
+        return read_programs(run.folder)
 
     def series(
         self,

@@ -4,7 +4,8 @@ It enters namespaces of its own before it does anything else, reads a request (J
 and writes a reply (`crates/live/src/exchange.rs`). It ends when the pipe of its request does. The
 request comes from standard input, and the reply goes to standard output; with `--programs IN OUT`
 they are other descriptors, because the programs of the user have the terminal. These programs
-inherit neither of the two, and cannot open them either.
+inherit neither of the two, and cannot open them either. With `--pairs` there are programs of
+groups, which end with this process.
 """
 
 from __future__ import annotations
@@ -102,12 +103,22 @@ def main() -> int:
             return probe()
         case ["--survey"]:
             return survey()
+        case ["--pairs"]:
+            return serve_programs(0, _own_output())
         case ["--programs", request, reply]:
             return serve_programs(int(request), int(reply))
-    # What is printed by others, such as a queue in Python, must not be mixed with the reply.
+    reply_to = _own_output()
+    return serve(0, reply_to) if entered(reply_to) else 1
+
+
+def _own_output() -> int:
+    """Return standard output for the reply; what others print goes to standard error.
+
+    A queue in Python may print, say.
+    """
     reply_to = os.dup(1)
     os.dup2(2, 1)
-    return serve(0, reply_to) if entered(reply_to) else 1
+    return reply_to
 
 
 def entered(reply_to: int, *, processes: bool = False) -> bool:

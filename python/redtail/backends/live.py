@@ -117,7 +117,7 @@ class Live(RealTcp):
         """Return the reply of an agent."""
         stop: Stop = cancel if isinstance(cancel, Stop) else Stop()
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "redtail.backends.agent"],
+            [sys.executable, "-P", "-m", "redtail.backends.agent", *_options(request.scenario)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -151,6 +151,12 @@ class LiveTc(Live):
 
     name = "live-tc"
     kernel_queues = True
+
+
+def _options(scenario: str) -> list[str]:
+    """Return the options of the agent that makes a run."""
+    groups = json.loads(scenario)["traffic"]
+    return ["--pairs"] if any(each["kind"] == "program" for each in groups) else []
 
 
 def reply_of(pipe: IO[bytes]) -> bytes:

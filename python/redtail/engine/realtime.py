@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from redtail import native
@@ -16,7 +16,7 @@ from redtail.errors import QueueError, RedtailError, RunError, SpecError
 from redtail.inputs import programs
 from redtail.inputs import queues as own
 from redtail.inputs import traces as tables
-from redtail.outcomes import Outcome
+from redtail.outcomes import Outcome, Program
 
 Traces: TypeAlias = Mapping[str, tables.Located | programs.Located]
 """The tables of connections and the files of programs that a scenario names."""
@@ -117,8 +117,30 @@ def run_outcome(reply: bytes, start: float, host: str) -> tuple[Outcome, str | N
         raise _FAILURES[at](
             f"{host}'s kernel refused a step: {reason}" if at == "kernel" else reason
         )
-    result, invalid, code, _ = ran
-    return outcome(result, time.perf_counter() - start), invalid, code
+    result, invalid, code, left = ran
+    found = outcome(result, time.perf_counter() - start)
+    found = replace(found, programs=tuple(map(_program, left)))
+    return found, invalid, code
+
+
+def _program(left: Any) -> Program:
+    """Return what the native module says of a program, as plain data."""
+    started, ended = left.times
+    return Program(
+        group=left.group,
+        flow=left.flow,
+        role=left.role,
+        code=left.code,
+        signal=left.signal,
+        ended=left.ended,
+        started_s=started,
+        ended_s=ended,
+        output=bytes(left.output),
+        output_cut=left.output_cut,
+        errors=bytes(left.errors),
+        files={name: bytes(content) for name, content in left.files},
+        left_out=tuple(left.left_out),
+    )
 
 
 def live_version() -> str:

@@ -11,6 +11,8 @@
                              series_groups.parquet         on request
                              transfers.parquet             of experiments with sized transfers
                              response_times.parquet        of experiments with users
+                             programs.parquet              of experiments with programs
+                             program_files.parquet         what these printed and wrote
     runs/<experiment>/segments/<hash>.parquet              runs of large campaigns (segments.py)
     runs/<experiment>/results.json                         which runs make up which case
                       experiment.toml                the experiment as it was given
@@ -56,7 +58,7 @@ from typing import TYPE_CHECKING, Any
 from redtail.errors import RedtailWarning, StoreError
 from redtail.files import path_of, plain_bytes
 from redtail.outcomes import used
-from redtail.store import objects, writing
+from redtail.store import objects, programs, writing
 from redtail.store.columns import column
 from redtail.store.columns import table as table_of
 from redtail.store.format import (
@@ -482,6 +484,7 @@ def _tables(key: str, replication: int, outcome: Outcome) -> dict[str, bytes]:
         files[_series_file(table)] = parquet_bytes(_series(columns, outcome.names))
     for table, columns in outcome.tables.items():
         files[f"{table}.parquet"] = parquet_bytes(_series(columns, outcome.names))
+    files.update(programs.tables(outcome.programs))
     return files
 
 

@@ -30,7 +30,7 @@ from redtail import metrics as names
 from redtail.errors import StoreError
 from redtail.files import is_plain, plain_bytes
 from redtail.store import folders as store
-from redtail.store import format, locks, objects, sealing, segments, writing
+from redtail.store import format, locks, objects, programs, sealing, segments, writing
 from redtail.store.format import (
     FAILED,
     MALFORMED,
@@ -309,6 +309,7 @@ def show(root: Path, folder: Path) -> dict[str, Any]:
         "in_results": (referred_to(folder.parent) or {}).get(run.key),
         "manifest": run.manifest,
         "metrics": run.metrics,
+        "programs": [each.text for each in programs.read(folder)],
         "scenario": json.loads(scenario),
     }
 
@@ -355,6 +356,8 @@ def text(shown: dict[str, Any]) -> str:
             *(f"  {key}: {value}" for key, value in manifest.items()),
             *(["files:"] if files else []),
             *(f"  {name}: {shown_size(about['bytes'])}" for name, about in files.items()),
+            *(["programs:"] if shown["programs"] else []),
+            *(f"  {program}" for program in shown["programs"]),
             "metrics:",
             *(
                 f"  {metric:<{width}}  {value:.6g} {_unit(metric)}".rstrip()
