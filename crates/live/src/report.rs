@@ -64,13 +64,16 @@ impl Hosts<'_> {
         let before = self.marks.first().unwrap_or(end).clone();
         for index in 0..groups {
             let group = &self.scenario.traffic[index];
+            let opened = end.counters[index].connections;
+            let has_tcp = opened.is_none_or(|opened| opened > 0);
+            report.has_tcp.push(has_tcp);
+            let values = &mut report.metrics[index];
             if group.programs().is_some() {
-                report.has_tcp.push(false); // the network measures it
+                // The network measures the rest.
+                let counted = of_counters(end.counters[index] - before.counters[index]);
+                values.extend(counted.into_iter().filter(|_| has_tcp));
                 continue;
             }
-            let opened = end.counters[index].connections;
-            report.has_tcp.push(opened.is_none_or(|opened| opened > 0));
-            let values = &mut report.metrics[index];
             let bytes = end.delivered[index] - before.delivered[index];
             let rates: Vec<f64> = match (&self.answers[index], group.tcp()) {
                 (Some(_), _) => vec![bits_per_second(bytes, period)],
@@ -276,14 +279,6 @@ impl Hosts<'_> {
         metrics
     }
 }
-
-/// The metrics that the kernel counts for all that hosts do.
-pub const COUNTED: [&Metric; 4] = [
-    RETRANSMISSIONS,
-    FAST_RECOVERIES,
-    TIMEOUTS,
-    SPURIOUS_TIMEOUTS,
-];
 
 fn of_counters(counted: Counters) -> [(&'static Metric, Option<f64>); 4] {
     let [retransmissions, recoveries, timeouts, spurious] = COUNTED;

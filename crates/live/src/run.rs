@@ -34,7 +34,7 @@ use crate::outside::{Outside, in_thread};
 use crate::pairs::Pairs;
 use crate::pairs::report::ProgramReport;
 use crate::programs::{self, Programs};
-use crate::report::{COUNTED, HostReport};
+use crate::report::HostReport;
 use crate::spaces::{self, Space};
 use crate::sys::clock::Clock;
 use crate::sys::descriptors;

@@ -215,6 +215,14 @@ metrics! {
     BACK_MARKS_TOLD = "back_marks_told", Count, "Marks told by accurate ECN, back", "back marks told";
 }
 
+/// What the kernel counts of all TCP connections of a group's hosts.
+pub const COUNTED: [&Metric; 4] = [
+    RETRANSMISSIONS,
+    FAST_RECOVERIES,
+    TIMEOUTS,
+    SPURIOUS_TIMEOUTS,
+];
+
 /// How many metrics packets of programs have in a direction.
 pub const SEEN: usize = 17;
 const _: () = assert!(FORWARD.len() == SEEN && BACK.len() == SEEN);
@@ -398,12 +406,17 @@ impl Names {
     }
 }
 
+/// Whether all packets of a group are UDP.
+pub fn is_udp(group: &TrafficParams) -> bool {
+    group.tcp().is_none() && group.programs().is_none()
+}
+
 /// The names of the metrics that runs of `scenario` can have.
 pub fn names(scenario: &Scenario) -> Names {
     let mut names = Names::default();
     let is_tcp = |group: &TrafficParams| group.tcp().is_some();
     let any_tcp = scenario.traffic.iter().any(is_tcp);
-    let any_udp = !scenario.traffic.iter().all(is_tcp);
+    let any_udp = scenario.traffic.iter().any(is_udp);
     let at_links = |names: &mut Names, phase: &str| {
         for (prefix, _) in links(scenario) {
             let prefix = format!("{phase}{prefix}");
@@ -446,7 +459,8 @@ pub fn names(scenario: &Scenario) -> Names {
         let prefix = format!("{}.", group.access().name);
         names.add(&prefix, &[OF_GROUP]);
         if group.programs().is_some() {
-            continue; // what programs tell is measured by nothing here
+            names.add(&prefix, &[FORWARD, BACK, &COUNTED]);
+            continue; // what programs tell themselves is not measured here
         }
         names.add(&prefix, &[if is_tcp(group) { OF_TCP } else { OF_UDP }]);
         if group.has_users() {

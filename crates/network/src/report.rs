@@ -86,7 +86,7 @@ fn add_groups(
     groups: &[TallySummary],
 ) {
     let udp = scenario.traffic.iter().zip(groups);
-    let udp = udp.filter(|(group, _)| group.tcp().is_none());
+    let udp = udp.filter(|(group, _)| is_udp(group));
     let (arrivals, lost) = udp.fold((0, 0), |(arrivals, lost), (_, summary)| {
         (arrivals + summary.arrivals, lost + summary.lost)
     });

@@ -127,6 +127,10 @@ class RealTcp:
         parts = metric.split(".")
         return parts[-1] in ABSENT or (self.kernel_queues and "queue" in parts[:-1])
 
+    def own_names(self) -> set[str]:
+        """Return the names of metrics that runs have of whatever experiment."""
+        return {each.name for each in DEFINITIONS if each.of in self.own_metrics}
+
     def measured(
         self, reply: bytes, scenario: str, start: float
     ) -> tuple[Outcome, str | None, int | None]:
@@ -137,9 +141,8 @@ class RealTcp:
         """
         outcome, invalid, code = realtime.run_outcome(reply, start, self.host, scenario)
         known, free = facts.metric_names(scenario)
-        own = {each.name for each in DEFINITIONS if each.of in self.own_metrics}
         told = measures(json.loads(scenario))
-        strange = sorted(outcome.metrics.keys() - known.keys() - own - told)
+        strange = sorted(outcome.metrics.keys() - known.keys() - self.own_names() - told)
         for name in strange:
             if not name.startswith(free):
                 raise RunError(

@@ -27,6 +27,7 @@ from redtail.backends.real import Stop
 from redtail.errors import RunError, SpecError
 from redtail.experiment import Toml
 from redtail.files import path_of
+from redtail.metrics import DEFINITIONS
 from redtail.store import format, objects
 from redtail.store.writing import explain_write_errors
 
@@ -72,6 +73,11 @@ class Shell(Live):
     def engine(self) -> str:
         """Return what the backend `live` depends on."""
         return super().identity()
+
+    def own_names(self) -> set[str]:
+        """Return those of the backend `live`, and what packets tell of the programs."""
+        told = (each.name for each in DEFINITIONS if each.of == "groups of programs")
+        return super().own_names() | {f"{GROUP}.{name}" for name in told}
 
     def run(
         self,

@@ -261,10 +261,10 @@ mod tests {
     #[test]
     fn a_round_trip_is_taken_once_of_each_value_and_of_new_data() {
         let mut connection = Connection::default();
-        let mut send = |connection: &mut Connection, sequence, value, ms| {
+        let send = |connection: &mut Connection, sequence, value, ms| {
             connection.sent(0, sequence, &segment(ACK, 100, 0, (value, 0)), at(ms));
         };
-        let mut trip = |connection: &mut Connection, ack, echo, ms| {
+        let trip = |connection: &mut Connection, ack, echo, ms| {
             let header = segment(ACK, 0, ack, (0, echo));
             connection.arrived(1, 0, &header, at(ms)).round_trip
         };
