@@ -14,11 +14,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TEXTS = ("event", "reason", "link", "group")
-NUMBERS = ("flow", "connection", "sequence", "bytes")
+NUMBERS = ("flow", "connection", "back", "sequence", "bytes")
 VALUES = ("wait_s", "average", "probability", "cwnd_bytes", "ssthresh_bytes", "value")
 
 PACKETS = ("arrival", "departure")
 """Events of every packet: recorded only when asked for, and no part of a story."""
+
+
+FULL = "full"
+"""The event that says when the limit of rows was reached, and how many were left out."""
 
 
 class Flow(NamedTuple):
@@ -45,6 +49,8 @@ class Event(NamedTuple):
 
     Attributes:
         row: its place in the table, which is the order in which things happened.
+        back: of a packet, and of a sender of a user's connection: 0 for the side that sends data or
+            serves, 1 for the other.
     """
 
     row: int
@@ -55,6 +61,7 @@ class Event(NamedTuple):
     group: str | None = None
     flow: int | None = None
     connection: int | None = None
+    back: int | None = None
     sequence: int | None = None
     bytes: int | None = None
     wait_s: float | None = None
@@ -98,12 +105,14 @@ class Recorded:
         def names(key: str) -> frozenset[Any] | None:
             return None if events.get(key) is None else frozenset(events[key])
 
-        full = table.num_rows >= events.get("limit", math.inf)
+        import pyarrow.compute as pc
+
+        full = table.filter(pc.equal(table.column("event").cast("string"), FULL)).column("time_s")
         return cls(
             kinds=names("kinds"),
             from_s=seconds(events.get("from", "0 s")),
             to_s=seconds(events["to"]) if events.get("to") is not None else None,
-            cut_s=table.column("time_s")[-1].as_py() if full else None,
+            cut_s=full[0].as_py() if len(full) else None,
             groups=names("groups"),
             flows=names("flows"),
         )

@@ -11,23 +11,25 @@ AGAIN = ("retransmission", "tail_loss_probe")
 
 
 class Losses:
-    """What is known of the packets of a flow.
+    """What is known of the packets of one sender of a flow.
 
     Args:
         events: of the flow, in order.
+        back: which sender: 0 for the side that sends data or serves, 1 for the other.
     """
 
-    def __init__(self, events: Sequence[Event]) -> None:
+    def __init__(self, events: Sequence[Event], back: int = 0) -> None:
         self.data: dict[int, list[Event]] = {}
         self.sent: dict[int, list[Event]] = {}
         self.acks: list[Event] = []
         for event in events:
+            own = side(event) == back
             if event.event in LOSSES:
-                if is_ack(event):
+                if not own or event.sequence is None:
                     self.acks.append(event)
-                elif event.sequence is not None:
+                else:
                     self.data.setdefault(event.sequence, []).append(event)
-            elif event.event in AGAIN and event.sequence is not None:
+            elif own and event.event in AGAIN and event.sequence is not None:
                 self.sent.setdefault(event.sequence, []).append(event)
 
     def of(self, sequence: int, before: int) -> list[Event]:
@@ -52,6 +54,11 @@ class Losses:
             if since <= each.row < before
         ]
         return sorted(found, key=lambda each: (each.sequence, each.row))
+
+
+def side(event: Event) -> int:
+    """Return which side sent a packet, or is the sender: 0 unless the event says 1."""
+    return event.back or 0
 
 
 def is_ack(event: Event) -> bool:

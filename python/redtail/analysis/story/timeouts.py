@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from redtail.analysis.story import words
 from redtail.analysis.story.events import Event, Recorded
-from redtail.analysis.story.losses import Losses
+from redtail.analysis.story.losses import Losses, side
 
 # The causes, as they are counted.
 AGAIN = "the retransmission was dropped again"
@@ -60,12 +60,12 @@ class Timeouts:
 
     def causes(self) -> list[tuple[Event, Cause]]:
         """Return each timeout with its cause."""
-        losses = Losses(self.events)
+        losses = {back: Losses(self.events, back) for back in (0, 1)}
         found = []
         timeouts = [event for event in self.events if event.event == "timeout"]
         for number, event in enumerate(timeouts):
             after = timeouts[number + 1].row if number + 1 < len(timeouts) else None
-            found.append((event, self._cause(event, losses, after)))
+            found.append((event, self._cause(event, losses[side(event)], after)))
         return found
 
     def _cause(self, timeout: Event, losses: Losses, after: int | None) -> Cause:
