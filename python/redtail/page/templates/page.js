@@ -2,6 +2,7 @@
 // Texts are set as texts, never as HTML; for Plotly, which reads some HTML, `literal` escapes them.
 "use strict";
 (() => {
+  const { known, css, make, menu, tick, button, lightAndDark } = elements;
   const models = JSON.parse(document.getElementById("data").textContent);
   // The first seven as in `redtail.display.style`.
   const SYMBOLS = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x", "star", "pentagon"];
@@ -15,44 +16,7 @@
 
   const literal = (text) =>
     String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const unique = (values) => [...new Set(values)];
-  const known = (value) => value !== null && value !== undefined;
-
-  // An element with attributes, event handlers and children; a child that is a text is a text.
-  function make(tag, given = {}, ...children) {
-    const element = document.createElement(tag);
-    for (const [name, value] of Object.entries(given)) {
-      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-      else if (value === true) element.setAttribute(name, "");
-      else if (value !== false && known(value)) element.setAttribute(name, value);
-    }
-    element.append(...children);
-    return element;
-  }
-
-  let controls = 0;
-  // A menu with a label. Options are [value, text], or [group, [options]].
-  function menu(text, options, value, chosen, name) {
-    const id = `control-${++controls}`;
-    const select = make("select", { id, "data-name": name, onchange: () => chosen(select.value) });
-    const option = ([value, text]) => make("option", { value }, text);
-    for (const each of options) {
-      if (Array.isArray(each[1])) {
-        select.append(make("optgroup", { label: each[0] }, ...each[1].map(option)));
-      } else select.append(option(each));
-    }
-    select.value = String(value);
-    return make("span", { class: "control" }, make("label", { for: id }, text), select);
-  }
-
-  function tick(text, value, chosen, name) {
-    const box = make("input", { type: "checkbox", checked: value, "data-name": name, onchange: () => chosen(box.checked) });
-    return make("label", { class: "control tick" }, box, text);
-  }
-
-  const button = (text, label, pressed) =>
-    make("button", { type: "button", "aria-label": label, title: label, onclick: pressed }, text);
 
   function metricMenu(text, metrics, value, chosen, name) {
     const groups = new Map([["shown first", []]]);
@@ -558,22 +522,8 @@
 
   // --- Light, dark and paper ------------------------------------------------------------------
 
-  const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const theme = document.getElementById("theme");
-  const chosenDark = () => (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
   const all = () => redraws.forEach((each) => each());
-  const named = () => {
-    theme.textContent = chosenDark() ? "Light" : "Dark";
-    theme.setAttribute("aria-pressed", String(chosenDark()));
-  };
-  theme.hidden = false;
-  theme.addEventListener("click", () => {
-    document.documentElement.dataset.theme = chosenDark() ? "light" : "dark";
-    named();
-    all();
-  });
-  dark.addEventListener("change", () => { named(); all(); });
-  named();
+  lightAndDark(all);
 
   function paper(on) {
     if (print.now === on) return;
