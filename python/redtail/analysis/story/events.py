@@ -187,9 +187,9 @@ class Log:
         wanted = [code for code, name in enumerate(known) if name in kinds]
         return np.flatnonzero(np.isin(codes, wanted))
 
-    def codes(self, column: str) -> np.ndarray[Any, Any]:
-        """Return what stands for each name in a column, -1 for none."""
-        return self._names[column][0]
+    def coded(self, column: str) -> tuple[np.ndarray[Any, Any], list[str]]:
+        """Return the codes of a column of names, -1 for none, and the names."""
+        return self._names[column]
 
     @property
     def counts(self) -> dict[str, int]:

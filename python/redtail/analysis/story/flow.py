@@ -13,7 +13,10 @@ from redtail.analysis.story.timeouts import Cause, Timeouts
 
 # What stands beside other events, or so often that it says little one by one.
 QUIET = (*LOSSES, "mark", "retransmission", "alpha", "response")
-"""Kinds that have a line only when they are asked for."""
+"""Kinds that are told only when they are asked for."""
+
+# States of Linux (tcp_ca_state), which follow from other events.
+_STATES_OF_LINUX = ("open", "disorder", "reduction", "recovery", "loss")
 
 # Reasons of events, in words.
 _REASONS = {
@@ -53,6 +56,7 @@ class Line:
         link: of an event of a queue or a link, else None.
         text: the sentence, without the time.
         cause: of a timeout.
+        quiet: whether it is told only when it is asked for.
     """
 
     time_s: float
@@ -61,6 +65,7 @@ class Line:
     link: str | None
     text: str
     cause: Cause | None = None
+    quiet: bool = False
 
     def __str__(self) -> str:
         """Return the sentence with its time."""
@@ -99,7 +104,7 @@ def lines(log: Log, flow: Flow, *, payload: int | None = None) -> list[Line]:
 
 def mentions(line: Line, kinds: Sequence[str] | None) -> bool:
     """Return whether a line is wanted: of these kinds, or by default of all but the quiet ones."""
-    return line.kind in kinds if kinds else line.kind not in QUIET
+    return line.kind in kinds if kinds else not line.quiet
 
 
 class _Teller:
@@ -120,7 +125,9 @@ class _Teller:
             text = tell(self, event)
             if text:
                 cause = self.causes.get(event.row)
-                yield Line(event.time_s, event.event, self.flow, event.link, text, cause)
+                quiet = event.event in QUIET
+                quiet |= event.event == "state" and event.reason in _STATES_OF_LINUX
+                yield Line(event.time_s, event.event, self.flow, event.link, text, cause, quiet)
 
     @property
     def queues(self) -> Mapping[str, str]:

@@ -180,22 +180,34 @@ def _slow(log: Log, kind: str, what: str) -> Iterator[tuple[float, Entry]]:
 
 
 def _bursts(log: Log) -> Part:
-    """Return the largest bursts of losses at a link."""
+    found = bursts(log)
+    entries = [burst(log, part) for part in found[:MOST]]
+    return Part("largest bursts of losses", entries, max(0, len(found) - MOST))
+
+
+def bursts(log: Log, link: str | None = None) -> list[np.ndarray[Any, Any]]:
+    """Return the places of the losses of each burst at a link, the largest first.
+
+    Args:
+        log: the events of the run.
+        link: where; None for all links.
+    """
     import numpy as np
 
     found: list[np.ndarray[Any, Any]] = []
     places = np.asarray(log.places(*LOSSES))
-    links = log.codes("link")[places]
-    for code in np.unique(links):
-        own = places[links == code]
+    codes, names = log.coded("link")
+    for code in np.unique(codes[places]):
+        if link is not None and (code < 0 or names[code] != link):
+            continue
+        own = places[codes[places] == code]
         gaps = np.flatnonzero(np.diff(log.times[own]) > BURST_S) + 1
         found += [part for part in np.split(own, gaps) if len(part) > _FEW]
-    found.sort(key=lambda part: (-len(part), part[0]))
-    entries = [_burst(log, part) for part in found[:MOST]]
-    return Part("largest bursts of losses", entries, max(0, len(found) - MOST))
+    return sorted(found, key=lambda part: (-len(part), part[0]))
 
 
-def _burst(log: Log, places: np.ndarray[Any, Any]) -> Entry:
+def burst(log: Log, places: np.ndarray[Any, Any]) -> Entry:
+    """Return a burst of losses in words."""
     since, until = float(log.times[places[0]]), float(log.times[places[-1]])
     events = log.at(places)
     flows = counted(len({flow_of(each) for each in events}), "flow")
