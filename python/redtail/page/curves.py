@@ -146,7 +146,7 @@ def _drafts(results: Results) -> Iterator[tuple[str, int, Source, Any, Any]]:
 
 
 def _parts(rows: pa.Table, table: str) -> Iterator[tuple[str, str, int | None, pa.Table]]:
-    """Yield the rows of each queue, group or flow: what they are of, in a title too, and which flow.
+    """Yield the rows of each queue, group or flow: what they are of, in a title too, and the flow.
 
     Of flows, the first ones of each group that the series has.
     """

@@ -1,4 +1,4 @@
-"""Events as marks on time series: each tells its text. Their number is bounded, the rest counted."""
+"""Events as marks on time series, each with its text; so many at most, the rest counted."""
 
 from __future__ import annotations
 

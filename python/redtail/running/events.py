@@ -103,9 +103,7 @@ def _of_users(part: Any) -> str:
     return ""
 
 
-def _made_again(
-    scenario: dict[str, Any], metrics: Mapping[str, float], folder: Path
-) -> pa.Table:
+def _made_again(scenario: dict[str, Any], metrics: Mapping[str, float], folder: Path) -> pa.Table:
     """Make a run again with events, and check that it is the same run."""
     text = json.dumps(scenario, ensure_ascii=False)
     try:

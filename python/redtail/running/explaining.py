@@ -147,9 +147,7 @@ def explain(folder: Path, wanted: Wanted) -> Explanation:
     log = recorded.log(found.table, found.scenario)
     groups = [str(each.get("name")) for each in found.scenario["traffic"]]
     if wanted.group is not None and wanted.group not in groups:
-        raise SpecError(
-            f"there is no group {wanted.group!r}; accepted: {', '.join(groups)}"
-        )
+        raise SpecError(f"there is no group {wanted.group!r}; accepted: {', '.join(groups)}")
     payloads = recorded.payloads(found.scenario)
     notes = _notes(found, log)
     if not wanted.tells_lines and wanted.group is None:
@@ -203,5 +201,3 @@ def _notes(found: events.RunEvents, log: Log) -> list[str]:
                 listed = ", ".join(sorted(map(str, names)))
                 notes.append(f"only events of {key} {listed} were recorded")
     return notes
-
-

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+    from redtail.analysis.story.words import Queue
+
 TEXTS = ("event", "reason", "link", "group")
 NUMBERS = ("flow", "connection", "back", "sequence", "bytes")
 VALUES = ("wait_s", "average", "probability", "cwnd_bytes", "ssthresh_bytes", "value")
@@ -146,11 +148,14 @@ class Log:
     Args:
         table: the table of events, in the order in which they happened.
         recorded: what of the run they can tell.
-        queues: by link, the kind of its queue in words.
+        queues: by link, what is known of its queue.
     """
 
     def __init__(
-        self, table: pa.Table, recorded: Recorded | None = None, queues: dict[str, str] | None = None
+        self,
+        table: pa.Table,
+        recorded: Recorded | None = None,
+        queues: Mapping[str, Queue] | None = None,
     ) -> None:
         self.recorded = recorded or Recorded()
         self.queues = queues or {}
@@ -165,7 +170,9 @@ class Log:
     @property
     def flows(self) -> list[Flow]:
         """Whose events there are, in the order of groups and numbers."""
-        return sorted(self._of, key=lambda each: (each.group, each.number or 0, each.connection or 0))
+        return sorted(
+            self._of, key=lambda each: (each.group, each.number or 0, each.connection or 0)
+        )
 
     def rows_of(self, flow: Flow) -> Sequence[int]:
         """Return the places of the events of a flow."""
@@ -243,7 +250,9 @@ def _coded(table: pa.Table, name: str) -> tuple[np.ndarray[Any, Any], list[str]]
         return np.full(table.num_rows, -1), []
     column = table.column(name).cast("string").combine_chunks().dictionary_encode()
     column = column.chunk(0) if hasattr(column, "chunk") else column
-    return column.indices.fill_null(-1).to_numpy(zero_copy_only=False), column.dictionary.to_pylist()
+    return column.indices.fill_null(-1).to_numpy(
+        zero_copy_only=False
+    ), column.dictionary.to_pylist()
 
 
 def _grouped(

@@ -1,4 +1,4 @@
-"""The story of one flow: a sentence for each of its events, with its cause as far as it is known."""
+"""The story of one flow: a sentence for each event, with its cause as far as it is known."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ _REASONS = {
     ("loss_end", "acknowledged"): "all that was sent before it is acknowledged",
     ("loss_end", "recovery"): "fast recovery took its place",
     ("loss_end", "undo"): "the timeout proved spurious",
-    ("spurious", "frto"): "a timeout was spurious: what was sent before it is acknowledged after it "
-    "(F-RTO, RFC 5682)",
+    (
+        "spurious",
+        "frto",
+    ): "a timeout was spurious: what was sent before it is acknowledged after it (F-RTO, RFC 5682)",
     ("spurious", "dsack"): "each retransmission was reported as a duplicate, so nothing was lost "
     "(D-SACK, RFC 3708)",
     ("spurious", "eifel"): "an acknowledgement is of what was sent before the retransmission "
@@ -82,7 +84,11 @@ class Line:
             **({"connection": self.flow.connection} if self.flow.connection is not None else {}),
             **({"link": self.link} if self.link else {}),
             "text": self.text,
-            **({"cause": cause.kind, "lost": [_as_json(each) for each in cause.lost]} if cause else {}),
+            **(
+                {"cause": cause.kind, "lost": [_as_json(each) for each in cause.lost]}
+                if cause
+                else {}
+            ),
         }
 
 
@@ -130,7 +136,7 @@ class _Teller:
                 yield Line(event.time_s, event.event, self.flow, event.link, text, cause, quiet)
 
     @property
-    def queues(self) -> Mapping[str, str]:
+    def queues(self) -> Mapping[str, words.Queue]:
         return self.log.queues
 
 
@@ -153,7 +159,9 @@ def _retransmission(teller: _Teller, event: Event) -> str:
     what = f"retransmission of bytes from {event.sequence}"
     if lost is None:
         return what
-    return f"{what}, {words.verb(lost)} at {words.at(lost.time_s)} {words.lost(lost, teller.queues)}"
+    return (
+        f"{what}, {words.verb(lost)} at {words.at(lost.time_s)} {words.lost(lost, teller.queues)}"
+    )
 
 
 def _mark(teller: _Teller, event: Event) -> str:
@@ -181,9 +189,13 @@ def _recovery(teller: _Teller, event: Event) -> str:
     head = f"fast recovery began{_window(event)}"
     if lost is None:
         missing = teller.log.recorded.missing(0.0, event.time_s, ("drop",))
-        why = f"the cause is not in the recorded events ({missing})" if missing else (
-            "no loss of the packet that is missing is in the recorded events: it is late or "
-            "overtaken"
+        why = (
+            f"the cause is not in the recorded events ({missing})"
+            if missing
+            else (
+                "no loss of the packet that is missing is in the recorded events: it is late or "
+                "overtaken"
+            )
         )
         return f"{head}: {why}"
     others = len(teller.unrepaired) - 1
@@ -248,7 +260,9 @@ def _during(teller: _Teller, event: Event, what: str) -> str:
     if event.reason == "video":
         what = f"{what}: {_reason(event)}"
     since = event.time_s - (event.value or 0.0)
-    within = [each for each in related(teller.log, teller.flow) if since <= each.time_s <= event.time_s]
+    within = [
+        each for each in related(teller.log, teller.flow) if since <= each.time_s <= event.time_s
+    ]
     timeouts = sum(each.event == "timeout" for each in within)
     lost = [each for each in within if each.event in LOSSES]
     parts = []
@@ -288,7 +302,9 @@ def _flow_end(_: _Teller, event: Event) -> str:
 
 
 def _alpha(_: _Teller, event: Event) -> str:
-    return f"alpha, the share of marked bytes, is {event.value:.3g}" if event.value is not None else ""
+    return (
+        f"alpha, the share of marked bytes, is {event.value:.3g}" if event.value is not None else ""
+    )
 
 
 def _response(_: _Teller, event: Event) -> str:

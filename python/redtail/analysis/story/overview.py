@@ -20,7 +20,7 @@ MOST = 5
 """So many entries has each list."""
 
 BURST_S = 0.01
-"""Losses of one link with less time between them are one burst. Ours: below a round trip of most paths."""
+"""Losses at one link with less time between them are one burst. Ours: less than most round trips."""
 
 _FEW = 3
 """So many losses are no burst yet: three duplicate acknowledgements repair one of them."""
@@ -175,7 +175,8 @@ def _packet(told: tuple[Event, Cause]) -> tuple[bool, int]:
 def _slow(log: Log, kind: str, what: str) -> Iterator[tuple[float, Entry]]:
     for event in log.of_kind(kind):
         took = event.value or 0.0
-        text = f"{words.flow(flow_of(event))}: {what} {words.lasting(took)} until {words.at(event.time_s)}"
+        name = words.flow(flow_of(event))
+        text = f"{name}: {what} {words.lasting(took)} until {words.at(event.time_s)}"
         yield took, Entry(text, flow_of(event), event.time_s - took, event.time_s)
 
 

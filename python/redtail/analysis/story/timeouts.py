@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from redtail.analysis.story import words
 from redtail.analysis.story.events import Event, Recorded
@@ -48,13 +49,13 @@ class Timeouts:
 
     Args:
         events: of the flow, in order.
-        queues: by link, the kind of its queue in words.
+        queues: by link, what is known of its queue.
         recorded: what the events can tell.
         payload: bytes of data in a full segment, None if it is not known.
     """
 
     events: Sequence[Event]
-    queues: Mapping[str, str]
+    queues: Mapping[str, words.Queue]
     recorded: Recorded
     payload: int | None = None
 
@@ -168,9 +169,7 @@ class Timeouts:
         """Return the sequence numbers of lost packets that follow each other without a gap."""
         found = {sequence}
         numbers = sorted({each.sequence for each in behind if each.sequence is not None})
-        payload = self.payload or next(
-            (later - one for one, later in zip(numbers, numbers[1:], strict=False)), None
-        )
+        payload = self.payload or next((later - one for one, later in pairwise(numbers)), None)
         while payload and max(found) + payload in numbers:
             found.add(max(found) + payload)
         return found
@@ -198,11 +197,7 @@ class Timeouts:
         wait = f" of {words.lasting(timeout.value)}" if timeout.value is not None else ""
         since = again[-1].row if again else -1
         earliest = again[-1].time_s if again else timeout.time_s - (timeout.value or 0.0)
-        acks = [
-            each
-            for each in losses.acks_lost(since, timeout.row)
-            if each.time_s >= earliest
-        ]
+        acks = [each for each in losses.acks_lost(since, timeout.row) if each.time_s >= earliest]
         if acks:
             return Cause(ACKS, self._acks(acks), tuple(acks))
         if undone is not None:
@@ -236,11 +231,11 @@ class Timeouts:
         return f"{words.verb(event)} {words.lost(event, self.queues)}"
 
 
-def summary(causes: Sequence[Cause], queues: Mapping[str, str]) -> str:
+def summary(causes: Sequence[Cause], queues: Mapping[str, words.Queue]) -> str:
     """Return how often each cause was, with the reasons of the last losses.
 
     >>> drop = Event(0, 1.0, "drop", "early", "a")
-    >>> summary([Cause(AGAIN, "", (drop,)), Cause(UNKNOWN, "")], {"a": "RED"})
+    >>> summary([Cause(AGAIN, "", (drop,)), Cause(UNKNOWN, "")], {"a": words.Queue("RED")})
     '2 timeouts: 1 the retransmission was dropped again (RED, early 1); 1 the cause is not in the \
 recorded events'
     """

@@ -359,19 +359,19 @@
         const left = marked.reduce((sum, curve) => sum + curve.left_out, 0);
         events.hidden = !found.length;
         told.textContent = `${found.length} events on the curves${left ? `, and ${left} more that are not shown` : ""}`;
-        list.replaceChildren(...found.map(({ curve, mark, trace, place }) => {
+        list.replaceChildren(...found.map(({ curve, mark, trace, place }, number) => {
           const show = () => { if (!print.now) Plotly.Fx.hover(target, [{ curveNumber: trace, pointNumber: place }]); };
           const sign = make("span", { "aria-hidden": "true" }, `${EVENTS[mark.kind]?.sign ?? "●"} `);
           const of = curves.length > 1 ? [model.cases[curve.case].title, curve.name].filter(Boolean).join(", ") : "";
-          return make("li", {}, make("button", { type: "button", onfocus: show, onmouseenter: show, onclick: () => { around(mark.x); show(); } }, sign, mark.text, of ? ` (${of})` : ""));
+          return make("li", {}, make("button", { type: "button", onfocus: show, onmouseenter: show, onclick: () => around(mark.x, number) }, sign, mark.text, of ? ` (${of})` : ""));
         }));
       }
 
-      // Zooms to a second before and after a time.
-      function around(time) {
+      // Zooms to a second before and after an event; the focus stays on it.
+      function around(time, number) {
         state.range = [Math.max(0, time - 1), Math.min(end, time + 1)];
         update();
-        list.querySelectorAll("button").forEach((each) => { if (each.textContent.includes(`${time.toFixed(3)} s`)) each.focus({ preventScroll: true }); });
+        list.querySelectorAll("button")[number].focus({ preventScroll: true });
       }
 
       function zoom(factor) {
