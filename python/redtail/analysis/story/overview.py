@@ -20,7 +20,7 @@ MOST = 5
 """So many entries has each list."""
 
 BURST_S = 0.01
-"""Losses at one link with less time between them are one burst. Ours: less than most round trips."""
+"""Losses at one link with less time between them are one burst. Ours: below most round trips."""
 
 _FEW = 3
 """So many losses are no burst yet: three duplicate acknowledgements repair one of them."""
@@ -196,7 +196,7 @@ def bursts(log: Log, link: str | None = None) -> list[np.ndarray[Any, Any]]:
     import numpy as np
 
     found: list[np.ndarray[Any, Any]] = []
-    places = np.asarray(log.places(*LOSSES))
+    places = log.places(*LOSSES)
     codes, names = log.coded("link")
     for code in np.unique(codes[places]):
         if link is not None and (code < 0 or names[code] != link):

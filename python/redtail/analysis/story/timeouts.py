@@ -99,9 +99,9 @@ class Timeouts:
         """What was sent again was lost again."""
         latest = again[-1]
         sent = words.at(latest.time_s)
-        if latest.event == "tail_loss_probe":
+        if self._at_same_time(latest, "tail_loss_probe"):
             what, kind = f"the tail-loss probe of {sent} repeated it and", PROBE
-        elif self._after_timeout(latest):
+        elif self._at_same_time(latest, "timeout"):
             what, kind = f"the retransmission of {sent}, after the timeout then,", AFTER_TIMEOUT
         else:
             what, kind = f"the retransmission of {sent}", AGAIN
@@ -110,12 +110,9 @@ class Timeouts:
             text += f"; the packet was lost {times} times"
         return Cause(kind, text, (last,))
 
-    def _after_timeout(self, sent: Event) -> bool:
-        """Return whether a timeout made a retransmission."""
-        return any(
-            each.event == "timeout" and each.time_s == sent.time_s and each.row < sent.row
-            for each in self.events
-        )
+    def _at_same_time(self, sent: Event, kind: str) -> bool:
+        """Return whether a timeout or a probe made a retransmission: it is at the same time."""
+        return any(each.event == kind and each.time_s == sent.time_s for each in self.events)
 
     def _never_sent_again(self, timeout: Event, first: Event, losses: Losses) -> Cause:
         """The packet was lost, and the sender did not notice before its timer expired."""
