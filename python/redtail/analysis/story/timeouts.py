@@ -43,7 +43,6 @@ class Cause:
     lost: tuple[Event, ...] = ()
 
 
-@dataclass(frozen=True)
 class Timeouts:
     """The timeouts of one flow.
 
@@ -54,19 +53,29 @@ class Timeouts:
         payload: bytes of data in a full segment, None if it is not known.
     """
 
-    events: Sequence[Event]
-    queues: Mapping[str, words.Queue]
-    recorded: Recorded
-    payload: int | None = None
+    def __init__(
+        self,
+        events: Sequence[Event],
+        queues: Mapping[str, words.Queue],
+        recorded: Recorded,
+        payload: int | None = None,
+    ) -> None:
+        self.queues = queues
+        self.recorded = recorded
+        self.payload = payload
+        self._losses = {back: Losses(events, back) for back in (0, 1)}
+        self._timeouts = [event for event in events if event.event == "timeout"]
+        self._probes = [event for event in events if event.event == "tail_loss_probe"]
+        self._undone = [event for event in events if event.event in ("spurious", "undo")]
+        self._times = {(each.event, each.time_s) for each in (*self._timeouts, *self._probes)}
 
     def causes(self) -> list[tuple[Event, Cause]]:
         """Return each timeout with its cause."""
-        losses = {back: Losses(self.events, back) for back in (0, 1)}
         found = []
-        timeouts = [event for event in self.events if event.event == "timeout"]
-        for number, event in enumerate(timeouts):
-            after = timeouts[number + 1].row if number + 1 < len(timeouts) else None
-            found.append((event, self._cause(event, losses[side(event)], after)))
+        for number, event in enumerate(self._timeouts):
+            later = self._timeouts[number + 1 : number + 2]
+            after = later[0].row if later else None
+            found.append((event, self._cause(event, self._losses[side(event)], after)))
         return found
 
     def _cause(self, timeout: Event, losses: Losses, after: int | None) -> Cause:
@@ -112,7 +121,7 @@ class Timeouts:
 
     def _at_same_time(self, sent: Event, kind: str) -> bool:
         """Return whether a timeout or a probe made a retransmission: it is at the same time."""
-        return any(each.event == kind and each.time_s == sent.time_s for each in self.events)
+        return (kind, sent.time_s) in self._times
 
     def _never_sent_again(self, timeout: Event, first: Event, losses: Losses) -> Cause:
         """The packet was lost, and the sender did not notice before its timer expired."""
@@ -120,10 +129,8 @@ class Timeouts:
         behind = losses.behind(timeout.sequence, first.row, timeout.row)
         probes = [
             each
-            for each in self.events
-            if each.event == "tail_loss_probe"
-            and side(each) == side(timeout)
-            and first.row < each.row < timeout.row
+            for each in self._probes
+            if side(each) == side(timeout) and first.row < each.row < timeout.row
         ]
         in_a_row = self._in_a_row(timeout.sequence, behind)
         probe = probes[-1] if probes else None
@@ -184,10 +191,8 @@ class Timeouts:
         undone = next(
             (
                 each
-                for each in self.events
-                if each.event in ("spurious", "undo")
-                and each.row > timeout.row
-                and (after is None or each.row < after)
+                for each in self._undone
+                if each.row > timeout.row and (after is None or each.row < after)
             ),
             None,
         )
