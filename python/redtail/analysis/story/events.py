@@ -23,7 +23,7 @@ PACKETS = ("arrival", "departure")
 """Events of every packet: recorded only when asked for, and no part of a story."""
 
 
-FULL = "full"
+FULL = "log_full"
 """The event that says when the limit of rows was reached, and how many were left out."""
 
 
