@@ -227,7 +227,7 @@ def test_recovery_names_the_drop_that_it_answers() -> None:
 
 def test_recovery_without_a_loss_claims_none() -> None:
     (line,) = stories.lines(log(event(1.0, "recovery", 1000)), FLOW)
-    assert "no loss that is not repaired is in the recorded events" in line.text
+    assert "no loss that it could answer is in the recorded events" in line.text
     (line,) = stories.lines(log(event(1.0, "recovery", 1000), kinds=frozenset({"recovery"})), FLOW)
     assert "events of kind drop were not recorded" in line.text
 

@@ -202,27 +202,23 @@ def _mark_answered(teller: _Teller, event: Event) -> str:
 
 def _recovery(teller: _Teller, event: Event) -> str:
     head = f"fast recovery began{_window(event)}"
-    lost = teller.unrepaired.get(event.sequence) if event.sequence is not None else None
-    if lost is not None:
+    # What was lost less than a round trip ago, the sender cannot know.
+    known = event.time_s - teller.log.round_trip_s
+    lost = [
+        each
+        for number, each in teller.unrepaired.items()
+        if number >= (event.sequence or 0) and each.time_s <= known
+    ]
+    if lost:
+        first = min(lost, key=lambda each: each.row)
         others = len(teller.unrepaired) - 1
         more = f"; {words.packets(others)} more of the flow lost since then" if others > 0 else ""
-        return f"{head}: the packet {_before(teller, lost, event)} is missing{more}"
-    open_losses = [
-        each for number, each in teller.unrepaired.items() if number >= (event.sequence or 0)
-    ]
-    if open_losses:
-        first = min(open_losses, key=lambda each: each.sequence or 0)
-        count = len(open_losses)
-        are = "packet is" if count == 1 else "packets are"
-        return (
-            f"{head}: {count} lost {are} not sent again yet, the first of them "
-            f"{_before(teller, first, event)}"
-        )
+        return f"{head}: the packet {_before(teller, first, event)} is missing{more}"
     missing = teller.log.recorded.missing(0.0, event.time_s, ("drop",))
     why = (
         f"the cause is not in the recorded events ({missing})"
         if missing
-        else "no loss that is not repaired is in the recorded events, so a packet may be late or "
+        else "no loss that it could answer is in the recorded events: a packet may be late or "
         "overtaken"
     )
     return f"{head}: {why}"
