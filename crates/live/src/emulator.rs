@@ -114,10 +114,13 @@ impl Ends for RealEnds<'_> {
         if let Some(meter) = self.meter {
             meter.pass(link, end, packet, marked, now);
         }
-        if let Some(captured) = self.captured
-            && captured.wants(link, end)
-        {
-            captured.write(link, end, now, buffer, packet.size);
+        if let Some(captured) = self.captured {
+            if captured.wants(link, end) {
+                captured.write(link, end, now, packet.content, (buffer, packet.size));
+            }
+            if end == End::Out {
+                captured.sent(link, packet.content);
+            }
         }
     }
 }

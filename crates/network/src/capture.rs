@@ -1,6 +1,12 @@
 //! Files of captured packets: those that pass chosen points of the network, as pcapng.
+//!
+//! What becomes of a packet is told in a comment of its record: that the queue dropped or marked it, or that the wire
+//! lost it. A queue may decide when the packet leaves it. So the record of a packet that arrived is written when its fate is known
+//! (`pending`), and the others of its file wait behind it: a file stays in the order of time, and has each packet
+//! once at each point.
 
 mod pcapng;
+mod pending;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -9,8 +15,11 @@ use std::str::FromStr;
 use redtail_core::Time;
 
 pub use self::pcapng::LinkType;
+use self::pcapng::Record;
+use self::pending::{Key, Pending};
 use crate::link::End;
 use crate::network::Network;
+use crate::packet::ContentId;
 
 /// Picoseconds in a nanosecond.
 const PS_PER_NS: u64 = 1000;
@@ -91,11 +100,28 @@ struct Place {
     interface: u32,
 }
 
+/// A link of which packets are captured, at either of its ends.
+#[derive(Debug, Default)]
+struct Watched {
+    /// For each of its ends, the interfaces.
+    places: [Vec<Place>; 2],
+    /// Packets captured at each of its ends.
+    captured: [u64; 2],
+    /// Packets that its queue dropped since the latest packet that it sent.
+    dropped_since: u64,
+    /// Packets that did not fit its queue.
+    without_room: u64,
+}
+
 /// The files of a run.
 pub struct Files<'a> {
-    files: Vec<pcapng::Writer<Box<dyn Write + Send + 'a>>>,
-    /// By link, for each of its ends.
-    places: Vec<[Vec<Place>; 2]>,
+    files: Vec<Pending<Box<dyn Write + Send + 'a>>>,
+    /// By link.
+    links: Vec<Watched>,
+    /// The latest packet that a link has sent, which a wire may still lose.
+    sent: Option<Key>,
+    /// The time of the latest packet, in nanoseconds.
+    latest: u64,
     /// The first file that could not be written; nothing is written after that.
     failed: Option<(usize, io::Error)>,
 }
@@ -113,7 +139,9 @@ impl<'a> Files<'a> {
     ) -> Result<Self, CaptureError> {
         let mut made = Self {
             files: Vec::new(),
-            places: network.links.iter().map(|_| Default::default()).collect(),
+            links: network.links.iter().map(|_| Default::default()).collect(),
+            sent: None,
+            latest: 0,
             failed: None,
         };
         for (file, (points, out)) in wanted.into_iter().enumerate() {
@@ -132,10 +160,10 @@ impl<'a> Files<'a> {
                 }
                 Ok(writer)
             });
-            made.files
-                .push(begun.map_err(|error| CaptureError::Io { file, error })?);
+            let begun = begun.map_err(|error| CaptureError::Io { file, error })?;
+            made.files.push(Pending::new(begun));
             for (interface, (point, link)) in (0..).zip(points.iter().zip(found)) {
-                made.places[link][point.end as usize].push(Place { file, interface });
+                made.links[link].places[point.end as usize].push(Place { file, interface });
             }
         }
         Ok(made)
@@ -143,19 +171,66 @@ impl<'a> Files<'a> {
 
     /// Whether packets that pass this end of a link are captured.
     pub fn wants(&self, link: u32, end: End) -> bool {
-        self.failed.is_none() && !self.places[link as usize][end as usize].is_empty()
+        self.failed.is_none() && !self.links[link as usize].places[end as usize].is_empty()
+    }
+
+    /// Whether packets that pass any end of a link are captured, so that [`tell`](Self::tell) has an effect.
+    pub fn watches(&self, link: u32) -> bool {
+        self.wants(link, End::In) || self.wants(link, End::Out)
     }
 
     /// Writes a packet that passes an end of a link: its first bytes, and how many it had.
-    pub fn write(&mut self, link: u32, end: End, now: Time, bytes: &[u8], original: u32) {
-        let ns = now.as_ps() / PS_PER_NS;
-        for place in &self.places[link as usize][end as usize] {
-            let written = self.files[place.file].packet(place.interface, ns, bytes, original);
-            if let Err(error) = written {
-                self.failed = Some((place.file, error));
-                return;
-            }
+    pub fn write(
+        &mut self,
+        link: u32,
+        end: End,
+        now: Time,
+        packet: ContentId,
+        (bytes, original): (&[u8], u32),
+    ) {
+        self.settle_sent();
+        self.latest = now.as_ps() / PS_PER_NS;
+        let watched = &mut self.links[link as usize];
+        watched.captured[end as usize] += 1;
+        let dropped_before = match end {
+            End::In => 0,
+            End::Out => std::mem::take(&mut watched.dropped_since),
+        };
+        for place in &watched.places[end as usize] {
+            let record = Record {
+                interface: place.interface,
+                ns: self.latest,
+                captured: bytes.to_vec(),
+                original,
+                dropped_before,
+                comments: Vec::new(),
+            };
+            self.files[place.file].push((link, packet), record);
         }
+        self.write_settled();
+    }
+
+    /// A link has sent this packet, which is told after [`write`](Self::write) where that end is captured.
+    pub fn sent(&mut self, link: u32, packet: ContentId) {
+        if self.watches(link) {
+            self.settle_sent();
+            self.sent = Some((link, packet));
+        }
+    }
+
+    /// Tells something about a packet that waits in the queue of a link or arrives there, or that the link has just sent.
+    pub fn tell(&mut self, link: u32, packet: ContentId, comment: &str) {
+        for file in &mut self.files {
+            file.tell((link, packet), comment);
+        }
+    }
+
+    /// A queue has dropped this packet, for lack of room or for another reason.
+    pub fn dropped(&mut self, link: u32, packet: ContentId, without_room: bool) {
+        let watched = &mut self.links[link as usize];
+        watched.dropped_since += 1;
+        watched.without_room += u64::from(without_room);
+        self.settle((link, packet));
     }
 
     /// Whether a file could not be written; the run then ends.
@@ -171,12 +246,49 @@ impl<'a> Files<'a> {
         if let Some((file, error)) = self.failed {
             return Err(CaptureError::Io { file, error });
         }
-        for (file, writer) in self.files.into_iter().enumerate() {
-            writer
-                .finish()
+        let mut counted: Vec<Vec<(u32, u64, u64)>> = vec![Vec::new(); self.files.len()];
+        for link in &self.links {
+            for (end, places) in link.places.iter().enumerate() {
+                // Nothing that arrived is missing in a capture; what was not sent off is.
+                let dropped = [0, link.without_room][end];
+                for place in places {
+                    counted[place.file].push((place.interface, link.captured[end], dropped));
+                }
+            }
+        }
+        for (file, (pending, mut counted)) in self.files.into_iter().zip(counted).enumerate() {
+            counted.sort_unstable();
+            pending
+                .finish(self.latest, &counted)
                 .map_err(|error| CaptureError::Io { file, error })?;
         }
         Ok(())
+    }
+
+    /// Nothing happens any more to the packet that a link sent last.
+    fn settle_sent(&mut self) {
+        if let Some(key) = self.sent.take() {
+            self.settle(key);
+        }
+    }
+
+    fn settle(&mut self, key: Key) {
+        for file in &mut self.files {
+            file.settle(key);
+        }
+        self.write_settled();
+    }
+
+    fn write_settled(&mut self) {
+        if self.failed.is_some() {
+            return;
+        }
+        for (number, file) in self.files.iter_mut().enumerate() {
+            if let Err(error) = file.write_settled() {
+                self.failed = Some((number, error));
+                return;
+            }
+        }
     }
 }
 
