@@ -11,7 +11,9 @@ It must not know how runs are made, `display` or Matplotlib. All that it shows i
     answer   the answer in lines
     network  what is drawn of the network
     curves   time series and distributions
-    render   the HTML; `templates`: HTML, style, script, and Plotly's basic bundle
+    marks    events on time series
+    render   the page
+    filled   templates as one file; `templates`: HTML, styles, scripts, and Plotly's basic bundle
 """
 
 from redtail.page.render import page, write

@@ -2,6 +2,7 @@
 // Texts are set as texts, never as HTML; for Plotly, which reads some HTML, `literal` escapes them.
 "use strict";
 (() => {
+  const { known, css, make, menu, tick, button, lightAndDark } = elements;
   const models = JSON.parse(document.getElementById("data").textContent);
   // The first seven as in `redtail.display.style`.
   const SYMBOLS = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x", "star", "pentagon"];
@@ -10,49 +11,20 @@
   const STROKES = { solid: "", dash: "7 3", dot: "2 3", dashdot: "7 3 2 3", longdash: "10 4" };
   const COLOURS = 8;
   const MOST_NAMED = 24;
+  // Signs of events on curves.
+  const EVENTS = {
+    timeout: { symbol: "x", sign: "✖" }, stall: { symbol: "square", sign: "■" }, losses: { symbol: "triangle-down", sign: "▼" },
+    recovery: { symbol: "triangle-down-open", sign: "▽" }, undo: { symbol: "triangle-up", sign: "▲" }, spurious: { symbol: "triangle-up-open", sign: "△" },
+    state: { symbol: "diamond", sign: "◆" }, slow_start_end: { symbol: "diamond-open", sign: "◇" },
+  };
   const print = { now: false };
   const redraws = [];
 
   const literal = (text) =>
     String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  // A text for the label of a point, in lines that fit it.
+  const wrapped = (text) => literal(text).replace(/(.{50,70}?) /g, "$1<br>");
   const unique = (values) => [...new Set(values)];
-  const known = (value) => value !== null && value !== undefined;
-
-  // An element with attributes, event handlers and children; a child that is a text is a text.
-  function make(tag, given = {}, ...children) {
-    const element = document.createElement(tag);
-    for (const [name, value] of Object.entries(given)) {
-      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-      else if (value === true) element.setAttribute(name, "");
-      else if (value !== false && known(value)) element.setAttribute(name, value);
-    }
-    element.append(...children);
-    return element;
-  }
-
-  let controls = 0;
-  // A menu with a label. Options are [value, text], or [group, [options]].
-  function menu(text, options, value, chosen, name) {
-    const id = `control-${++controls}`;
-    const select = make("select", { id, "data-name": name, onchange: () => chosen(select.value) });
-    const option = ([value, text]) => make("option", { value }, text);
-    for (const each of options) {
-      if (Array.isArray(each[1])) {
-        select.append(make("optgroup", { label: each[0] }, ...each[1].map(option)));
-      } else select.append(option(each));
-    }
-    select.value = String(value);
-    return make("span", { class: "control" }, make("label", { for: id }, text), select);
-  }
-
-  function tick(text, value, chosen, name) {
-    const box = make("input", { type: "checkbox", checked: value, "data-name": name, onchange: () => chosen(box.checked) });
-    return make("label", { class: "control tick" }, box, text);
-  }
-
-  const button = (text, label, pressed) =>
-    make("button", { type: "button", "aria-label": label, title: label, onclick: pressed }, text);
 
   function metricMenu(text, metrics, value, chosen, name) {
     const groups = new Map([["shown first", []]]);
@@ -359,13 +331,48 @@
         button("◀", "Earlier", () => move(-0.5)), button("▶", "Later", () => move(0.5)),
         button("+", "Zoom in", () => zoom(0.5)), button("−", "Zoom out", () => zoom(2)),
         button("whole run", "Show the whole run", () => { state.range = null; update(); })));
-      figures.append(card("Over time, in the first replication", bar, target, make("p", { class: "note" }, "Shaded: before the measurement begins. A dotted line is the limit of the queue. Drag to zoom; a double click shows everything. Long series are thinned; the lowest and highest point of each part are kept.")));
+      const list = make("ol", { class: "events" }), told = make("summary");
+      const events = make("details", { hidden: true, "data-events": "" }, told, list);
+      figures.append(card("Over time, in the first replication", bar, target, make("p", { class: "note" }, "Shaded: before the measurement begins. A dotted line is the limit of the queue. Drag to zoom; a double click shows everything. Long series are thinned; the lowest and highest point of each part are kept."), events));
       own.push(update);
       update();
       target.on("plotly_relayout", (change) => {
         if (known(change["xaxis.range[0]"])) state.range = [change["xaxis.range[0]"], change["xaxis.range[1]"]];
         else if (change["xaxis.autorange"]) state.range = null;
       });
+
+      // Events on a curve: the sign says of which kind, and the text what happened.
+      function marksOf(curve) {
+        const { colour } = look(at.settingOf[curve.case]);
+        return {
+          type: "scatter", mode: "markers", name: "event", x: curve.marks.map((mark) => mark.x), y: curve.marks.map((mark) => mark.y),
+          marker: { color: colour, size: 10, symbol: curve.marks.map((mark) => EVENTS[mark.kind]?.symbol ?? "circle"), line: { color: css("--text"), width: 1.5 } },
+          text: curve.marks.map((mark) => wrapped(mark.text)), hovertemplate: "%{text}<extra></extra>",
+        };
+      }
+
+      // The same events as a list: for keys, for paper, and for those who do not see the figure.
+      function listed(curves, first) {
+        const marked = curves.filter((curve) => curve.marks);
+        const found = marked.flatMap((curve, number) => curve.marks.map((mark, place) => ({ curve, mark, trace: first + number, place })))
+          .sort((one, other) => one.mark.x - other.mark.x);
+        const left = marked.reduce((sum, curve) => sum + curve.left_out, 0);
+        events.hidden = !found.length;
+        told.textContent = `${found.length} events on the curves${left ? `, and ${left} more that are not shown` : ""}`;
+        list.replaceChildren(...found.map(({ curve, mark, trace, place }, number) => {
+          const show = () => { if (!print.now) Plotly.Fx.hover(target, [{ curveNumber: trace, pointNumber: place }]); };
+          const sign = make("span", { "aria-hidden": "true" }, `${EVENTS[mark.kind]?.sign ?? "●"} `);
+          const of = curves.length > 1 ? [model.cases[curve.case].title, curve.name].filter(Boolean).join(", ") : "";
+          return make("li", {}, make("button", { type: "button", onfocus: show, onmouseenter: show, onclick: () => around(mark.x, number) }, sign, mark.text, of ? ` (${of})` : ""));
+        }));
+      }
+
+      // Zooms to a second before and after an event; the focus stays on it.
+      function around(time, number) {
+        state.range = [Math.max(0, time - 1), Math.min(end, time + 1)];
+        update();
+        list.querySelectorAll("button")[number].focus({ preventScroll: true });
+      }
 
       function zoom(factor) {
         const [from, to] = state.range ?? [0, end];
@@ -393,6 +400,9 @@
             hovertemplate: `%{x:.2f} s: <b>%{y:.4~g}</b><extra>%{fullData.name}</extra>`,
           };
         });
+        const first = traces.length;
+        curves.filter((curve) => curve.marks).forEach((curve) => traces.push(marksOf(curve)));
+        listed(curves, first);
         const shapes = warmup > 0 ? [{ type: "rect", xref: "x", yref: "paper", x0: 0, x1: warmup, y0: 0, y1: 1, fillcolor: css("--soft"), opacity: 0.13, line: { width: 0 }, layer: "below" }] : [];
         // A limit far above everything would hide the rest.
         const most = Math.max(...curves.flatMap((curve) => curve.y));
@@ -558,27 +568,14 @@
 
   // --- Light, dark and paper ------------------------------------------------------------------
 
-  const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const theme = document.getElementById("theme");
-  const chosenDark = () => (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
   const all = () => redraws.forEach((each) => each());
-  const named = () => {
-    theme.textContent = chosenDark() ? "Light" : "Dark";
-    theme.setAttribute("aria-pressed", String(chosenDark()));
-  };
-  theme.hidden = false;
-  theme.addEventListener("click", () => {
-    document.documentElement.dataset.theme = chosenDark() ? "light" : "dark";
-    named();
-    all();
-  });
-  dark.addEventListener("change", () => { named(); all(); });
-  named();
+  lightAndDark(all);
 
   function paper(on) {
     if (print.now === on) return;
     print.now = on;
     document.documentElement.classList.toggle("paper", on);
+    document.querySelectorAll("[data-events]").forEach((each) => { each.open = on; });
     all();
     document.querySelectorAll(".plot").forEach((each) => {
       if (!each.hidden && each.data) Plotly.relayout(each, on ? { width: 660, autosize: false } : { width: null, autosize: true });
