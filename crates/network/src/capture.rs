@@ -7,17 +7,22 @@
 
 mod pcapng;
 mod pending;
+mod words;
 
 use std::fmt;
 use std::io::{self, Write};
 use std::str::FromStr;
 
 use redtail_core::Time;
+use redtail_qdisc::{AnyQueue, QueueDiscipline};
+use redtail_spec::{EventKind, Scenario};
 
 pub use self::pcapng::LinkType;
 use self::pcapng::Record;
 use self::pending::{Key, Pending};
-use crate::link::End;
+use self::words::{Happened, Words};
+use crate::events::PacketEvent;
+use crate::link::{End, Link};
 use crate::network::Network;
 use crate::packet::ContentId;
 
@@ -118,6 +123,10 @@ pub struct Files<'a> {
     files: Vec<Pending<Box<dyn Write + Send + 'a>>>,
     /// By link.
     links: Vec<Watched>,
+    /// By link.
+    words: Vec<Words>,
+    /// What has happened since the links were at rest.
+    happened: Vec<(Key, Happened)>,
     /// The latest packet that a link has sent, which a wire may still lose.
     sent: Option<Key>,
     /// The time of the latest packet, in nanoseconds.
@@ -134,12 +143,15 @@ impl<'a> Files<'a> {
     pub fn new(
         wanted: Vec<PointsAndFile<'a>>,
         network: &Network,
+        scenario: &Scenario,
         link: LinkType,
         snap: u32,
     ) -> Result<Self, CaptureError> {
         let mut made = Self {
             files: Vec::new(),
             links: network.links.iter().map(|_| Default::default()).collect(),
+            words: Words::of_links(network, scenario),
+            happened: Vec::new(),
             sent: None,
             latest: 0,
             failed: None,
@@ -174,9 +186,9 @@ impl<'a> Files<'a> {
         self.failed.is_none() && !self.links[link as usize].places[end as usize].is_empty()
     }
 
-    /// Whether packets that pass any end of a link are captured, so that [`tell`](Self::tell) has an effect.
-    pub fn watches(&self, link: u32) -> bool {
-        self.wants(link, End::In) || self.wants(link, End::Out)
+    /// The queue of this link is one of the kernel, which tells no reasons.
+    pub fn of_kernel(&mut self, link: u32) {
+        self.words[link as usize].of_kernel = true;
     }
 
     /// Writes a packet that passes an end of a link: its first bytes, and how many it had.
@@ -188,7 +200,7 @@ impl<'a> Files<'a> {
         packet: ContentId,
         (bytes, original): (&[u8], u32),
     ) {
-        self.settle_sent();
+        self.settle_all(None);
         self.latest = now.as_ps() / PS_PER_NS;
         let watched = &mut self.links[link as usize];
         watched.captured[end as usize] += 1;
@@ -210,27 +222,33 @@ impl<'a> Files<'a> {
         self.write_settled();
     }
 
-    /// A link has sent this packet, which is told after [`write`](Self::write) where that end is captured.
+    /// A link has sent this packet; called after [`write`](Self::write) where that end is captured.
     pub fn sent(&mut self, link: u32, packet: ContentId) {
         if self.watches(link) {
-            self.settle_sent();
+            self.settle_all(None);
             self.sent = Some((link, packet));
         }
     }
 
-    /// Tells something about a packet that waits in the queue of a link or arrives there, or that the link has just sent.
-    pub fn tell(&mut self, link: u32, packet: ContentId, comment: &str) {
-        for file in &mut self.files {
-            file.tell((link, packet), comment);
+    /// A queue has dropped or marked a packet, or a wire has lost it.
+    pub fn tell(&mut self, event: &PacketEvent<'_>) {
+        if self.watches(event.link) {
+            let happened = Happened {
+                kind: event.kind,
+                reason: event.reason,
+                waited: (event.since).map(|since| (event.now - since).as_secs_f64()),
+            };
+            self.happened
+                .push(((event.link, event.packet.content), happened));
         }
     }
 
-    /// A queue has dropped this packet, for lack of room or for another reason.
-    pub fn dropped(&mut self, link: u32, packet: ContentId, without_room: bool) {
-        let watched = &mut self.links[link as usize];
-        watched.dropped_since += 1;
-        watched.without_room += u64::from(without_room);
-        self.settle((link, packet));
+    /// Writes what has happened, with the states of the control laws; called when the links are at rest.
+    #[inline]
+    pub fn note_laws(&mut self, links: &[Link]) {
+        if !self.happened.is_empty() {
+            self.settle_all(Some(links));
+        }
     }
 
     /// Whether a file could not be written; the run then ends.
@@ -265,8 +283,26 @@ impl<'a> Files<'a> {
         Ok(())
     }
 
-    /// Nothing happens any more to the packet that a link sent last.
-    fn settle_sent(&mut self) {
+    fn watches(&self, link: u32) -> bool {
+        self.wants(link, End::In) || self.wants(link, End::Out)
+    }
+
+    /// Tells what has happened, and that nothing happens any more to the packet that a link sent last. With `links` the
+    /// states of the control laws are told too.
+    fn settle_all(&mut self, links: Option<&[Link]>) {
+        for (key, happened) in std::mem::take(&mut self.happened) {
+            let law = links.map(|links| links[key.0 as usize].queue.internals());
+            let comment = self.words[key.0 as usize].comment(happened, law);
+            for file in &mut self.files {
+                file.tell(key, &comment);
+            }
+            if happened.kind == EventKind::Drop {
+                let watched = &mut self.links[key.0 as usize];
+                watched.dropped_since += 1;
+                watched.without_room += u64::from(happened.reason == Some("limit"));
+                self.settle(key);
+            }
+        }
         if let Some(key) = self.sent.take() {
             self.settle(key);
         }

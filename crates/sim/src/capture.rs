@@ -23,7 +23,7 @@ use self::headers::{
 use crate::flows::{Flows, Source};
 use crate::packet::Content;
 pub use redtail_network::End;
-use redtail_network::SimPacket;
+use redtail_network::{PacketEvent, SimPacket};
 pub use redtail_network::capture::{CaptureError, Point, PointsAndFile};
 use redtail_network::capture::{Files, LinkType};
 use redtail_network::network::Network;
@@ -108,6 +108,7 @@ impl<'a> Recorder<'a> {
             files: Files::new(
                 capture.files,
                 network,
+                scenario,
                 LinkType::Ethernet,
                 MAX_HEADERS as u32 + largest_payload(scenario),
             )?,
@@ -152,6 +153,17 @@ impl<'a> Recorder<'a> {
         write_frame(&mut self.frame, self.ip, &flow, back, packet, carried);
         let bytes = (self.frame.bytes(), self.frame.original_len());
         self.files.write(link, end, now, packet.content, bytes);
+    }
+
+    /// A queue has dropped or marked a packet, or a wire has lost it.
+    pub(crate) fn tell(&mut self, event: &PacketEvent<'_>) {
+        self.files.tell(event);
+    }
+
+    /// Notes the states of control laws; called when the links are at rest.
+    #[inline]
+    pub(crate) fn note_laws(&mut self, network: &Network) {
+        self.files.note_laws(&network.links);
     }
 
     /// Whether a file could not be written; the run then ends.

@@ -54,6 +54,10 @@ _COMMANDS = {
         "report.report",
         "Write one HTML page of results, to hand over: it needs no network and no other file.",
     ),
+    "qlog": (
+        "qlog.qlog",
+        "Write what connections of a run did as qlog, a file for each, which qvis draws.",
+    ),
     "pack": (
         "pack.pack",
         "Make one archive with all that a reviewer needs to repeat a result.",

@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from redtail import native
+from redtail import facts, native
 from redtail.analysis.qlog import packets as of_packets
 from redtail.analysis.qlog import trace
+from redtail.analysis.story import recorded
 from redtail.analysis.story.events import Event, Flow, Log
 from redtail.engine import batches
 from redtail.errors import SpecError, StoreError
 from redtail.metrics import counted
-from redtail.running import events as recorded
+from redtail.running import events
 from redtail.scenario import links, seconds
 from redtail.store import runs
 from redtail.store.folders import read_series, table_of_outcome
@@ -113,7 +114,7 @@ class _Source:
     Attributes:
         scenario: of the run.
         about: what files say of the run.
-        log: its events.
+        log: its events; None if they were not recorded.
         series: samples of the windows of all flows; None without.
         columns: of the captured packets, empty without.
         talks: conversations by group, number of the flow or user, and whether users' connection.
@@ -122,7 +123,7 @@ class _Source:
 
     scenario: dict[str, Any]
     about: dict[str, Any]
-    log: Log
+    log: Log | None
     series: pa.Table | None
     columns: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
     talks: dict[Flow, _Talk] = field(default_factory=dict)
@@ -144,14 +145,16 @@ def write(run: Path, wanted: Wanted) -> Written:
     found = runs.show(run.parent, run)
     scenario = found["scenario"]
     groups = _groups(scenario, wanted)
-    why = recorded.not_again(scenario, found["manifest"])
+    why = events.not_again(scenario, found["manifest"])
     about = {
         "program": f"redtail {found['manifest']['redtail_version']}",
         "run": found["run"],
         "experiment": found["experiment"],
         "replication": scenario["replication"],
     }
-    source = _stored(run, scenario, about, why) if why else _again(found, about, groups, wanted)
+    source = (
+        _stored(run, scenario, about, why) if why else _again(run, found, about, groups, wanted)
+    )
     flows = [each for each in _flows(source) if _is_wanted(each, groups, wanted)]
     if not flows:
         raise StoreError(f"{run}: no connection of those asked for began in this run")
@@ -197,19 +200,24 @@ def _is_wanted(flow: Flow, groups: Mapping[str, int], wanted: Wanted) -> bool:
 def _flows(source: _Source) -> list[Flow]:
     """Return the connections of which something is known, in the order of flows."""
     users = {each["name"] for each in source.scenario["traffic"] if "users" in each}
-    found = {
-        each for each in source.log.flows if each.connection is not None or each.group not in users
-    }
-    found |= set(source.talks)
+    found = set(source.talks)
+    if source.log is not None:
+        found |= {
+            each
+            for each in source.log.flows
+            if each.connection is not None or each.group not in users
+        }
     if source.series is not None:
-        codes = zip(*(source.series.column(name).to_pylist() for name in ("group", "flow")))
-        found |= {Flow(str(group), int(flow)) for group, flow in set(codes)}
+        of_rows = source.series.select(["group", "flow"]).group_by(["group", "flow"]).aggregate([])
+        found |= {Flow(str(row["group"]), int(row["flow"])) for row in of_rows.to_pylist()}
     return sorted(found, key=lambda each: (each.number or 0, each.connection or 0))
 
 
 def _missing(source: _Source) -> Iterator[str]:
     """Yield what the files of a run do not have, and why."""
-    if source.log.recorded.cut_s is not None:
+    if source.log is None:
+        yield "events are missing: the run did not record them"
+    elif source.log.recorded.cut_s is not None:
         yield f"events after {source.log.recorded.cut_s:.3f} s are missing: there were too many"
     if source.talks and not any(name.endswith(":out") for name in source.interfaces):
         yield (
@@ -223,48 +231,49 @@ def _missing(source: _Source) -> Iterator[str]:
 
 def _stored(run: Path, scenario: dict[str, Any], about: dict[str, Any], why: str) -> _Source:
     """Return what a run recorded."""
-    asked = scenario.get("events")
-    table = recorded.stored(run) if asked is not None else None
-    series = read_series(run, "flows")
+    table, series = recorded.table(run), read_series(run, "flows")
     if table is None and series is None:
         raise StoreError(f"{run}: this run recorded neither events nor windows, and {why}")
-    log = recorded.log_of(table, asked, scenario)
+    log = None if table is None else recorded.log(table, scenario)
     return _Source(scenario, about, log, series)
 
 
 def _again(
-    found: Mapping[str, Any], about: dict[str, Any], groups: Mapping[str, int], wanted: Wanted
+    run: Path,
+    found: Mapping[str, Any],
+    about: dict[str, Any],
+    groups: Mapping[str, int],
+    wanted: Wanted,
 ) -> _Source:
     """Make a run again, and return what it did."""
     scenario = found["scenario"]
     packets = int(found["manifest"]["bottleneck_packets"])
     if packets > MOST_PACKETS:
         raise StoreError(
-            f"run {found['run']}: {packets} packets passed its bottleneck, and at most "
+            f"{run}: {packets} packets passed its bottleneck, and at most "
             f"{MOST_PACKETS} can be written as qlog; give the experiment a shorter duration"
         )
-    asked: dict[str, Any] = {"limit": MOST_EVENTS}
+    asked = {"kinds": list(facts.event_kinds()), "from": "0 s", "limit": MOST_EVENTS}
     if wanted.group is not None:
         asked["groups"] = [wanted.group]
     if wanted.flow is not None:
         asked["flows"] = [wanted.flow]
-    asked = recorded.asked_for(asked)
-    windows = {**(scenario.get("series") or {}), "interval": _interval(scenario, wanted)}
-    windows = {"queues": False, "goodput": False, **windows, "windows": True}
+    windows = {"queues": False, "goodput": False, **(scenario.get("series") or {})}
+    windows |= {"interval": _interval(scenario, wanted), "windows": True}
+    scenario = {**scenario, "events": asked, "series": windows}
     points = _points(scenario)
     with tempfile.TemporaryDirectory(prefix="redtail-") as aside:
         file = Path(aside) / "packets.pcapng"
-        outcome = recorded.remade(
-            {**scenario, "events": asked, "series": windows},
-            found["metrics"],
-            lambda text: batches.run_captured(text, [(point, str(file)) for point in points]),
+        places = [(point, str(file)) for point in points]
+        outcome = events.made_again(
+            scenario, found["metrics"], run, lambda text: batches.run_captured(text, places)
         )
         capture = native.module().read_capture(file)
     columns = _arrays(capture.columns)
     named = {first: name for name, first in groups.items()}
     firsts = [named[first] for first in sorted(named)]
     talks = dict(_talks(_arrays(capture.conversations), scenario, firsts, groups))
-    log = recorded.log_of(table_of_outcome(outcome, "events"), asked, scenario)
+    log = recorded.log(table_of_outcome(outcome, "events"), scenario)
     series = table_of_outcome(outcome, "flows") if "flows" in outcome.series else None
     return _Source(scenario, about, log, series, columns, talks, points)
 
@@ -354,7 +363,7 @@ def _packets(source: _Source, talk: _Talk) -> Iterator[of_packets.Packet]:
 
 
 def _interfaces(source: _Source, rows: np.ndarray[Any, Any], kind: str) -> list[int]:
-    """Return the points of a kind that packets pass, in the order in which the first passes them."""
+    """Return the points of a kind that packets pass, in the order of the first packets."""
     import numpy as np
 
     used, first = np.unique(source.columns["interface"][rows], return_index=True)
@@ -381,10 +390,14 @@ def _connection(source: _Source, flow: Flow) -> trace.Connection:
         about=about,
         tcp=tcp,
         ends=None if talk is None else talk.ends,
-        events=[each for each in source.log.of(flow) if _is_ours(each)],
+        events=[each for each in _events(source, flow) if _is_ours(each)],
         packets=_packets(source, talk) if talk is not None else (),
         series=_samples(source.series, flow),
     )
+
+
+def _events(source: _Source, flow: Flow) -> list[Event]:
+    return [] if source.log is None else source.log.of(flow)
 
 
 def _is_ours(event: Event) -> bool:

@@ -8,7 +8,6 @@ transmissions that carried them, were sent before it, and were not lost.
 from __future__ import annotations
 
 import bisect
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -63,7 +62,7 @@ class Sent:
         start: offset of its first byte in the stream.
         end: offset after its last byte.
         again: the number of the transmission that carried these bytes before; None if none did.
-        lost_ns: when it was dropped, as the queue knows; None if it was not.
+        lost: whether a queue dropped it or a wire lost it.
     """
 
     number: int
@@ -71,7 +70,7 @@ class Sent:
     start: int
     end: int
     again: int | None = None
-    lost_ns: int | None = None
+    lost: bool = False
 
 
 @dataclass
@@ -88,7 +87,7 @@ class Side:
     # Starts of what is not acknowledged, in order; and the transmissions that begin there.
     _starts: list[int] = field(default_factory=list)
     _at: dict[int, list[Sent]] = field(default_factory=dict)
-    _latest: dict[int, deque[Sent]] = field(default_factory=dict)
+    _latest: dict[int, Sent] = field(default_factory=dict)
 
     def offset(self, number: int) -> int:
         """Return a sequence number of this side as an offset in its stream."""
@@ -106,7 +105,7 @@ class Side:
         self._top = max(self._top, start)
         sent = Sent(len(self.sent), packet, start, start + packet.payload)
         self.sent.append(sent)
-        self._latest.setdefault(packet.id, deque(maxlen=2)).append(sent)
+        self._latest[packet.id] = sent
         if packet.payload:
             before = self._at.get(start)
             if before:
@@ -117,13 +116,9 @@ class Side:
                 bisect.insort(self._starts, start)
         return sent
 
-    def lose(self, identification: int, at_ns: int) -> Sent | None:
-        """Note that a packet was dropped; return it, if it is known."""
-        for sent in reversed(self._latest.get(identification, ())):
-            if sent.packet.at_ns <= at_ns:
-                sent.lost_ns = at_ns
-                return sent
-        return None
+    def latest(self, identification: int) -> Sent | None:
+        """Return the latest transmission with this identification in its IP header."""
+        return self._latest.get(identification)
 
     def acknowledge(self, packet: Packet) -> list[int]:
         """Return the numbers of the transmissions that a packet of the peer newly acknowledges."""
@@ -144,7 +139,7 @@ class Side:
         return sorted(found)
 
     def _take(self, place: int) -> list[int]:
-        return [sent.number for sent in self._at.pop(self._starts.pop(place)) if sent.lost_ns is None]
+        return [sent.number for sent in self._at.pop(self._starts.pop(place)) if not sent.lost]
 
 
 def ranges(numbers: Sequence[int]) -> list[list[int]]:

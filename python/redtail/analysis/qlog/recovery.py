@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from redtail.analysis.story.events import Event
 
 CATEGORY = "redtail"
-"""The category of what QUIC's events have not; the type is the name of the event in the event log."""
+"""The category of what QUIC's events have not; the type is the event's name in the event log."""
 
 OF_LINUX = ("open", "disorder", "reduction", "recovery", "loss")
 """Reasons of `state` that are states of Linux: what they say, episodes of repair say as well."""
@@ -62,12 +62,12 @@ def stream_frame(offset: int, length: int) -> dict[str, Any]:
     return {"frame_type": "stream", "stream_id": 0, "offset": offset, "length": length}
 
 
-def metrics(
-    time_s: float, values: Mapping[str, float], known: dict[str, float]
-) -> Iterator[Noted]:
+def metrics(time_s: float, values: Mapping[str, float], known: dict[str, float]) -> Iterator[Noted]:
     """Yield an event with those metrics that have changed; `known` is updated."""
     data = {
-        name: value for name, value in values.items() if math.isfinite(value) and known.get(name) != value
+        name: value
+        for name, value in values.items()
+        if math.isfinite(value) and known.get(name) != value
     }
     known.update(data)
     if data:
@@ -98,8 +98,13 @@ def _whole(value: float) -> float:
     return math.floor(value) if math.isfinite(value) else math.nan
 
 
-def of_events(events: Iterable[Event]) -> Iterator[Noted]:
-    """Yield the events of one flow: those of QUIC's recovery where it has them, and ours."""
+def of_events(events: Iterable[Event], numbers: Mapping[int, int]) -> Iterator[Noted]:
+    """Yield the events of one flow: those of QUIC's recovery where it has them, and ours.
+
+    Args:
+        events: in order.
+        numbers: of packets, by the rows of events of packets.
+    """
     events = list(events)
     model = any(each.event == "state" and each.reason not in OF_LINUX for each in events)
     state = _State(model)
@@ -109,13 +114,14 @@ def of_events(events: Iterable[Event]) -> Iterator[Noted]:
         yield from state.after(event)
         values = {
             "congestion_window": _whole(math.nan if event.cwnd_bytes is None else event.cwnd_bytes),
-            "ssthresh": _whole(
-                math.nan if event.ssthresh_bytes is None else event.ssthresh_bytes
-            ),
+            "ssthresh": _whole(math.nan if event.ssthresh_bytes is None else event.ssthresh_bytes),
         }
         yield from metrics(event.time_s, values, known)
         if event.event not in ("start", "retransmission"):
-            yield Noted(event.time_s * 1e3, f"{CATEGORY}:{event.event}", _own(event))
+            data = _own(event)
+            if event.row in numbers:
+                data["packet_number"] = numbers[event.row]
+            yield Noted(event.time_s * 1e3, f"{CATEGORY}:{event.event}", data)
 
 
 def _own(event: Event) -> dict[str, Any]:

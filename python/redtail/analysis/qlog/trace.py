@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ PACKET_TYPE = "1RTT"
 """Of every packet: a segment of TCP is like none of QUIC's, and this is what qvis takes it for."""
 
 _LOST = ("drop", "wire_loss")
+_OF_PACKETS = (*_LOST, "mark")
+_CAUSES = ("timeout", "recovery", "tail_loss_probe")
 
 
 @dataclass(frozen=True)
@@ -53,8 +56,9 @@ class Connection:
 def file_of(connection: Connection) -> dict[str, Any]:
     """Return the content of the qlog file of a connection."""
     events = list(_opened(connection))
-    events += _packets(connection)
-    events += recovery.of_events(connection.events)
+    packets, numbers = _packets(connection)
+    events += packets
+    events += recovery.of_events(connection.events, numbers)
     if connection.series is not None:
         events += recovery.sampled(connection.series)
     # Stable: what happens at the same time stays in the order in which it was told.
@@ -174,8 +178,9 @@ class _Sides:
             "header": {"packet_type": PACKET_TYPE, "packet_number": sent.number},
             "raw": {"length": packet.size, "payload_length": packet.payload},
         }
-        if self.tcp:
-            data["frames"] = self._frames(sent, other.acknowledge(packet))
+        frames = self._frames(sent, other.acknowledge(packet)) if self.tcp else []
+        if frames:
+            data["frames"] = frames
         again = sent.again if packet.ours else None
         if again is not None:
             yield from self._lost(time_ms, again)
@@ -204,32 +209,47 @@ class _Sides:
         yield Noted(time_ms, "recovery:packet_lost", data)
 
 
-def _packets(connection: Connection) -> Iterator[Noted]:
-    """Yield the packets, and which of them the sender takes for lost.
+def _packets(connection: Connection) -> tuple[list[Noted], dict[int, int]]:
+    """Return the packets, and which of them the sender takes for lost.
 
     What queues dropped is known beside the packets, so that an acknowledgement is not taken for
-    that of a packet that never arrived.
+    that of a packet that never arrived. Returned as well: numbers of our packets, by the rows of
+    the events that happened to them.
     """
     recovery_kind = str((connection.tcp or {}).get("recovery", ""))
     # Linux has RACK unless it is a kernel of before (RFC 8985).
     cause = _Cause(rack=recovery_kind in ("rack-tlp", "linux"))
     sides = _Sides(cause, connection.protocol == "TCP")
-    told = [each for each in connection.events if each.event in (*_LOST, *_CAUSES)]
-    place = 0
+    told = deque(each for each in connection.events if each.event in (*_OF_PACKETS, *_CAUSES))
+    found: list[Noted] = []
+    numbers: dict[int, int] = {}
     for packet in connection.packets:
-        while place < len(told) and told[place].time_s * 1e9 <= packet.at_ns:
-            _hear(sides, told[place])
-            place += 1
-        yield from sides.packet(packet)
+        while told and _is_before(told[0], packet):
+            _hear(sides, told.popleft(), numbers)
+        found += sides.packet(packet)
+    for event in told:
+        _hear(sides, event, numbers)
+    return found, numbers
 
 
-_CAUSES = ("timeout", "recovery", "tail_loss_probe")
+def _is_before(event: Event, packet: Packet) -> bool:
+    """Return whether an event comes before a packet.
+
+    What happens to a packet when it arrives has its time and comes after it; why a packet is sent
+    comes before it. Packets have whole nanoseconds, rounded down.
+    """
+    ns = event.time_s * 1e9
+    return ns < packet.at_ns + 1 if event.event in _CAUSES else ns < packet.at_ns
 
 
-def _hear(sides: _Sides, event: Event) -> None:
-    """Note a drop, or why data will be sent again."""
+def _hear(sides: _Sides, event: Event, numbers: dict[int, int]) -> None:
+    """Note what happened to a packet, or why data will be sent again."""
     if event.event in _CAUSES:
         sides.cause.event = event.event
     elif event.packet is not None:
         side = sides.theirs if event.back else sides.ours
-        side.lose(event.packet, round(event.time_s * 1e9))
+        sent = side.latest(event.packet)
+        if sent is not None and event.event in _LOST:
+            sent.lost = True
+        if sent is not None and not event.back:
+            numbers[event.row] = sent.number
