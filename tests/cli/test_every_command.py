@@ -221,6 +221,7 @@ NAME = "given"
 READ = {
     ("report",): [[NAME, "--out", URL], [f"{URL}/{NAME}"], ["Given!", "--out", f"{URL}/"]],
     ("figures",): [[NAME, "--list", "--out", URL], [f"{URL}/{NAME}", "--list"]],
+    ("qlog",): [[NAME, "--out", URL, "--case", "0"], [f"{URL}/{NAME}", "--case", "1"]],
     ("pack",): [[NAME, "--out", URL], [f"{URL}/{NAME}"]],
     ("diff",): [[NAME, NAME, "--out", URL], [f"{URL}/{NAME}", NAME, "--out", URL]],
     ("compare",): [[f"{URL}/{NAME}", "--metric", "goodput"]],
