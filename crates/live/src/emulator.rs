@@ -14,8 +14,8 @@ use redtail_network::capture::{CaptureError, Files, LinkType, PointsAndFile};
 use redtail_network::result::QueueSeries;
 use redtail_network::statistics::Delays;
 use redtail_network::{
-    Address, Class, ContentId, End, Ends, Event, Link, Links, Lookahead, SimPacket, Target,
-    compile, report,
+    Address, Class, ContentId, End, Ends, Event, Link, Links, Lookahead, PacketEvent, SimPacket,
+    Target, compile, report,
 };
 use redtail_qdisc::{Plugins, TcpHeader};
 use redtail_spec::Scenario;
@@ -102,6 +102,12 @@ impl Ends for RealEnds<'_> {
     fn tcp_header(&self, packet: &SimPacket, _group: usize) -> Option<TcpHeader> {
         let headers = Headers::of(self.buffers.get(packet.content))?;
         headers.tcp(u64::from(packet.flow))
+    }
+
+    fn tell(&mut self, event: PacketEvent<'_>) {
+        if let Some(captured) = self.captured {
+            captured.tell(&event);
+        }
     }
 
     fn pass(&mut self, link: &Link, end: End, packet: &SimPacket, now: Time) {
@@ -313,7 +319,11 @@ impl<'a> Emulator<'a> {
     pub fn capture(&mut self, wanted: Vec<PointsAndFile<'static>>) -> Result<(), CaptureError> {
         if !wanted.is_empty() {
             let network = &self.links.network;
-            let files = Files::new(wanted, network, LinkType::Ip, LARGEST as u32)?;
+            let scenario = self.scenario;
+            let mut files = Files::new(wanted, network, scenario, LinkType::Ip, LARGEST as u32)?;
+            for (link, _) in (0..).zip(&self.routers).filter(|(_, it)| it.is_some()) {
+                files.of_kernel(link);
+            }
             self.captured = Some(files);
         }
         Ok(())
@@ -557,6 +567,9 @@ impl<'a> Emulator<'a> {
                 captured: &mut self.captured,
             },
         );
+        if let Some(captured) = &mut self.captured {
+            captured.note_laws(&self.links.network.links);
+        }
     }
 
     /// The packet at the head of a delay line arrives. If it was handed to a host, returns the bytes

@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::str::FromStr;
 
 use redtail_core::Time;
-use redtail_qdisc::{AnyQueue, QueueDiscipline};
+use redtail_qdisc::QueueDiscipline;
 use redtail_spec::{EventKind, Scenario};
 
 pub use self::pcapng::LinkType;

@@ -23,10 +23,10 @@ use self::headers::{
 use crate::flows::{Flows, Source};
 use crate::packet::Content;
 pub use redtail_network::End;
-use redtail_network::{PacketEvent, SimPacket};
 pub use redtail_network::capture::{CaptureError, Point, PointsAndFile};
 use redtail_network::capture::{Files, LinkType};
 use redtail_network::network::Network;
+use redtail_network::{PacketEvent, SimPacket};
 
 /// Largest IP packet.
 const MAX_IP_PACKET: u64 = 65_535;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use redtail_qdisc::Internals;
-use redtail_spec::{EventKind, Scenario, unit_of_average};
+use redtail_spec::{EventKind, LinkParams, Scenario, unit_of_average};
 
 use crate::network::Network;
 
@@ -33,17 +33,21 @@ pub struct Happened {
 impl Words {
     /// Those of all links of a network.
     pub fn of_links(network: &Network, scenario: &Scenario) -> Vec<Self> {
-        let known = scenario.links();
+        let topology = &scenario.topology;
+        let known: Vec<(String, LinkParams)> = (topology.links().into_iter())
+            .map(|(_, link, hop, direction)| (topology.link_name(hop, direction), link))
+            .collect();
         let of_link = |name: &str| {
-            let params = known.iter().find(|(known, ..)| known == name);
+            let found = known.iter().find(|(known, _)| known == name);
+            let queue = found.map(|(_, link)| &link.queue);
             Self {
                 name: name.to_owned(),
-                kind: params.map_or(String::new(), |(_, link, ..)| link.queue.kind().to_owned()),
-                unit: params.map_or("", |(_, link, ..)| match unit_of_average(&link.queue) {
+                kind: queue.map_or(String::new(), |queue| queue.kind().to_owned()),
+                unit: match queue.and_then(unit_of_average) {
                     Some("packets") => " packets",
                     Some(_) => " bytes",
                     None => "",
-                }),
+                },
                 of_kernel: false,
             }
         };

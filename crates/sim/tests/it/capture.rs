@@ -577,7 +577,10 @@ fn a_full_disk_is_reported_with_the_file_it_struck() {
 #[test]
 fn comments_tell_of_each_packet_once_what_became_of_it() {
     let codel = MIXED.replace("kind = \"red\", limit = \"20 packets\", min_th = \"4 packets\", max_th = \"12 packets\", max_p = 0.1, w_q = 0.02", "kind = \"codel\", target = \"2 ms\", limit = \"20 packets\"");
-    let cases = [(MIXED, "red", "average", false), (&codel, "codel", "in the queue", true)];
+    let cases = [
+        (MIXED, "red", "average", false),
+        (&codel, "codel", "in the queue", true),
+    ];
     for (text, kind, says, waited) in cases {
         let points = ["bottleneck:in", "bottleneck:out"];
         let (_, file) = capture(text, &points, IpVersion::V4);
@@ -592,7 +595,10 @@ fn comments_tell_of_each_packet_once_what_became_of_it() {
         let marked = format!("marked CE at bottleneck: {kind}");
         let drops = told(0, &dropped);
         let left = of(0).count() - of(1).count() - drops;
-        assert!(drops > 10 && left <= 21, "{kind}: {drops} dropped, {left} left");
+        assert!(
+            drops > 10 && left <= 21,
+            "{kind}: {drops} dropped, {left} left"
+        );
         assert_eq!(told(1, "dropped"), 0);
         // Those behind the last packet that was sent are not counted yet.
         let counted: u64 = of(1).map(|it| it.dropped).sum();
@@ -603,17 +609,25 @@ fn comments_tell_of_each_packet_once_what_became_of_it() {
         assert!(ce.len() > 10 && ce.iter().all(|&comments| comments == 1));
         assert_eq!(told(1, &marked), ce.len());
         assert!(told(0, &marked) >= ce.len());
-        let comment = of(0).flat_map(|it| &it.comments).find(|it| it.starts_with(&dropped));
+        let comment = of(0)
+            .flat_map(|it| &it.comments)
+            .find(|it| it.starts_with(&dropped));
         let comment = comment.expect("there are drops");
         assert!(comment.contains(says), "{comment}");
-        let waits = of(0).flat_map(|it| &it.comments).any(|it| it.contains("in the queue"));
+        let waits = of(0)
+            .flat_map(|it| &it.comments)
+            .any(|it| it.contains("in the queue"));
         assert_eq!(waits, waited, "{kind}");
     }
 }
 
 #[test]
 fn what_the_wire_loses_is_told_where_it_was_sent() {
-    let text = MIXED.replacen("delay = \"10 ms\"", "delay = \"10 ms\"\nrandom_loss = 0.05", 1);
+    let text = MIXED.replacen(
+        "delay = \"10 ms\"",
+        "delay = \"10 ms\"\nrandom_loss = 0.05",
+        1,
+    );
     let (_, file) = capture(&text, &["bottleneck:out"], IpVersion::V4);
     let packets = packets(&file, 1);
     let lost = packets.iter().flat_map(|it| &it.comments);
