@@ -96,7 +96,7 @@ class Marks:
         if table == "queues":
             for part in overview.bursts(self._log, name):
                 entry = overview.burst(self._log, part)
-                yield -len(part), entry.from_s, "losses", _shown(entry.from_s, entry.text)
+                yield -len(part), entry.from_s, "losses", escape.name(entry.text)
             return
         kinds = _OF_GROUPS if table == "groups" else _KINDS
         for line in self._of_group(name):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import facts
 from redtail.analysis.story import recorded
+from redtail.analysis.story.events import PACKETS
 from redtail.engine import batches
 from redtail.errors import RedtailError, SpecError, StoreError
 from redtail.store import runs
@@ -67,11 +68,17 @@ def of_run(folder: Path, wanted: Mapping[str, Any] | None = None) -> RunEvents:
     why = not_again(scenario, manifest)
     if why:
         raise StoreError(f"{folder}: this run recorded no events, and {why}")
-    asked = {"kinds": list(facts.event_kinds()), "from": "0 s", "limit": LIMIT, **(wanted or {})}
+    told = [kind for kind in kinds() if kind not in PACKETS]
+    asked = {"kinds": told, "from": "0 s", "limit": LIMIT, **(wanted or {})}
     scenario = {**scenario, "events": asked}
     outcome = made_again(scenario, found["metrics"], folder)
     table = table_of_outcome(outcome, "events")
     return RunEvents(found["run"], table, scenario, manifest["backend"], again=True)
+
+
+def kinds() -> list[str]:
+    """Return the kinds of events."""
+    return [each["const"] for each in facts.schema()["$defs"]["EventKind"]["oneOf"]]
 
 
 def not_again(scenario: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from redtail import facts, native
+from redtail import native
 from redtail.analysis.qlog import packets as of_packets
 from redtail.analysis.qlog import trace
 from redtail.analysis.story import recorded
-from redtail.analysis.story.events import Event, Flow, Log
+from redtail.analysis.story.events import PACKETS, Event, Flow, Log
 from redtail.engine import batches
 from redtail.errors import SpecError, StoreError
 from redtail.metrics import counted
@@ -253,7 +253,8 @@ def _again(
             f"{run}: {packets} packets passed its bottleneck, and at most "
             f"{MOST_PACKETS} can be written as qlog; give the experiment a shorter duration"
         )
-    asked = {"kinds": list(facts.event_kinds()), "from": "0 s", "limit": MOST_EVENTS}
+    told = [kind for kind in events.kinds() if kind not in PACKETS]
+    asked: dict[str, Any] = {"kinds": told, "from": "0 s", "limit": MOST_EVENTS}
     if wanted.group is not None:
         asked["groups"] = [wanted.group]
     if wanted.flow is not None:

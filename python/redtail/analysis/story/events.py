@@ -23,7 +23,7 @@ PACKETS = ("arrival", "departure")
 """Events of every packet: recorded only when asked for, and no part of a story."""
 
 
-FULL = "full"
+FULL = "log_full"
 """The event that says when the limit of rows was reached, and how many were left out."""
 
 
@@ -151,6 +151,7 @@ class Log:
         table: the table of events, in the order in which they happened.
         recorded: what of the run they can tell.
         queues: by link, what is known of its queue.
+        round_trip_s: what every round trip takes at least, as far as it is known.
     """
 
     def __init__(
@@ -158,16 +159,18 @@ class Log:
         table: pa.Table,
         recorded: Recorded | None = None,
         queues: Mapping[str, Queue] | None = None,
+        round_trip_s: float = 0.0,
     ) -> None:
         self.recorded = recorded or Recorded()
         self.queues = queues or {}
+        self.round_trip_s = round_trip_s
         self.table = table
         self.times = table.column("time_s").to_numpy()
         self._names = {name: _coded(table, name) for name in TEXTS}
         self._of = _grouped(table, self._names["group"])
 
     def __len__(self) -> int:
-        return self.table.num_rows
+        return int(self.table.num_rows)
 
     @property
     def flows(self) -> list[Flow]:
@@ -176,19 +179,16 @@ class Log:
             self._of, key=lambda each: (each.group, each.number or 0, each.connection or 0)
         )
 
-    def rows_of(self, flow: Flow) -> Sequence[int]:
-        """Return the places of the events of a flow."""
-        return self._of.get(flow, ())
-
     def of(self, flow: Flow) -> list[Event]:
         """Return the events of a flow, without those of every packet."""
-        return self.at(self.rows_of(flow))
+        places = self._of.get(flow)
+        return [] if places is None else self.at(places)
 
     def of_kind(self, *kinds: str) -> list[Event]:
         """Return the events of some kinds, in order."""
         return self.at(self.places(*kinds))
 
-    def places(self, *kinds: str) -> Sequence[int]:
+    def places(self, *kinds: str) -> np.ndarray[Any, Any]:
         """Return the places of the events of some kinds."""
         import numpy as np
 
@@ -209,11 +209,8 @@ class Log:
         counts = np.bincount(codes[codes >= 0], minlength=len(known))
         return {name: int(count) for name, count in zip(known, counts, strict=True) if count}
 
-    def at(self, places: Sequence[int]) -> list[Event]:
+    def at(self, places: np.ndarray[Any, Any]) -> list[Event]:
         """Return the events at some places of the table, without those of every packet."""
-        import numpy as np
-
-        places = np.asarray(places, dtype=np.int64)
         part = self.table.take(places)
         present = part.column_names
         columns: dict[str, list[Any]] = {}

@@ -43,7 +43,6 @@ class Cause:
     lost: tuple[Event, ...] = ()
 
 
-@dataclass(frozen=True)
 class Timeouts:
     """The timeouts of one flow.
 
@@ -54,19 +53,29 @@ class Timeouts:
         payload: bytes of data in a full segment, None if it is not known.
     """
 
-    events: Sequence[Event]
-    queues: Mapping[str, words.Queue]
-    recorded: Recorded
-    payload: int | None = None
+    def __init__(
+        self,
+        events: Sequence[Event],
+        queues: Mapping[str, words.Queue],
+        recorded: Recorded,
+        payload: int | None = None,
+    ) -> None:
+        self.queues = queues
+        self.recorded = recorded
+        self.payload = payload
+        self._losses = {back: Losses(events, back) for back in (0, 1)}
+        self._timeouts = [event for event in events if event.event == "timeout"]
+        self._probes = [event for event in events if event.event == "tail_loss_probe"]
+        self._undone = [event for event in events if event.event in ("spurious", "undo")]
+        self._times = {(each.event, each.time_s) for each in (*self._timeouts, *self._probes)}
 
     def causes(self) -> list[tuple[Event, Cause]]:
         """Return each timeout with its cause."""
-        losses = {back: Losses(self.events, back) for back in (0, 1)}
         found = []
-        timeouts = [event for event in self.events if event.event == "timeout"]
-        for number, event in enumerate(timeouts):
-            after = timeouts[number + 1].row if number + 1 < len(timeouts) else None
-            found.append((event, self._cause(event, losses[side(event)], after)))
+        for number, event in enumerate(self._timeouts):
+            later = self._timeouts[number + 1 : number + 2]
+            after = later[0].row if later else None
+            found.append((event, self._cause(event, self._losses[side(event)], after)))
         return found
 
     def _cause(self, timeout: Event, losses: Losses, after: int | None) -> Cause:
@@ -99,9 +108,9 @@ class Timeouts:
         """What was sent again was lost again."""
         latest = again[-1]
         sent = words.at(latest.time_s)
-        if latest.event == "tail_loss_probe":
+        if self._at_same_time(latest, "tail_loss_probe"):
             what, kind = f"the tail-loss probe of {sent} repeated it and", PROBE
-        elif self._after_timeout(latest):
+        elif self._at_same_time(latest, "timeout"):
             what, kind = f"the retransmission of {sent}, after the timeout then,", AFTER_TIMEOUT
         else:
             what, kind = f"the retransmission of {sent}", AGAIN
@@ -110,12 +119,9 @@ class Timeouts:
             text += f"; the packet was lost {times} times"
         return Cause(kind, text, (last,))
 
-    def _after_timeout(self, sent: Event) -> bool:
-        """Return whether a timeout made a retransmission."""
-        return any(
-            each.event == "timeout" and each.time_s == sent.time_s and each.row < sent.row
-            for each in self.events
-        )
+    def _at_same_time(self, sent: Event, kind: str) -> bool:
+        """Return whether a timeout or a probe made a retransmission: it is at the same time."""
+        return (kind, sent.time_s) in self._times
 
     def _never_sent_again(self, timeout: Event, first: Event, losses: Losses) -> Cause:
         """The packet was lost, and the sender did not notice before its timer expired."""
@@ -123,24 +129,20 @@ class Timeouts:
         behind = losses.behind(timeout.sequence, first.row, timeout.row)
         probes = [
             each
-            for each in self.events
-            if each.event == "tail_loss_probe"
-            and side(each) == side(timeout)
-            and first.row < each.row < timeout.row
+            for each in self._probes
+            if side(each) == side(timeout) and first.row < each.row < timeout.row
         ]
         in_a_row = self._in_a_row(timeout.sequence, behind)
         probe = probes[-1] if probes else None
-        probe_lost = probe is not None and any(
-            each.sequence == probe.sequence and each.row > probe.row for each in behind
-        )
+        lost_probe = self._lost_probe(probe, behind) if probe is not None else None
         what = (
             f"the packet lost at {words.at(first.time_s)} {words.lost(first, self.queues)} was not "
             "sent again before"
         )
         counted = f"{words.packets(len(in_a_row))} from it on"
         reasons = words.reasons(behind, self.queues)
-        if probe is not None and probe_lost:
-            whole = probe.sequence in in_a_row
+        if probe is not None and lost_probe is not None:
+            whole = lost_probe.sequence in in_a_row
             rest = f"all {counted} were lost" if whole else "the tail-loss probe was lost too"
             text = f"{what}: {rest} ({reasons}), the last of them the tail-loss probe of "
             text += words.at(probe.time_s)
@@ -165,6 +167,25 @@ class Timeouts:
             (first,),
         )
 
+    def _lost_probe(self, probe: Event, behind: Sequence[Event]) -> Event | None:
+        """Return the loss of a tail-loss probe, None if it was not lost.
+
+        The event has the end of the probe's data.
+        """
+        later = [each for each in behind if each.row > probe.row]
+        return next(
+            (
+                each
+                for each in later
+                if each.sequence is not None
+                and probe.sequence is not None
+                and each.sequence
+                < probe.sequence
+                <= each.sequence + (self.payload or each.bytes or 0)
+            ),
+            None,
+        )
+
     def _in_a_row(self, sequence: int, behind: Sequence[Event]) -> set[int]:
         """Return the sequence numbers of lost packets that follow each other without a gap."""
         found = {sequence}
@@ -187,10 +208,8 @@ class Timeouts:
         undone = next(
             (
                 each
-                for each in self.events
-                if each.event in ("spurious", "undo")
-                and each.row > timeout.row
-                and (after is None or each.row < after)
+                for each in self._undone
+                if each.row > timeout.row and (after is None or each.row < after)
             ),
             None,
         )

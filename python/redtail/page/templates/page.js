@@ -362,7 +362,7 @@
         list.replaceChildren(...found.map(({ curve, mark, trace, place }, number) => {
           const show = () => { if (!print.now) Plotly.Fx.hover(target, [{ curveNumber: trace, pointNumber: place }]); };
           const sign = make("span", { "aria-hidden": "true" }, `${EVENTS[mark.kind]?.sign ?? "●"} `);
-          const of = curves.length > 1 ? [model.cases[curve.case].title, curve.name].filter(Boolean).join(", ") : "";
+          const of = [model.cases.length > 1 && model.cases[curve.case].title, curve.name].filter(Boolean).join(", ");
           return make("li", {}, make("button", { type: "button", onfocus: show, onmouseenter: show, onclick: () => around(mark.x, number) }, sign, mark.text, of ? ` (${of})` : ""));
         }));
       }
@@ -401,6 +401,7 @@
           };
         });
         const first = traces.length;
+        if (target.data) Plotly.Fx.unhover(target);
         curves.filter((curve) => curve.marks).forEach((curve) => traces.push(marksOf(curve)));
         listed(curves, first);
         const shapes = warmup > 0 ? [{ type: "rect", xref: "x", yref: "paper", x0: 0, x1: warmup, y0: 0, y1: 1, fillcolor: css("--soft"), opacity: 0.13, line: { width: 0 }, layer: "below" }] : [];
@@ -575,7 +576,11 @@
     if (print.now === on) return;
     print.now = on;
     document.documentElement.classList.toggle("paper", on);
-    document.querySelectorAll("[data-events]").forEach((each) => { each.open = on; });
+    // Paper shows all events; afterwards the list is as it was.
+    document.querySelectorAll("[data-events]").forEach((each) => {
+      if (on) each.dataset.events = each.open ? "open" : "";
+      each.open = on || each.dataset.events === "open";
+    });
     all();
     document.querySelectorAll(".plot").forEach((each) => {
       if (!each.hidden && each.data) Plotly.relayout(each, on ? { width: 660, autosize: false } : { width: null, autosize: true });
