@@ -224,6 +224,7 @@ READ = {
     ("report",): [[NAME, "--out", URL], [f"{URL}/{NAME}"], ["Given!", "--out", f"{URL}/"]],
     ("explain",): [[NAME, "--case", "0", "--out", URL], [f"{URL}/{NAME}", "--case", "1"]],
     ("figures",): [[NAME, "--list", "--out", URL], [f"{URL}/{NAME}", "--list"]],
+    ("qlog",): [[NAME, "--out", URL, "--case", "0"], [f"{URL}/{NAME}", "--case", "1"]],
     ("pack",): [[NAME, "--out", URL], [f"{URL}/{NAME}"]],
     ("diff",): [[NAME, NAME, "--out", URL], [f"{URL}/{NAME}", NAME, "--out", URL]],
     ("compare",): [[f"{URL}/{NAME}", "--metric", "goodput"]],

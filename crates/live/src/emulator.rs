@@ -131,6 +131,9 @@ impl Ends for RealEnds<'_> {
     }
 
     fn tell(&mut self, event: PacketEvent<'_>) {
+        if let Some(captured) = self.captured {
+            captured.tell(&event);
+        }
         if self.log.is_none() {
             return;
         }
@@ -161,10 +164,13 @@ impl Ends for RealEnds<'_> {
         if let Some(meter) = self.meter {
             meter.pass(link, end, packet, marked, now);
         }
-        if let Some(captured) = self.captured
-            && captured.wants(link, end)
-        {
-            captured.write(link, end, now, buffer, packet.size);
+        if let Some(captured) = self.captured {
+            if captured.wants(link, end) {
+                captured.write(link, end, now, packet.content, (buffer, packet.size));
+            }
+            if end == End::Out {
+                captured.sent(link, packet.content);
+            }
         }
     }
 }
@@ -365,7 +371,11 @@ impl<'a> Emulator<'a> {
     pub fn capture(&mut self, wanted: Vec<PointsAndFile<'static>>) -> Result<(), CaptureError> {
         if !wanted.is_empty() {
             let network = &self.links.network;
-            let files = Files::new(wanted, network, LinkType::Ip, LARGEST as u32)?;
+            let scenario = self.scenario;
+            let mut files = Files::new(wanted, network, scenario, LinkType::Ip, LARGEST as u32)?;
+            for (link, _) in (0..).zip(&self.routers).filter(|(_, it)| it.is_some()) {
+                files.of_kernel(link);
+            }
             self.captured = Some(files);
         }
         Ok(())
@@ -624,6 +634,9 @@ impl<'a> Emulator<'a> {
                 flows: &flows,
             },
         );
+        if let Some(captured) = &mut self.captured {
+            captured.note_laws(&self.links.network.links);
+        }
         if let Some(log) = &mut self.log {
             let links = &self.links.network.links;
             log.note_laws(|link| links[link as usize].queue.internals());

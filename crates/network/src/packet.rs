@@ -104,5 +104,5 @@ impl Packet for SimPacket {
 }
 
 /// Names the content of one packet in flight.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ContentId(pub u32);

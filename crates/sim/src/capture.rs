@@ -23,10 +23,10 @@ use self::headers::{
 use crate::flows::{Flows, Source};
 use crate::packet::Content;
 pub use redtail_network::End;
-use redtail_network::SimPacket;
 pub use redtail_network::capture::{CaptureError, Point, PointsAndFile};
 use redtail_network::capture::{Files, LinkType};
 use redtail_network::network::Network;
+use redtail_network::{PacketEvent, SimPacket};
 
 /// Largest IP packet.
 const MAX_IP_PACKET: u64 = 65_535;
@@ -108,6 +108,7 @@ impl<'a> Recorder<'a> {
             files: Files::new(
                 capture.files,
                 network,
+                scenario,
                 LinkType::Ethernet,
                 MAX_HEADERS as u32 + largest_payload(scenario),
             )?,
@@ -129,15 +130,40 @@ impl<'a> Recorder<'a> {
         connection: Option<u64>,
         now: Time,
     ) {
-        if !self.files.wants(link, end) {
-            return;
+        if self.files.wants(link, end) {
+            self.write(link, end, packet, carried, connection, now);
         }
+        if end == End::Out {
+            self.files.sent(link, packet.content);
+        }
+    }
+
+    fn write(
+        &mut self,
+        link: u32,
+        end: End,
+        packet: &SimPacket,
+        carried: Carried<'_>,
+        connection: Option<u64>,
+        now: Time,
+    ) {
         let mut flow = self.flows[self.table.own_flow(packet.flow) as usize];
         flow.conversation.connection = connection;
         let back = self.back[packet.route as usize];
         write_frame(&mut self.frame, self.ip, &flow, back, packet, carried);
-        let (bytes, original) = (self.frame.bytes(), self.frame.original_len());
-        self.files.write(link, end, now, bytes, original);
+        let bytes = (self.frame.bytes(), self.frame.original_len());
+        self.files.write(link, end, now, packet.content, bytes);
+    }
+
+    /// A queue has dropped or marked a packet, or a wire has lost it.
+    pub(crate) fn tell(&mut self, event: &PacketEvent<'_>) {
+        self.files.tell(event);
+    }
+
+    /// Notes the states of control laws; called when the links are at rest.
+    #[inline]
+    pub(crate) fn note_laws(&mut self, network: &Network) {
+        self.files.note_laws(&network.links);
     }
 
     /// Whether a file could not be written; the run then ends.

@@ -154,6 +154,9 @@ impl<'a> Engine<'a> {
                 if self.ends.log.is_some() {
                     self.log_between(event);
                 }
+                if let Some(recorder) = &mut self.ends.recorder {
+                    recorder.note_laws(&self.links.network);
+                }
                 self.pause_at = self.next_pause();
                 if self.is_stopped(cancel) {
                     return Err(Cancelled);
@@ -192,11 +195,11 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// At which event the loop next does more than carry it out: with a log at each.
+    /// At which event the loop next does more than carry it out: with a recorder or a log at each.
     fn next_pause(&self) -> u64 {
-        match self.ends.log {
-            Some(_) => self.events + 1,
-            None => self.events + CANCEL_INTERVAL,
+        match self.ends.watches {
+            true => self.events + 1,
+            false => self.events + CANCEL_INTERVAL,
         }
     }
 

@@ -97,7 +97,7 @@ pub use named::NamedTables;
 pub use named::Placed;
 pub use origin::Origin;
 pub use plan::{Case, Format, Plan, PlanOptions, line_of};
-pub use queue::{queue_from_json, queue_from_text};
+pub use queue::{queue_from_json, queue_from_text, unit_of_average};
 pub use rates::{OPPORTUNITY, Phases, RateChangeParams, RateTrace};
 pub use replications::{Replications, StopRuleParams, Until};
 pub use schema::schema;

@@ -47,3 +47,14 @@ pub fn queue_from_text(text: &str) -> Result<QueueParams, SpecError> {
     }
     de::decode(&node).map_err(|fault| SpecError::new(None, vec![fault.into_problem()]))
 }
+
+/// The unit of the average on which a queue's control law acts, as far as its thresholds tell: "packets", or another one
+/// of sizes; `None` if it has none.
+pub fn unit_of_average(queue: &QueueParams) -> Option<&'static str> {
+    let value = serde_json::to_value(queue).ok()?;
+    let threshold = value.get("min_th")?.as_str()?.to_owned();
+    Some(match threshold.rsplit(' ').next() {
+        Some("packets") => "packets",
+        _ => "B",
+    })
+}

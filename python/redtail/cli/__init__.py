@@ -58,6 +58,10 @@ _COMMANDS = {
         "explain.explain",
         "Say why: what happened in a run, and the story of a flow, from its events.",
     ),
+    "qlog": (
+        "qlog.qlog",
+        "Write what connections of a run did as qlog, a file for each, which qvis draws.",
+    ),
     "pack": (
         "pack.pack",
         "Make one archive with all that a reviewer needs to repeat a result.",

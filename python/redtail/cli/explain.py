@@ -93,7 +93,7 @@ def explain(
         most=most,
     )
     with warnings_shown():
-        found = explaining.explain(_folder(run, out, case, replication), wanted)
+        found = explaining.explain(folder_of_run(run, out, case, replication), wanted)
     if as_json:
         say(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
     else:
@@ -115,7 +115,7 @@ def _seconds(option: str, text: str | None) -> float | None:
     return number * TIMES[unit or "s"]
 
 
-def _folder(run: str, out: str, case: int | None, replication: int | None) -> Path:
+def folder_of_run(run: str, out: str, case: int | None, replication: int | None) -> Path:
     """Return the folder of the run that is meant.
 
     Raises:

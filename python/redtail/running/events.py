@@ -8,7 +8,7 @@ compared with what is stored.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,8 @@ from redtail.store.folders import table_of_outcome
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from redtail.outcomes import Outcome
 
 LIMIT = 1_000_000
 """The most events of a run that is made again: about 125 MB."""
@@ -63,13 +65,14 @@ def of_run(folder: Path, wanted: Mapping[str, Any] | None = None) -> RunEvents:
     table = recorded.table(folder) if "events" in scenario else None
     if table is not None:
         return RunEvents(found["run"], table, scenario, manifest["backend"], again=False)
-    why = _not_again(scenario, manifest)
+    why = not_again(scenario, manifest)
     if why:
         raise StoreError(f"{folder}: this run recorded no events, and {why}")
     told = [kind for kind in kinds() if kind not in PACKETS]
     asked = {"kinds": told, "from": "0 s", "limit": LIMIT, **(wanted or {})}
     scenario = {**scenario, "events": asked}
-    table = _made_again(scenario, found["metrics"], folder)
+    outcome = made_again(scenario, found["metrics"], folder)
+    table = table_of_outcome(outcome, "events")
     return RunEvents(found["run"], table, scenario, manifest["backend"], again=True)
 
 
@@ -78,7 +81,7 @@ def kinds() -> list[str]:
     return [each["const"] for each in facts.schema()["$defs"]["EventKind"]["oneOf"]]
 
 
-def _not_again(scenario: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
+def not_again(scenario: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
     """Return why a run cannot be made again; empty when it can."""
     remedy = "give the experiment [events] (or --events) and run it again"
     if manifest["backend"] != batches.BACKEND:
@@ -110,17 +113,32 @@ def _of_users(part: Any) -> str:
     return ""
 
 
-def _made_again(scenario: dict[str, Any], metrics: Mapping[str, float], folder: Path) -> pa.Table:
-    """Make a run again with events, and check that it is the same run."""
-    text = json.dumps(scenario, ensure_ascii=False)
+def made_again(
+    scenario: Mapping[str, Any],
+    metrics: Mapping[str, float],
+    folder: Path,
+    make: Callable[[str], Outcome] = batches.run_one,
+) -> Outcome:
+    """Make a run again to record more of it, and check that it is the same run.
+
+    Args:
+        scenario: of the run, with what is to be recorded.
+        metrics: what the run measured.
+        folder: of the run.
+        make: makes a run of a scenario.
+
+    Raises:
+        RedtailError: it is another run, which is a fault of redtail.
+        StoreError: it cannot be made.
+    """
     try:
-        outcome = batches.run_one(text)
+        outcome = make(json.dumps(scenario, ensure_ascii=False))
     except SpecError as error:
         raise StoreError(f"{folder}: the run cannot be made again: {error}") from error
     stored = {name: value for name, value in metrics.items() if name in outcome.metrics}
     if stored != {name: outcome.metrics[name] for name in stored}:
         raise RedtailError(
-            f"{folder}: the run that was made again with events measured something else; this is "
-            "a fault of redtail"
+            f"{folder}: the run that was made again to record more of it measured something else; "
+            "this is a fault of redtail"
         )
-    return table_of_outcome(outcome, "events")
+    return outcome

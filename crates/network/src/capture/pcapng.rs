@@ -1,23 +1,28 @@
-//! The three blocks of the pcapng format that a capture needs.
+//! The four blocks of the pcapng format that a capture needs.
 //!
-//! Source: draft-ietf-opsawg-pcapng, sections 4.1 (section header), 4.2
-//! (interface description) and 4.3 (enhanced packet). Always little-endian, so
-//! that the same run gives the same bytes on every machine.
+//! Source: draft-ietf-opsawg-pcapng, sections 3.5 (options), 4.1 (section header), 4.2
+//! (interface description), 4.3 (enhanced packet) and 4.6 (interface statistics). Always
+//! little-endian, so that the same run gives the same bytes on every machine.
 
 use std::io::{self, Write};
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
+const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const SECTION_LENGTH_UNKNOWN: u64 = u64::MAX;
 
+const COMMENT: u16 = 1;
 const SHB_USERAPPL: u16 = 4;
 const IF_NAME: u16 = 2;
 const IF_DESCRIPTION: u16 = 3;
 const IF_SPEED: u16 = 8;
 const IF_TSRESOL: u16 = 9;
+const EPB_DROPCOUNT: u16 = 4;
+const ISB_IFRECV: u16 = 4;
+const ISB_IFDROP: u16 = 5;
 const END_OF_OPTIONS: u16 = 0;
 
 /// Timestamps are in units of 10^-9 s.
@@ -31,6 +36,23 @@ pub enum LinkType {
     Ethernet = 1,
     /// An IP header (LINKTYPE_RAW).
     Ip = 101,
+}
+
+/// A packet as it is written.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// The interface.
+    pub interface: u32,
+    /// Nanoseconds since the start.
+    pub ns: u64,
+    /// Its first bytes.
+    pub captured: Vec<u8>,
+    /// How many bytes it had.
+    pub original: u32,
+    /// Packets that the interface has dropped since the one before on this interface.
+    pub dropped_before: u64,
+    /// What is told of it.
+    pub comments: Vec<String>,
 }
 
 /// A pcapng file with one section.
@@ -80,23 +102,42 @@ impl<W: Write> Writer<W> {
         self.end()
     }
 
-    /// A packet of `original` bytes, of which `captured` are kept, seen `ns`
-    /// nanoseconds after the start.
-    pub fn packet(
+    /// A packet.
+    pub fn packet(&mut self, record: &Record) -> io::Result<()> {
+        self.begin(ENHANCED_PACKET);
+        self.put(&record.interface.to_le_bytes());
+        self.time(record.ns);
+        self.put(&(record.captured.len() as u32).to_le_bytes());
+        self.put(&record.original.to_le_bytes());
+        self.put(&record.captured);
+        self.pad();
+        for comment in &record.comments {
+            self.option(COMMENT, comment.as_bytes());
+        }
+        if record.dropped_before > 0 {
+            self.option(EPB_DROPCOUNT, &record.dropped_before.to_le_bytes());
+        }
+        if !record.comments.is_empty() || record.dropped_before > 0 {
+            self.option(END_OF_OPTIONS, &[]);
+        }
+        self.end()
+    }
+
+    /// What an interface has counted until `ns` nanoseconds after the start: packets that it received, and those that it
+    /// dropped for lack of resources.
+    pub fn statistics(
         &mut self,
         interface: u32,
         ns: u64,
-        captured: &[u8],
-        original: u32,
+        received: u64,
+        dropped: u64,
     ) -> io::Result<()> {
-        self.begin(ENHANCED_PACKET);
+        self.begin(INTERFACE_STATISTICS);
         self.put(&interface.to_le_bytes());
-        self.put(&((ns >> 32) as u32).to_le_bytes());
-        self.put(&(ns as u32).to_le_bytes());
-        self.put(&(captured.len() as u32).to_le_bytes());
-        self.put(&original.to_le_bytes());
-        self.put(captured);
-        self.pad();
+        self.time(ns);
+        self.option(ISB_IFRECV, &received.to_le_bytes());
+        self.option(ISB_IFDROP, &dropped.to_le_bytes());
+        self.option(END_OF_OPTIONS, &[]);
         self.end()
     }
 
@@ -113,6 +154,12 @@ impl<W: Write> Writer<W> {
 
     fn put(&mut self, bytes: &[u8]) {
         self.block.extend_from_slice(bytes);
+    }
+
+    /// A time stamp, whose upper half comes first.
+    fn time(&mut self, ns: u64) {
+        self.put(&((ns >> 32) as u32).to_le_bytes());
+        self.put(&(ns as u32).to_le_bytes());
     }
 
     fn pad(&mut self) {

@@ -109,8 +109,8 @@ impl Ends for EngineEnds<'_> {
 
     #[inline]
     fn tell(&mut self, event: PacketEvent<'_>) {
-        if self.log.is_some() {
-            self.log_packet(event);
+        if self.watches {
+            self.tell_watchers(event);
         }
     }
 }
@@ -125,6 +125,17 @@ impl EngineEnds<'_> {
         let is_back = packet.route == slot.ends[1].route;
         slot.lost += u64::from(!is_back && content.sent >= self.measure_from);
         usize::from(is_back)
+    }
+
+    /// Tells the recorder and the log, if there are any, what happened to a packet.
+    #[cold]
+    fn tell_watchers(&mut self, event: PacketEvent<'_>) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.tell(&event);
+        }
+        if self.log.is_some() {
+            self.log_packet(event);
+        }
     }
 
     /// Passes a packet to the recorder and to the log, if there are any.

@@ -104,7 +104,8 @@ fn run_to_end(scenario: &Scenario, options: RunOptions<'_>) -> Result<RunResult,
     engine.use_log();
     let ran = engine.run(options.cancel.unwrap_or(&never), options.progress);
     // An error in writing a file ends the run too, and is then its cause.
-    if let Some(recorder) = engine.ends.recorder.take() {
+    if let Some(mut recorder) = engine.ends.recorder.take() {
+        recorder.note_laws(&engine.links.network);
         recorder.finish()?;
     }
     ran?;

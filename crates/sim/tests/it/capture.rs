@@ -103,6 +103,9 @@ pub struct Captured {
     pub ns: u64,
     data: Vec<u8>,
     pub original: usize,
+    comments: Vec<String>,
+    /// Packets that the interface dropped since the one before.
+    dropped: u64,
 }
 
 /// The packets of a pcapng file with `interfaces` interfaces.
@@ -116,10 +119,15 @@ pub fn packets(file: &[u8], interfaces: usize) -> Vec<Captured> {
         let resolution = [9, 0, 1, 0, 9, 0, 0, 0]; // if_tsresol, 10^-9 s
         assert!(body.windows(8).any(|window| window == resolution));
     }
-    let packets = all[1 + interfaces..].iter().map(|(kind, body)| {
+    let (packets, counted) = all[1 + interfaces..].split_at(all.len() - 1 - 2 * interfaces);
+    assert!(counted.iter().all(|(kind, _)| *kind == 5));
+    let packets = packets.iter().map(|(kind, body)| {
         assert_eq!(*kind, 6);
         let length = le32(&body[12..]) as usize;
+        let (comments, dropped) = options(&body[20 + length.next_multiple_of(4)..]);
         Captured {
+            comments,
+            dropped,
             interface: le32(body),
             ns: (u64::from(le32(&body[4..])) << 32) | u64::from(le32(&body[8..])),
             data: body[20..20 + length].to_vec(),
@@ -127,6 +135,24 @@ pub fn packets(file: &[u8], interfaces: usize) -> Vec<Captured> {
         }
     });
     packets.collect()
+}
+
+/// The comments among the options of a packet, and the count of drops.
+fn options(mut bytes: &[u8]) -> (Vec<String>, u64) {
+    let (mut comments, mut dropped) = (Vec::new(), 0);
+    while !bytes.is_empty() {
+        let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+        let (code, length) = (half(0), usize::from(half(2)));
+        let value = &bytes[4..4 + length];
+        match code {
+            0 => assert_eq!(bytes.len(), 4, "the end of options is the last"),
+            1 => comments.push(String::from_utf8(value.to_vec()).expect("text")),
+            4 => dropped = u64::from_le_bytes(value.try_into().expect("eight bytes")),
+            other => panic!("option {other}"),
+        }
+        bytes = &bytes[4 + length.next_multiple_of(4)..];
+    }
+    (comments, dropped)
 }
 
 /// RFC 1071 over bytes, the last one padded: 0 if a checksum among them is right.
@@ -545,4 +571,67 @@ fn a_full_disk_is_reported_with_the_file_it_struck() {
         };
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);
     }
+}
+
+/// A queue that drops and marks on arrival, and one that does so when packets leave it.
+#[test]
+fn comments_tell_of_each_packet_once_what_became_of_it() {
+    let codel = MIXED.replace("kind = \"red\", limit = \"20 packets\", min_th = \"4 packets\", max_th = \"12 packets\", max_p = 0.1, w_q = 0.02", "kind = \"codel\", target = \"2 ms\", limit = \"20 packets\"");
+    let cases = [
+        (MIXED, "red", "average", false),
+        (&codel, "codel", "in the queue", true),
+    ];
+    for (text, kind, says, waited) in cases {
+        let points = ["bottleneck:in", "bottleneck:out"];
+        let (_, file) = capture(text, &points, IpVersion::V4);
+        let packets = packets(&file, 2);
+        assert!(packets.windows(2).all(|pair| pair[0].ns <= pair[1].ns));
+        let of = |interface: u32| packets.iter().filter(move |it| it.interface == interface);
+        let told = |interface: u32, what: &str| {
+            let it = of(interface).flat_map(|it| &it.comments);
+            it.filter(|text| text.starts_with(what)).count()
+        };
+        let dropped = format!("dropped at bottleneck: {kind}, ");
+        let marked = format!("marked CE at bottleneck: {kind}");
+        let drops = told(0, &dropped);
+        let left = of(0).count() - of(1).count() - drops;
+        assert!(
+            drops > 10 && left <= 21,
+            "{kind}: {drops} dropped, {left} left"
+        );
+        assert_eq!(told(1, "dropped"), 0);
+        // Those behind the last packet that was sent are not counted yet.
+        let counted: u64 = of(1).map(|it| it.dropped).sum();
+        assert!(counted <= drops as u64 && counted + 10 > drops as u64);
+        // Marks are seen where packets have left, and told at both ends.
+        let ce = of(1).filter(|it| dissect(it).ecn == 3);
+        let ce = ce.map(|it| it.comments.len()).collect::<Vec<_>>();
+        assert!(ce.len() > 10 && ce.iter().all(|&comments| comments == 1));
+        assert_eq!(told(1, &marked), ce.len());
+        assert!(told(0, &marked) >= ce.len());
+        let comment = of(0)
+            .flat_map(|it| &it.comments)
+            .find(|it| it.starts_with(&dropped));
+        let comment = comment.expect("there are drops");
+        assert!(comment.contains(says), "{comment}");
+        let waits = of(0)
+            .flat_map(|it| &it.comments)
+            .any(|it| it.contains("in the queue"));
+        assert_eq!(waits, waited, "{kind}");
+    }
+}
+
+#[test]
+fn what_the_wire_loses_is_told_where_it_was_sent() {
+    let text = MIXED.replacen(
+        "delay = \"10 ms\"",
+        "delay = \"10 ms\"\nrandom_loss = 0.05",
+        1,
+    );
+    let (_, file) = capture(&text, &["bottleneck:out"], IpVersion::V4);
+    let packets = packets(&file, 1);
+    let lost = packets.iter().flat_map(|it| &it.comments);
+    let lost = lost.filter(|text| *text == "lost on the wire after bottleneck (random_loss)");
+    // 5 % of about 1000; the chance of fewer than 20 is below 10^-6.
+    assert!(lost.count() > 20);
 }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from redtail.analysis.story.words import Queue
 
 TEXTS = ("event", "reason", "link", "group")
-NUMBERS = ("flow", "connection", "back", "sequence", "bytes")
+NUMBERS = ("flow", "connection", "back", "packet", "sequence", "bytes")
 VALUES = ("wait_s", "average", "probability", "cwnd_bytes", "ssthresh_bytes", "value")
 
 PACKETS = ("arrival", "departure")
@@ -53,6 +53,7 @@ class Event(NamedTuple):
         row: its place in the table, which is the order in which things happened.
         back: of a packet, and of a sender of a user's connection: 0 for the side that sends data or
             serves, 1 for the other.
+        packet: the identification in its IP header, its number at its sender modulo 2^16.
     """
 
     row: int
@@ -64,6 +65,7 @@ class Event(NamedTuple):
     flow: int | None = None
     connection: int | None = None
     back: int | None = None
+    packet: int | None = None
     sequence: int | None = None
     bytes: int | None = None
     wait_s: float | None = None
