@@ -1,0 +1,254 @@
+"""The causes of timeouts: why no fast recovery repaired the loss, as far as the events tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from redtail.analysis.story import words
+from redtail.analysis.story.events import Event, Recorded
+from redtail.analysis.story.losses import Losses, side
+
+# The causes, as they are counted.
+AGAIN = "the retransmission was dropped again"
+AFTER_TIMEOUT = "the retransmission after a timeout was dropped again"
+PROBE = "the tail was dropped, and the tail-loss probe too"
+WINDOW = "all packets from the first missing one on were dropped"
+FEW = "too few packets were outstanding for three duplicate acknowledgements"
+ACKS = "acknowledgements were dropped"
+SYN = "the SYN or its answer was dropped"
+SPURIOUS = "spurious: nothing was lost"
+UNKNOWN = "the cause is not in the recorded events"
+
+NEEDED = ("drop", "retransmission")
+"""The kinds of events without which no cause can be told."""
+
+# A loss is recognised by so many duplicate acknowledgements (RFC 5681, section 3.2).
+_DUPLICATES = 3
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why a timer expired.
+
+    Attributes:
+        kind: one of the causes above.
+        text: the sentence, without time and duration.
+        lost: the losses that it names.
+    """
+
+    kind: str
+    text: str
+    lost: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True)
+class Timeouts:
+    """The timeouts of one flow.
+
+    Args:
+        events: of the flow, in order.
+        queues: by link, the kind of its queue in words.
+        recorded: what the events can tell.
+        payload: bytes of data in a full segment, None if it is not known.
+    """
+
+    events: Sequence[Event]
+    queues: Mapping[str, str]
+    recorded: Recorded
+    payload: int | None = None
+
+    def causes(self) -> list[tuple[Event, Cause]]:
+        """Return each timeout with its cause."""
+        losses = {back: Losses(self.events, back) for back in (0, 1)}
+        found = []
+        timeouts = [event for event in self.events if event.event == "timeout"]
+        for number, event in enumerate(timeouts):
+            after = timeouts[number + 1].row if number + 1 < len(timeouts) else None
+            found.append((event, self._cause(event, losses[side(event)], after)))
+        return found
+
+    def _cause(self, timeout: Event, losses: Losses, after: int | None) -> Cause:
+        if timeout.reason == "handshake":
+            return self._handshake(timeout, losses)
+        if timeout.sequence is None:
+            return self._unknown(timeout, "the timeout has no sequence number")
+        lost = losses.of(timeout.sequence, timeout.row)
+        again = losses.again(timeout.sequence, timeout.row)
+        latest = [each for each in lost if not again or each.row > again[-1].row]
+        if latest and again:
+            return self._lost_again(again, latest[-1], len(lost))
+        if latest:
+            return self._never_sent_again(timeout, latest[0], losses)
+        return self._not_lost(timeout, again, losses, after)
+
+    def _handshake(self, timeout: Event, losses: Losses) -> Cause:
+        lost = [
+            each
+            for each in [event for part in losses.data.values() for event in part] + losses.acks
+            if each.row < timeout.row
+        ]
+        if not lost:
+            return self._unknown(timeout, "no packet of the handshake was dropped in them")
+        last = max(lost, key=lambda each: each.row)
+        text = f"a packet of the handshake was {self._lost(last)} at {words.at(last.time_s)}"
+        return Cause(SYN, text, (last,))
+
+    def _lost_again(self, again: Sequence[Event], last: Event, times: int) -> Cause:
+        """What was sent again was lost again."""
+        latest = again[-1]
+        sent = words.at(latest.time_s)
+        if latest.event == "tail_loss_probe":
+            what, kind = f"the tail-loss probe of {sent} repeated it and", PROBE
+        elif self._after_timeout(latest):
+            what, kind = f"the retransmission of {sent}, after the timeout then,", AFTER_TIMEOUT
+        else:
+            what, kind = f"the retransmission of {sent}", AGAIN
+        text = f"{what} was {words.verb(last)} again {words.lost(last, self.queues)}"
+        if times > 2:
+            text += f"; the packet was lost {times} times"
+        return Cause(kind, text, (last,))
+
+    def _after_timeout(self, sent: Event) -> bool:
+        """Return whether a timeout made a retransmission."""
+        return any(
+            each.event == "timeout" and each.time_s == sent.time_s and each.row < sent.row
+            for each in self.events
+        )
+
+    def _never_sent_again(self, timeout: Event, first: Event, losses: Losses) -> Cause:
+        """The packet was lost, and the sender did not notice before its timer expired."""
+        assert timeout.sequence is not None
+        behind = losses.behind(timeout.sequence, first.row, timeout.row)
+        probes = [
+            each
+            for each in self.events
+            if each.event == "tail_loss_probe" and first.row < each.row < timeout.row
+        ]
+        in_a_row = self._in_a_row(timeout.sequence, behind)
+        probe = probes[-1] if probes else None
+        probe_lost = probe is not None and any(
+            each.sequence == probe.sequence and each.row > probe.row for each in behind
+        )
+        what = (
+            f"the packet lost at {words.at(first.time_s)} {words.lost(first, self.queues)} was not "
+            "sent again before"
+        )
+        counted = f"{words.packets(len(in_a_row))} from it on"
+        reasons = words.reasons(behind, self.queues)
+        if probe is not None and probe_lost:
+            whole = probe.sequence in in_a_row
+            rest = f"all {counted} were lost" if whole else "the tail-loss probe was lost too"
+            text = f"{what}: {rest} ({reasons}), the last of them the tail-loss probe of "
+            text += words.at(probe.time_s)
+            return Cause(WINDOW if whole and len(in_a_row) > 2 else PROBE, text, tuple(behind))
+        outstanding = self._outstanding(timeout)
+        if outstanding is not None and outstanding <= len(in_a_row):
+            text = f"{what}: all {counted} were lost ({reasons})"
+            return Cause(WINDOW, text, tuple(behind))
+        if outstanding is not None and outstanding <= _DUPLICATES:
+            text = (
+                f"{what}: {words.packets(outstanding)} were outstanding, fewer than the four that "
+                "three duplicate acknowledgements take (RFC 5681, section 3.2)"
+            )
+            return Cause(FEW, text, (first,))
+        acks = losses.acks_lost(first.row, timeout.row)
+        if acks:
+            return Cause(ACKS, f"{what}: {self._acks(acks)}", (first, *acks))
+        return Cause(
+            UNKNOWN,
+            f"{what}; why no fast recovery noticed it is not in the recorded events"
+            f"{self._missing(timeout)}",
+            (first,),
+        )
+
+    def _in_a_row(self, sequence: int, behind: Sequence[Event]) -> set[int]:
+        """Return the sequence numbers of lost packets that follow each other without a gap."""
+        found = {sequence}
+        numbers = sorted({each.sequence for each in behind if each.sequence is not None})
+        payload = self.payload or next(
+            (later - one for one, later in zip(numbers, numbers[1:], strict=False)), None
+        )
+        while payload and max(found) + payload in numbers:
+            found.add(max(found) + payload)
+        return found
+
+    def _outstanding(self, timeout: Event) -> int | None:
+        """Return how many packets were outstanding, None if the event does not tell."""
+        if not timeout.bytes or not self.payload:
+            return None
+        return -(-timeout.bytes // self.payload)
+
+    def _not_lost(
+        self, timeout: Event, again: Sequence[Event], losses: Losses, after: int | None
+    ) -> Cause:
+        """The last copy of the packet was not lost, as far as the events tell."""
+        undone = next(
+            (
+                each
+                for each in self.events
+                if each.event in ("spurious", "undo")
+                and each.row > timeout.row
+                and (after is None or each.row < after)
+            ),
+            None,
+        )
+        wait = f" of {words.lasting(timeout.value)}" if timeout.value is not None else ""
+        since = again[-1].row if again else -1
+        earliest = again[-1].time_s if again else timeout.time_s - (timeout.value or 0.0)
+        acks = [
+            each
+            for each in losses.acks_lost(since, timeout.row)
+            if each.time_s >= earliest
+        ]
+        if acks:
+            return Cause(ACKS, self._acks(acks), tuple(acks))
+        if undone is not None:
+            by = f" ({undone.reason})" if undone.reason else ""
+            text = (
+                f"it was spurious: the timer{wait} was shorter than the round trip then, and an "
+                f"acknowledgement that came afterwards showed it at {words.at(undone.time_s)}{by}"
+            )
+            return Cause(SPURIOUS, text)
+        return self._unknown(timeout, "no loss of the packet is in them")
+
+    def _acks(self, acks: Sequence[Event]) -> str:
+        count = len(acks)
+        many = "acknowledgement" if count == 1 else "acknowledgements"
+        were = "was" if count == 1 else "were"
+        return (
+            f"{count} {many} of the flow {were} lost {words.place(acks[-1].link)} "
+            f"({words.reasons(acks, self.queues)})"
+        )
+
+    def _unknown(self, timeout: Event, why: str) -> Cause:
+        missing = self._missing(timeout)
+        return Cause(UNKNOWN, f"{UNKNOWN}{missing or f' ({why})'}")
+
+    def _missing(self, timeout: Event) -> str:
+        since = timeout.time_s - 2 * (timeout.value or 0.0)
+        missing = self.recorded.missing(since, timeout.time_s, NEEDED)
+        return f" ({missing})" if missing else ""
+
+    def _lost(self, event: Event) -> str:
+        return f"{words.verb(event)} {words.lost(event, self.queues)}"
+
+
+def summary(causes: Sequence[Cause], queues: Mapping[str, str]) -> str:
+    """Return how often each cause was, with the reasons of the last losses.
+
+    >>> drop = Event(0, 1.0, "drop", "early", "a")
+    >>> summary([Cause(AGAIN, "", (drop,)), Cause(UNKNOWN, "")], {"a": "RED"})
+    '2 timeouts: 1 the retransmission was dropped again (RED, early 1); 1 the cause is not in the \
+recorded events'
+    """
+    kinds: dict[str, list[Cause]] = {}
+    for cause in causes:
+        kinds.setdefault(cause.kind, []).append(cause)
+    parts = []
+    for kind, those in sorted(kinds.items(), key=lambda item: -len(item[1])):
+        lost = [cause.lost[-1] for cause in those if cause.lost]
+        reasons = words.reasons(lost, queues)
+        parts.append(f"{len(those)} {kind}" + (f" ({reasons})" if reasons else ""))
+    many = "timeout" if len(causes) == 1 else "timeouts"
+    return f"{len(causes)} {many}: {'; '.join(parts)}"

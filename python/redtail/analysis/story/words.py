@@ -1,0 +1,138 @@
+"""How places, times, reasons and packets are put into words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from redtail import escape
+from redtail.analysis.story.events import Event, Flow
+from redtail.metrics import counted
+
+# What is written with capital letters in the papers and RFCs.
+_SPELLED = {
+    name.lower(): name
+    for name in (
+        "RED WRED SRED PI PI2 PIE CoDel FQ SFQ DRR WFQ CAKE COBALT BLUE SFB CHOKe REM AVQ GSP HTB TBF "
+        "DualPI2 DOCSIS"
+    ).split()
+}
+
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+
+
+def queue(kind: str) -> str:
+    """Return the kind of a queue in words.
+
+    >>> queue("red"), queue("tail-drop"), queue("fq-codel")
+    ('RED', 'tail drop', 'FQ CoDel')
+    """
+    return escape.name(" ".join(_SPELLED.get(word, word) for word in kind.split("-")))
+
+
+def queues_of(links: Mapping[str, Mapping[str, object]]) -> dict[str, str]:
+    """Return the kind of the queue of each link of a scenario, in words."""
+    found = {}
+    for link, about in links.items():
+        kind = about.get("queue")
+        if isinstance(kind, Mapping) and isinstance(kind.get("kind"), str):
+            found[link] = queue(str(kind["kind"]))
+    return found
+
+
+def at(time_s: float) -> str:
+    """Return a time of the run.
+
+    >>> at(12.30412)
+    '12.304 s'
+    """
+    return f"{time_s:.3f} s"
+
+
+def lasting(time_s: float) -> str:
+    """Return a duration to three digits.
+
+    >>> lasting(0.2961), lasting(1.25), lasting(0.00042), lasting(0.0)
+    ('296 ms', '1.25 s', '420 µs', '0 s')
+    """
+    for size, unit in _UNITS:
+        if time_s >= size:
+            return f"{time_s / size:.3g} {unit}"
+    return f"{time_s * 1e6:.2g} µs" if time_s > 0 else "0 s"
+
+
+def size(count: float) -> str:
+    """Return a number of bytes.
+
+    >>> size(14480), size(540)
+    ('14.5 kB', '540 B')
+    """
+    return f"{count / 1000:.3g} kB" if count >= 1000 else f"{count:.0f} B"
+
+
+def place(link: str | None) -> str:
+    """Return where something happened.
+
+    >>> place("bottleneck"), place("return"), place("hop2")
+    ('at the bottleneck', 'on the return path', 'at hop2')
+    """
+    if link == "bottleneck":
+        return "at the bottleneck"
+    if link == "return":
+        return "on the return path"
+    return f"at {escape.name(link)}" if link else "on its way"
+
+
+def lost(event: Event, queues: Mapping[str, str]) -> str:
+    """Return where and why a packet was lost, after "was dropped" or "was lost"."""
+    if event.event == "wire_loss":
+        return f"on the wire {place(event.link).removeprefix('at ')}"
+    return f"{place(event.link)}{why(event, queues)}"
+
+
+def why(event: Event, queues: Mapping[str, str]) -> str:
+    """Return the queue, its reason and the state of its law, in parentheses."""
+    parts = [queues[event.link]] if event.link in queues else []
+    if event.reason:
+        parts.append(event.reason)
+    if event.average is not None:
+        parts.append(f"average {event.average:.1f} packets")
+    if event.probability is not None:
+        parts.append(f"probability {100 * event.probability:.3g} %")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def verb(event: Event) -> str:
+    """Return what happened to a packet: a queue drops, a wire loses."""
+    return "lost" if event.event == "wire_loss" else "dropped"
+
+
+def reasons(events: Iterable[Event], queues: Mapping[str, str]) -> str:
+    """Return what queues dropped packets for, and how often.
+
+    >>> drops = [Event(0, 1.0, "drop", reason, "a") for reason in ("early", "early", "forced")]
+    >>> reasons(drops, {"a": "RED"})
+    'RED, early 2, forced 1'
+    """
+    of: dict[str, Counter[str]] = {}
+    for event in events:
+        wire = event.event == "wire_loss"
+        name = "on the wire" if wire else queues.get(event.link or "", event.link or "")
+        of.setdefault(name, Counter())[event.reason or ""] += 1
+    parts = []
+    for name, counts in of.items():
+        each = [f"{reason} {count}" for reason, count in counts.most_common() if reason]
+        without = counts[""]
+        head = f"{name} {without}" if without and name else name
+        parts.append(", ".join(part for part in (head, *each) if part))
+    return "; ".join(parts)
+
+
+def flow(flow: Flow) -> str:
+    """Return the name of a flow for people."""
+    return escape.name(str(flow))
+
+
+def packets(count: int) -> str:
+    """Return a number of packets."""
+    return counted(count, "packet")

@@ -1,0 +1,128 @@
+"""The events of a run: those that it recorded, or those of the same run made again.
+
+A simulated run is a function of its scenario, and recording never changes a run. So a run of
+`sim` that recorded no events is made again with events, by the same code, and what it measures is
+compared with what is stored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from redtail import facts
+from redtail.engine import batches
+from redtail.errors import RedtailError, SpecError, StoreError
+from redtail.store import runs
+from redtail.store.folders import table_of_outcome
+from redtail.store.parquet import read_table_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FILE = "events.parquet"
+
+COLUMNS = ("time_s", "event", "reason", "link", "group", "flow", "sequence", "value")
+"""The columns without which a table of events is not read."""
+
+LIMIT = 1_000_000
+"""The most events of a run that is made again: about 125 MB."""
+
+
+@dataclass(frozen=True)
+class RunEvents:
+    """The events of one run.
+
+    Attributes:
+        key: of the run.
+        table: the events in the order in which they happened.
+        asked: which were asked for: the table `events` of the scenario.
+        scenario: of the run.
+        backend: what made it.
+        again: whether the run was made again for them.
+    """
+
+    key: str
+    table: pa.Table
+    asked: dict[str, Any]
+    scenario: dict[str, Any]
+    backend: str
+    again: bool
+
+
+def of_run(folder: Path, wanted: Mapping[str, Any] | None = None) -> RunEvents:
+    """Return the events of a run.
+
+    Args:
+        folder: of the run; of a run in a segment, the one it would have.
+        wanted: keys of `[events]` for a run that is made again; by default all but the events of
+            every packet.
+
+    Raises:
+        StoreError: the run is damaged; or it has no events and cannot be made again.
+    """
+    found = runs.show(folder.parent, folder)
+    scenario, manifest = found["scenario"], found["manifest"]
+    asked = scenario.get("events")
+    table = read_table_of(folder, FILE, COLUMNS) if asked is not None else None
+    if asked is not None and table is not None:
+        return RunEvents(found["run"], table, asked, scenario, manifest["backend"], again=False)
+    why = _not_again(scenario, manifest)
+    if why:
+        raise StoreError(f"{folder}: this run recorded no events, and {why}")
+    asked = {"kinds": list(facts.event_kinds()), "from": "0 s", "limit": LIMIT, **(wanted or {})}
+    table = _made_again(scenario, asked, found["metrics"], folder)
+    return RunEvents(found["run"], table, asked, scenario, manifest["backend"], again=True)
+
+
+def _not_again(scenario: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
+    """Return why a run cannot be made again; empty when it can."""
+    remedy = "give the experiment [events] (or --events) and run it again"
+    if manifest["backend"] != batches.BACKEND:
+        return (
+            f"a run of backend {manifest['backend']} is not a function of its scenario, so it "
+            f"cannot be made again with them; {remedy}"
+        )
+    if manifest["code_version"] != facts.code_version():
+        return (
+            f"it was made by other code (version {manifest['code_version']}, this is "
+            f"{facts.code_version()}), which may decide otherwise; {remedy}"
+        )
+    named = _of_users(scenario)
+    if named:
+        return f"its scenario names {named}, which only its experiment knows; {remedy}"
+    return ""
+
+
+def _of_users(part: Any) -> str:
+    """Return what of the user's a scenario names that is not in it; empty without any."""
+    if isinstance(part, dict):
+        if isinstance(part.get("class"), str):
+            return f"the class {part['class']!r}"
+        if part.get("kind") == "trace":
+            return "a table of connections"
+        part = list(part.values())
+    if isinstance(part, list):
+        return next(filter(None, map(_of_users, part)), "")
+    return ""
+
+
+def _made_again(
+    scenario: dict[str, Any], asked: dict[str, Any], metrics: Mapping[str, float], folder: Path
+) -> pa.Table:
+    """Make a run again with events, and check that it is the same run."""
+    text = json.dumps({**scenario, "events": asked}, ensure_ascii=False)
+    try:
+        outcome = batches.run_one(text)
+    except SpecError as error:
+        raise StoreError(f"{folder}: the run cannot be made again: {error}") from error
+    stored = {name: value for name, value in metrics.items() if name in outcome.metrics}
+    if stored != {name: outcome.metrics[name] for name in stored}:
+        raise RedtailError(
+            f"{folder}: the run that was made again with events measured something else; this is "
+            "a fault of redtail"
+        )
+    return table_of_outcome(outcome, "events")
