@@ -123,7 +123,9 @@ class Timeouts:
         probes = [
             each
             for each in self.events
-            if each.event == "tail_loss_probe" and first.row < each.row < timeout.row
+            if each.event == "tail_loss_probe"
+            and side(each) == side(timeout)
+            and first.row < each.row < timeout.row
         ]
         in_a_row = self._in_a_row(timeout.sequence, behind)
         probe = probes[-1] if probes else None
