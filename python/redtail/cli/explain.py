@@ -78,8 +78,8 @@ def explain(
 
     if at is not None and (since is not None or until is not None):
         raise SpecError("--at: does not go with --from and --to")
-    begin, end = _seconds("--from", since), _seconds("--to", until)
-    middle = _seconds("--at", at)
+    begin, end = seconds("--from", since), seconds("--to", until)
+    middle = seconds("--at", at)
     if middle is not None:
         begin, end = middle - explaining.AROUND_S, middle + explaining.AROUND_S
     wanted = explaining.Wanted(
@@ -91,14 +91,14 @@ def explain(
         most=most,
     )
     with warnings_shown():
-        found = explaining.explain(_folder(run, out, case, replication), wanted)
+        found = explaining.explain(folder_of_run(run, out, case, replication), wanted)
     if as_json:
         say(json.dumps(found.as_json(), indent=2, ensure_ascii=False))
     else:
         say(found.text())
 
 
-def _seconds(option: str, text: str | None) -> float | None:
+def seconds(option: str, text: str | None) -> float | None:
     """Return a time in seconds; a number alone is one."""
     from redtail.scenario import TIMES, quantity
 
@@ -110,7 +110,7 @@ def _seconds(option: str, text: str | None) -> float | None:
     return number * TIMES[unit or "s"]
 
 
-def _folder(run: str, out: str, case: int | None, replication: int | None) -> Path:
+def folder_of_run(run: str, out: str, case: int | None, replication: int | None) -> Path:
     """Return the folder of the run that is meant.
 
     Raises:

@@ -23,6 +23,8 @@ from redtail.store.parquet import read_table_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from redtail.outcomes import Outcome
+
 FILE = "events.parquet"
 
 COLUMNS = ("time_s", "event", "reason", "link", "group", "flow", "sequence", "value")
@@ -70,11 +72,8 @@ def of_run(folder: Path, wanted: Mapping[str, Any] | None = None) -> RunEvents:
     table = read_table_of(folder, FILE, COLUMNS) if asked is not None else None
     if asked is not None and table is not None:
         return RunEvents(found["run"], table, asked, scenario, manifest["backend"], again=False)
-    why = _not_again(scenario, manifest)
-    if why:
-        raise StoreError(f"{folder}: this run recorded no events, and {why}")
     asked = {"kinds": list(facts.event_kinds()), "from": "0 s", "limit": LIMIT, **(wanted or {})}
-    table = _made_again(scenario, asked, found["metrics"], folder)
+    table = table_of_outcome(made_again(folder, found, {"events": asked}), "events")
     return RunEvents(found["run"], table, asked, scenario, manifest["backend"], again=True)
 
 
@@ -110,19 +109,30 @@ def _of_users(part: Any) -> str:
     return ""
 
 
-def _made_again(
-    scenario: dict[str, Any], asked: dict[str, Any], metrics: Mapping[str, float], folder: Path
-) -> pa.Table:
-    """Make a run again with events, and check that it is the same run."""
-    text = json.dumps({**scenario, "events": asked}, ensure_ascii=False)
+def made_again(folder: Path, found: Mapping[str, Any], recorded: Mapping[str, Any]) -> Outcome:
+    """Make a run again that records more, and check that it is the same run.
+
+    Args:
+        folder: of the run.
+        found: what `runs.show` says of it.
+        recorded: the tables `events` and `series` that its scenario gets.
+
+    Raises:
+        StoreError: it cannot be made again.
+    """
+    why = _not_again(found["scenario"], found["manifest"])
+    if why:
+        raise StoreError(f"{folder}: this run recorded no events, and {why}")
+    text = json.dumps({**found["scenario"], **recorded}, ensure_ascii=False)
     try:
         outcome = batches.run_one(text)
     except SpecError as error:
         raise StoreError(f"{folder}: the run cannot be made again: {error}") from error
+    metrics = found["metrics"]
     stored = {name: value for name, value in metrics.items() if name in outcome.metrics}
     if stored != {name: outcome.metrics[name] for name in stored}:
         raise RedtailError(
             f"{folder}: the run that was made again with events measured something else; this is "
             "a fault of redtail"
         )
-    return table_of_outcome(outcome, "events")
+    return outcome
