@@ -54,6 +54,10 @@ _COMMANDS = {
         "report.report",
         "Write one HTML page of results, to hand over: it needs no network and no other file.",
     ),
+    "replay": (
+        "replay.replay",
+        "Write a picture that moves, in one HTML file: the packets of a queue, and their fates.",
+    ),
     "pack": (
         "pack.pack",
         "Make one archive with all that a reviewer needs to repeat a result.",

@@ -1,6 +1,7 @@
 """The picture that moves: the packets of a queue as they come, wait, are sent, dropped or marked.
 
-Its data are in the page: numbers of packets as differences in as few bytes as they need, compressed.
+Its data are in the page: numbers of packets as differences, in as few bytes as they need, and
+compressed.
 The script `reel.js` reads them.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from redtail import escape
@@ -112,6 +113,7 @@ class Picture:
         start_s: the moment that is shown first.
         groups: names of the groups.
         flows: group and number of each flow.
+        hidden: places of the flows that are pale at first.
         reasons: of drops and marks.
         packets: those at the queue in the window.
         told: what flows and users told in the window.
@@ -137,7 +139,8 @@ class Picture:
     rate_bps: float | None = None
     limit: float | None = None
     rows: str = "one"
-    notes: Sequence[str] = field(default=())
+    hidden: Sequence[int] = ()
+    notes: Sequence[str] = ()
 
 
 def html(picture: Picture) -> str:
@@ -164,6 +167,7 @@ def _data(picture: Picture) -> dict[str, Any]:
         "speed": _speed(len(picture.packets), end - start),
         "groups": [escape.name(each) for each in picture.groups],
         "flows": picture.flows,
+        "hidden": picture.hidden,
         "reasons": [escape.name(each) for each in picture.reasons],
         "rows": picture.rows,
         "rate_bps": picture.rate_bps,

@@ -23,8 +23,8 @@
   function show(found) {
     const state = {
       t: model.start_s, speed: model.speed, playing: false, whole: false,
-      by: model.flows.length > COLOURS && model.groups.length > 1 ? "group" : "flow",
-      rows: model.rows, hidden: new Set(), frame: 0, told: -1,
+      by: !model.hidden.length && model.flows.length > COLOURS && model.groups.length > 1 ? "group" : "flow",
+      rows: model.rows, hidden: new Set(model.hidden), frame: 0, told: -1,
     };
     const gap = found.count > 1 ? whole / found.moments.length : whole;
     const digits = Math.max(3, Math.min(9, 1 - Math.floor(Math.log10(gap))));
