@@ -28,7 +28,6 @@ UNMARKED, AT_ARRIVAL, AT_DEPARTURE = 0, 1, 2
 LARGEST = 5_000_000
 """Bytes of a page at most: what mail still takes, and a browser opens at once."""
 
-_TICKS = 2**31
 _FIRST_PACKETS_PER_S = 50
 """Packets that pass in a second of the watcher, before the watcher changes the speed."""
 
@@ -189,7 +188,7 @@ def _speed(packets: int, window_s: float) -> float:
     """Return a speed at which single packets are seen, as 1, 2 or 5 times a power of ten.
 
     >>> _speed(8330, 10.0), _speed(100, 10.0)
-    (0.05, 5)
+    (0.05, 5.0)
     """
     wanted = _FIRST_PACKETS_PER_S * window_s / max(packets, 1)
     return max(
@@ -220,7 +219,7 @@ def encoded(packets: Packets) -> dict[str, Any]:
     order = np.lexsort((packets.out_s, packets.arrival_s))
     arrival, out = packets.arrival_s[order], packets.out_s[order]
     base = float(arrival[0])
-    tick = _tick(float(max(arrival[-1], out.max())) - base)
+    tick = _tick(float(max(arrival[-1], out.max())) - base, count)
     arrived = np.rint((arrival - base) / tick).astype(np.uint64)
     left = np.maximum(np.rint((out - base) / tick).astype(np.uint64), arrived)
     code = packets.fate + 3 * packets.mark + 9 * packets.reason.astype(np.uint64)
@@ -235,14 +234,18 @@ def encoded(packets: Packets) -> dict[str, Any]:
     return {"count": count, "base_s": base, "tick_s": tick, "data": _packed(data)}
 
 
-def _tick(span_s: float) -> float:
-    """Return the finest power of ten, 1 ps or more, of which a span has no more than 2^31.
+def _tick(span_s: float, count: int) -> float:
+    """Return a power of ten, 1 ps or more, that is at most a thousandth of the mean distance.
 
-    >>> _tick(10.0), _tick(1e-3)
-    (1e-08, 1e-12)
+    Args:
+        span_s: from the first to the last time.
+        count: of packets.
+
+    >>> _tick(10.0, 8330), _tick(1e-3, 2)
+    (1e-06, 1e-07)
     """
     power = -12
-    while span_s / float(f"1e{power}") > _TICKS:
+    while span_s / count > 1e4 * float(f"1e{power}"):
         power += 1
     return float(f"1e{power}")
 
