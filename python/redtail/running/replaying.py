@@ -155,7 +155,8 @@ def picture(
         if simulated
         else "The packets are those that the run recorded.",
         "A square is a packet that waits, as high as it is large; a bar in it is a mark (ECN). On "
-        "the right is the one that is being sent. What falls was dropped, for the reason beside it.",
+        "the right is the packet that is being sent. What falls was dropped, for the reason beside "
+        "it.",
         window.note,
         rows_note,
         note,
@@ -223,7 +224,7 @@ def _stored(folder: Path, found: Mapping[str, Any], link: str) -> _Recorded:
             f"[events] with kinds = [..., {', '.join(map(repr, _PACKETS))}] and run it again"
         )
     log = explaining.log_of(recorded)
-    at = log.places("arrival")
+    at = np.asarray(log.places("arrival"), np.int64)
     times = log.times[at[_is(recorded.table, "link", link)[at]]]
     return _Recorded(log, times, np.arange(1.0, len(times) + 1))
 
