@@ -16,8 +16,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent.parent.parent
-sys.path[:0] = [str(ROOT / "docs" / name) for name in ("_site", "how-to")]
-sys.path[:0] = [str(ROOT / "python")]
+sys.path[:0] = [str(ROOT / "docs" / "_site"), str(ROOT / "python")]
 
 import commands  # noqa: E402 (this folder is not a package)
 import links  # noqa: E402

@@ -1,4 +1,4 @@
-"""Draws docs/figures/replay.gif: `python docs/how-to/moving_picture.py` writes it anew.
+"""Draws docs/figures/replay.gif: `python docs/_site/moving_picture.py` writes it anew.
 
 It needs chromium, and Python's package `playwright`.
 """
