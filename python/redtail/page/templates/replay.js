@@ -4,7 +4,7 @@
   const { css, make, menu, tick, button, known, lightAndDark } = elements;
   const model = JSON.parse(document.getElementById("data").textContent);
   const COLOURS = 8;
-  const MOST_FLOWS = 24; // named one by one
+  const MOST_FLOWS = 3 * COLOURS; // named one by one, each with a colour
   const MOST_ROWS = 12;
   const TOLD = 10;
   const STILL_MS = 500; // between frames where motion is not wanted
@@ -23,7 +23,7 @@
   function show(found) {
     const state = {
       t: model.start_s, speed: model.speed, playing: false, whole: false,
-      by: !model.hidden.length && model.flows.length > COLOURS && model.groups.length > 1 ? "group" : "flow",
+      by: !model.hidden.length && model.flows.length > MOST_FLOWS && model.groups.length > 1 ? "group" : "flow",
       rows: model.rows, hidden: new Set(model.hidden), frame: 0, told: -1,
     };
     const gap = found.count > 1 ? whole / found.moments.length : whole;
@@ -38,7 +38,6 @@
     const stageCanvas = at("canvas", "stage"), overview = at("canvas", "overview");
     const numbers = facts();
     const controls = player();
-    legend();
     chartControls();
     lightAndDark(restyle);
     window.addEventListener("resize", () => { layout(); redraw(); });
@@ -54,7 +53,7 @@
     // --- Looks ---------------------------------------------------------------------------------
 
     function colourOf(flow) {
-      return palette[(state.by === "group" ? model.flows[flow][0] : flow) % COLOURS];
+      return palette[(state.by === "group" ? model.flows[flow][0] : flow) % palette.length];
     }
 
     function isHidden(flow) {
@@ -81,7 +80,11 @@
     }
 
     function restyle() {
-      palette = Array.from({ length: COLOURS }, (_, number) => css(`--c${number}`));
+      // The colours of the page, then the same darker and lighter.
+      const own = Array.from({ length: COLOURS }, (_, number) => css(`--c${number}`));
+      const towards = (other) => own.map((colour) => `color-mix(in srgb, ${colour} 50%, ${css(other)})`);
+      palette = [...own, ...towards("--text"), ...towards("--card")];
+      legend();
       layout();
       makeCharts();
       redraw();
@@ -188,7 +191,7 @@
       const names = byFlow ? model.flows.map((_, flow) => flowName(flow)) : model.groups;
       const set = make("fieldset", {}, make("legend", {}, byFlow ? "Flows" : "Groups"));
       if (model.flows.length > 1 && model.groups.length > 1) {
-        set.append(menu("Colour by", [["flow", "flow"], ["group", "group"]], state.by, (value) => { state.by = value; state.hidden.clear(); legend(); restyle(); }, "colour"));
+        set.append(menu("Colour by", [["flow", "flow"], ["group", "group"]], state.by, (value) => { state.by = value; state.hidden.clear(); restyle(); at("name", "colour").focus(); }, "colour"));
       }
       if (model.flows.length > 1) {
         set.append(menu("Rows", [["one", "one queue"], ["flows", "by flow"], ["groups", "by group"]], state.rows, (value) => { state.rows = value; layout(); redraw(); }, "rows"));
@@ -199,7 +202,7 @@
           makeCharts();
           redraw();
         } });
-        set.append(make("label", {}, box, make("span", { class: `chip c${number % COLOURS}`, "aria-hidden": "true" }), name));
+        set.append(make("label", {}, box, make("span", { class: "chip", style: `color: ${palette[number]}`, "aria-hidden": "true" }), name));
       });
       if (names.length > MOST_FLOWS) set.append(make("span", { class: "note" }, `and ${names.length - MOST_FLOWS} more`));
       where.replaceChildren(set);

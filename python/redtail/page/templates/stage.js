@@ -75,9 +75,12 @@ const stage = (() => {
       return { x: Math.max(left, right - columns * side), y: y0 + (lines * side) / 2, y0, base };
     });
 
+    function tallOf(i) {
+      return Math.max(Math.min(side - gap, 3), (side - gap) * Math.sqrt(found.bytes[i] / found.most));
+    }
+
     function square(i, x, y, alpha = 1) {
-      const size = side - gap;
-      const tall = Math.max(Math.min(size, 3), size * Math.sqrt(found.bytes[i] / found.most));
+      const size = side - gap, tall = tallOf(i);
       fill.add(view.colour(i), alpha * (view.pale(i) ? 0.15 : 1), x, y + size - tall, size, tall);
       if (reel.isMarked(found, i, t) && side > 3) fill.add(text, alpha, x + size / 4, y + size - Math.max(2, tall / 2), size / 2, Math.max(1.5, tall / 6));
     }
@@ -132,7 +135,7 @@ const stage = (() => {
       pen.strokeStyle = bad;
       pen.globalAlpha = 1 - age;
       pen.lineWidth = 2;
-      pen.strokeRect(x - 1, y - 1, side + 1, side + 1);
+      pen.strokeRect(x - 1, y - 1 + side - gap - tallOf(i), side - gap + 2, tallOf(i) + 2);
       pen.globalAlpha = 1;
       const reason = found.model.reasons[found.reason[i]] || "drop";
       if (!words.has(reason)) words.set(reason, { x, count: 0, alpha: 1 - 0.7 * age });
