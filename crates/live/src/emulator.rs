@@ -104,7 +104,8 @@ impl Ends for RealEnds<'_> {
         headers.tcp(u64::from(packet.flow))
     }
 
-    fn pass(&mut self, link: u32, end: End, packet: &SimPacket, now: Time) {
+    fn pass(&mut self, link: &Link, end: End, packet: &SimPacket, now: Time) {
+        let link = link.number;
         let buffer = self.buffers.get_mut(packet.content);
         let class = packet.class.octet();
         let marked = buffer[1] != class;

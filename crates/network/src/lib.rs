@@ -14,6 +14,7 @@
 //!   that come and go
 //! - `statistics`, `histogram`, `congestion`, `answers`: what is measured during a run. Nothing that moves packets
 //!   reads it.
+//! - `events`: the event log while a run is made
 //! - `metrics`: the definitions; `report` and `group_report`: the metrics of links and of groups; `histograms` and
 //!   `flow_rows`: tables of distributions and flows; `result`: the result of a run, and `columns` of many
 
@@ -22,6 +23,7 @@ pub mod capacity;
 pub mod capture;
 pub mod columns;
 pub mod congestion;
+pub mod events;
 pub mod flow_numbers;
 pub mod flow_rows;
 pub mod group_report;
@@ -41,6 +43,7 @@ pub mod statistics;
 pub mod transmitter;
 
 pub use answers::Answers;
+pub use events::{EventRecorder, EventRow, PacketEvent};
 pub use flow_numbers::FlowNumbers;
 pub use link::{End, Ends, Link, LinkPassed};
 pub use links::Links;

@@ -8,8 +8,10 @@
 
 use redtail_core::{Span, Stream, Time};
 use redtail_qdisc::{AnyQueue, DropReason, Outlook, QueueDiscipline, Sink, TcpHeader, Wakeup};
+use redtail_spec::EventKind;
 
 use crate::capacity::{Capacity, Deliveries};
+use crate::events::{PacketEvent, drop_reason};
 use crate::lookahead::{INSTANT, MOST_LINES};
 use crate::packet::{ContentId, SimPacket};
 use crate::paths::{Paths, Route};
@@ -96,7 +98,11 @@ pub trait Ends {
 
     /// A packet passes an end of a link.
     #[inline]
-    fn pass(&mut self, _link: u32, _end: End, _packet: &SimPacket, _now: Time) {}
+    fn pass(&mut self, _link: &Link, _end: End, _packet: &SimPacket, _now: Time) {}
+
+    /// A queue drops or marks a packet, or a wire loses it; [`lost`](Self::lost) follows.
+    #[inline]
+    fn tell(&mut self, _event: PacketEvent<'_>) {}
 }
 
 /// Up to where a link is advanced.
@@ -136,12 +142,15 @@ pub struct LinkCounters {
     pub statistics: Option<Measured>,
     /// What had passed it at the latest sample, and how many transmissions had begun.
     pub(crate) sampled: (LinkPassed, u64),
+    /// The number of the link.
+    link: u32,
 }
 
 impl LinkCounters {
-    /// Those of a link that nothing has passed, crossed by this many traffic groups.
-    pub(crate) fn new(groups: usize) -> Self {
+    /// Those of a link that nothing has passed, with this number and crossed by this many traffic groups.
+    pub(crate) fn new(link: u32, groups: usize) -> Self {
         Self {
+            link,
             passed: LinkPassed::default(),
             waiting: vec![0; groups],
             statistics: None,
@@ -262,7 +271,7 @@ struct QueueEvents<'a, E> {
 }
 
 impl<E: Ends> Sink<SimPacket> for QueueEvents<'_, E> {
-    fn dropped(&mut self, packet: SimPacket, _reason: DropReason, now: Time) {
+    fn dropped(&mut self, packet: SimPacket, reason: DropReason, now: Time) {
         let group = self.routes[packet.route as usize].group as usize;
         let waited = self.arriving != Some(packet.content);
         if !waited {
@@ -270,6 +279,14 @@ impl<E: Ends> Sink<SimPacket> for QueueEvents<'_, E> {
         }
         self.counters.passed.dropped += 1;
         self.counters.waiting[group] -= u64::from(waited);
+        self.ends.tell(PacketEvent {
+            kind: EventKind::Drop,
+            reason: Some(drop_reason(reason)),
+            link: self.counters.link,
+            packet: &packet,
+            since: waited.then_some(packet.stamp),
+            now,
+        });
         self.ends.lost(&packet);
         if let Some(statistics) = &mut self.counters.statistics {
             let flow = packet.flow;
@@ -278,11 +295,19 @@ impl<E: Ends> Sink<SimPacket> for QueueEvents<'_, E> {
         }
     }
 
-    fn marked(&mut self, packet: &SimPacket, _now: Time) {
+    fn marked(&mut self, packet: &SimPacket, now: Time) {
         let group = self.routes[packet.route as usize].group as usize;
         self.counters.passed.marked += 1;
+        let waited = self.arriving != Some(packet.content);
+        self.ends.tell(PacketEvent {
+            kind: EventKind::Mark,
+            reason: None,
+            link: self.counters.link,
+            packet,
+            since: waited.then_some(packet.stamp),
+            now,
+        });
         if let Some(statistics) = &mut self.counters.statistics {
-            let waited = self.arriving != Some(packet.content);
             if statistics.on_mark(group, waited.then_some(packet.stamp)) {
                 self.ends.marked(packet);
             }
@@ -306,6 +331,11 @@ impl Link {
             self.round_trip,
             served_by_others,
         )
+    }
+
+    /// How long the packet being transmitted had waited for it.
+    pub fn transmission_wait(&self, packet: &SimPacket) -> Span {
+        self.since.since(packet.stamp)
     }
 
     /// The group of the packet being transmitted, and the start of the transmission.
@@ -403,7 +433,7 @@ impl Link {
         // It is copied once, by the queue: from the line, where all of it was written long ago.
         let packet = paths.lines[line as usize].take();
         if WATCHED {
-            ends.pass(self.number, End::In, packet, now);
+            ends.pass(self, End::In, packet, now);
         }
         let group = paths.routes[packet.route as usize].group as usize;
         let flow = packet.flow;
@@ -470,7 +500,7 @@ impl Link {
         let packet = self.transmitting.as_ref();
         let packet = packet.expect("the link was transmitting");
         if WATCHED {
-            ends.pass(self.number, End::Out, packet, now);
+            ends.pass(self, End::Out, packet, now);
         }
         let counters = &mut self.counters;
         counters.passed.departed += 1;
@@ -482,6 +512,14 @@ impl Link {
         if let Some(wire) = &mut self.wire
             && wire.loses(measuring)
         {
+            ends.tell(PacketEvent {
+                kind: EventKind::WireLoss,
+                reason: None,
+                link: self.number,
+                packet,
+                since: None,
+                now,
+            });
             ends.lost(packet);
         } else {
             paths.send(packet, now, scheduler);

@@ -180,7 +180,7 @@ impl Compiler<'_> {
             inputs: Vec::new(),
             wakeup: Time::MAX,
             wire,
-            counters: LinkCounters::new(self.scenario.traffic.len()),
+            counters: LinkCounters::new(number, self.scenario.traffic.len()),
         });
         self.delays.push(link.delay);
         number

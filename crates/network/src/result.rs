@@ -1,5 +1,6 @@
 //! The result of a run.
 
+use redtail_spec::EventKind;
 use serde::{Deserialize, Serialize};
 
 /// The values of a column.
@@ -182,6 +183,47 @@ rows! {
 }
 
 rows! {
+    /// The event log: a row for each event, in the order of time. What an event does not say is NaN, or the largest
+    /// number of the type.
+    EventRows {
+        time_s: f64,
+        /// Index into [`EventKind::ALL`](redtail_spec::EventKind::ALL).
+        event: u32,
+        /// Index into [`EventLog::reasons`].
+        reason: u32,
+        /// Index into [`RunResult::links`].
+        link: u32,
+        /// Index into [`RunResult::groups`].
+        group: u32,
+        /// Number of the flow, counted over all groups in the order of the file; of a user's connection that of the user.
+        flow: u32,
+        /// Number of a user's connection, in the order of their opening.
+        connection: u64,
+        /// Of a packet: 0 from the side that sends data or serves, 1 back to it. Of a sender of a user's connection the
+        /// same: 0 that of the server.
+        back: u32,
+        /// Identification in the IP header: number of the packet at its sender, modulo 2^16.
+        packet: u32,
+        /// Of data: the number of its first byte, counted from 0 in the stream of its sender.
+        sequence: u64,
+        /// Of a packet its size with headers; of a retransmission its data.
+        bytes: u64,
+        /// How long the packet had waited in the queue.
+        wait_s: f64,
+        /// The control law's average after the event, in the unit of its thresholds.
+        average: f64,
+        /// The control law's probability after the event.
+        probability: f64,
+        /// The congestion window after the event.
+        cwnd_bytes: f64,
+        /// Infinite before the first reduction.
+        ssthresh_bytes: f64,
+        /// What it is depends on the kind of event ([`EventMeaning`](redtail_spec::EventMeaning)).
+        value: f64,
+    }
+}
+
+rows! {
     /// Every flow, a row for each: TCP and UDP flows in the order of the file, then the connections
     /// of users in the order of their opening. NaN stands for what does not exist for a flow, and for
     /// what is not known. Counts are of the measurement period.
@@ -243,6 +285,15 @@ pub struct Histograms {
     pub rows: HistogramRows,
 }
 
+/// The event log of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EventLog {
+    /// The events.
+    pub rows: EventRows,
+    /// Names of the reasons in `rows`.
+    pub reasons: Vec<String>,
+}
+
 /// The result of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
@@ -268,6 +319,9 @@ pub struct RunResult {
     pub figures: Vec<String>,
     /// Samples of the groups, if asked for.
     pub group_series: Option<GroupSeries>,
+    /// The event log, if asked for.
+    #[serde(default)]
+    pub event_log: Option<EventLog>,
     /// Every flow, unless there were more than are kept.
     pub flows: Option<FlowRows>,
     /// Distributions of times.
@@ -306,7 +360,10 @@ impl RunResult {
             Some(self.response_times.columns()),
             Some(self.histograms.rows.columns()),
         ];
-        for columns in tables.iter().flatten() {
+        let log = self.event_log.as_ref();
+        let reasons = log.map_or(0, |log| log.reasons.len());
+        let log = log.map(|log| log.rows.columns());
+        for columns in tables.iter().flatten().chain(&log) {
             let rows = columns.first().map_or(0, |(_, column)| column.len());
             for (name, column) in columns {
                 if column.len() != rows {
@@ -321,10 +378,16 @@ impl RunResult {
                     "state" => self.states.len(),
                     "distribution" => distributions,
                     "figure" => self.figures.len(),
+                    "event" => EventKind::ALL.len(),
+                    "reason" => reasons,
                     _ => continue,
                 };
                 if let Column::U32(codes) = column
-                    && let Some(code) = codes.iter().find(|&&code| code as usize >= known)
+                    && let Some(code) = codes.iter().find(|&&code| {
+                        // Events of the log say only what they are of.
+                        code as usize >= known
+                            && (log.as_ref() != Some(columns) || code != u32::MAX)
+                    })
                 {
                     return Some(format!("a table has {name} {code}, and there are {known}"));
                 }

@@ -78,6 +78,7 @@ fn has_series(result: &redtail_sim::RunResult) -> bool {
     result.queue_series.is_some()
         || result.flow_series.is_some()
         || result.group_series.is_some()
+        || result.event_log.is_some()
         || !result.transfers.flow.is_empty()
         || !result.response_times.group.is_empty()
 }

@@ -35,7 +35,9 @@ use redtail_qdisc::QueueParams;
 use redtail_qdisc::advise::Situated;
 use redtail_sim::capture::{Capture, CaptureError, IpVersion, Point, PointsAndFile};
 use redtail_sim::{Plugins, RunError, RunOptions, Traces};
-use redtail_spec::{CalibratedUsers, Format, PlanOptions, Scenario, TraceSite, queue_from_json};
+use redtail_spec::{
+    CalibratedUsers, EventKind, Format, PlanOptions, Scenario, TraceSite, queue_from_json,
+};
 use redtail_traffic::{TraceParams, TrafficParams};
 use redtail_transport::Preset;
 
@@ -584,6 +586,9 @@ impl RunResult {
                 series.set_item(name, py_table(py, columns)?)?;
             }
         }
+        if let Some(log) = &result.event_log {
+            series.set_item("events", py_table(py, log.rows.columns())?)?;
+        }
         if !result.transfers.flow.is_empty() {
             series.set_item("transfers", py_table(py, result.transfers.columns())?)?;
         }
@@ -617,6 +622,11 @@ impl RunResult {
         names.set_item("groups", &self.0.groups)?;
         names.set_item("states", &self.0.states)?;
         names.set_item("figures", &self.0.figures)?;
+        if let Some(log) = &self.0.event_log {
+            let kinds = EventKind::ALL.iter().map(|kind| kind.meaning().name);
+            names.set_item("events", kinds.collect::<Vec<_>>())?;
+            names.set_item("reasons", &log.reasons)?;
+        }
         names.set_item("distributions", &self.0.histograms.names)?;
         Ok(names)
     }

@@ -11,8 +11,8 @@ use redtail_core::{Span, Stream, Time, earlier, prefetch};
 use redtail_spec::Scenario;
 use redtail_traffic::{Done, Exchange, Exchanges, Order, TrafficParams};
 use redtail_transport::{
-    Due, Endpoint, Flags, HeaderSizes, Plugins as Controllers, Segment, SenderCounters, Taken,
-    TcpParams,
+    Due, Endpoint, Flags, HeaderSizes, Plugins as Controllers, Segment, Sender, SenderCounters,
+    Taken, TcpParams,
 };
 
 use crate::packet::Passed;
@@ -209,6 +209,14 @@ impl Connection {
     /// The client's application closes. Requests already sent are still answered.
     pub fn close(&mut self) {
         self.exchanges.close();
+    }
+
+    /// The sender of a side, for an event log.
+    pub fn sender(&self, side: Side) -> &Sender {
+        match side {
+            Side::Client => self.client.sender(),
+            Side::Server => self.server.sender(),
+        }
     }
 
     /// A segment arrives at `side`.

@@ -7,6 +7,7 @@ mod advance;
 mod endpoints;
 mod ends;
 mod flow_rows;
+mod log;
 mod measurement;
 mod own;
 mod report;
@@ -85,6 +86,8 @@ struct Engine<'a> {
     /// What each flow had done when the measurement began; `None` if flows are not kept.
     flows_before: Option<FlowsBefore>,
     events: u64,
+    /// Before this event the loop looks whether it is to stop, and notes what the event before has changed.
+    pause_at: u64,
 }
 
 impl<'a> Engine<'a> {
@@ -120,6 +123,8 @@ impl<'a> Engine<'a> {
                 dropped: vec![[0; 2]; flows.count()],
                 marked: vec![0; flows.count()],
                 recorder: None,
+                log: None,
+                watches: false,
                 measure_from,
                 flows,
             },
@@ -132,6 +137,7 @@ impl<'a> Engine<'a> {
             phases: Phases::default(),
             flows_before: None,
             events: 0,
+            pause_at: 1,
         }
     }
 
@@ -144,7 +150,11 @@ impl<'a> Engine<'a> {
             self.now = event.at();
             self.event = event;
             self.events += 1;
-            if self.events.is_multiple_of(CANCEL_INTERVAL) {
+            if self.events >= self.pause_at {
+                if self.ends.log.is_some() {
+                    self.log_between(event);
+                }
+                self.pause_at = self.next_pause();
                 if self.is_stopped(cancel) {
                     return Err(Cancelled);
                 }
@@ -179,6 +189,14 @@ impl<'a> Engine<'a> {
             Class::Measure if index == 0 => self.on_measure(),
             Class::Measure => self.on_phase(),
             Class::LinkFree | Class::Arrival => unreachable!("of a link or of a line"),
+        }
+    }
+
+    /// At which event the loop next does more than carry it out: with a log at each.
+    fn next_pause(&self) -> u64 {
+        match self.ends.log {
+            Some(_) => self.events + 1,
+            None => self.events + CANCEL_INTERVAL,
         }
     }
 

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::de;
 use crate::derived::DerivedMetrics;
 use crate::error::SpecError;
+use crate::events::{Events, EventsParams};
 use crate::expect::Expectations;
 use crate::format::FORMAT;
 use crate::node::Node;
@@ -61,6 +62,8 @@ params! {
         phases: Option<Phases>;
         /// Time series to record; without it there are none.
         series: Option<SeriesParams>;
+        /// The event log to record; without it there is none. The option `--events` asks for one too.
+        events: Option<EventsParams>;
         /// The most flows that a run may have for its table of flows to be kept; 0 keeps none. Connections of users count as flows. In an experiment of 1000 runs or more, tables are kept only if this key is given.
         keep_flows: Option<u64>, "1000, which takes 130 kB for each run.";
         /// What tables and figures show; without it, what suits the traffic. It changes no run.
@@ -297,6 +300,8 @@ pub struct Scenario {
     pub phases: Vec<Span>,
     /// Time series to record, if any.
     pub series: Option<Series>,
+    /// The event log to record, if any.
+    pub events: Option<Events>,
     /// The most flows of which a table is kept; `None` is the default of the engine.
     pub keep_flows: Option<u64>,
 }
@@ -366,6 +371,8 @@ struct ScenarioText {
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<Series>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    events: Option<Events>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     keep_flows: Option<u64>,
 }
 
@@ -387,6 +394,7 @@ impl From<Scenario> for ScenarioText {
             host_jitter_by_default: scenario.host_jitter_by_default,
             phases: scenario.phases,
             series: scenario.series,
+            events: scenario.events,
             keep_flows: scenario.keep_flows,
         }
     }
@@ -421,6 +429,7 @@ impl TryFrom<ScenarioText> for Scenario {
             host_jitter_by_default: text.host_jitter_by_default,
             phases: text.phases,
             series: text.series,
+            events: text.events,
             keep_flows: text.keep_flows,
         })
     }

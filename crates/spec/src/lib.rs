@@ -16,7 +16,7 @@
 //!   `[traffic]` for `[[traffic]]`; `error`, `origin` and `paths`: messages, places of values, and dotted keys
 //! - `replications`: how many runs a case has; `load`: groups that are asked for by their load; `derived`:
 //!   metrics by formulas; `expect`: what has to hold of results; `named`: tables with names of the user's; `facts`: what queues may know; `outline`: the summary of `redtail check`
-//! - `queue`: a queue alone; `format`: the number of the file's format; `schema`: the JSON schema; `texts`: canonical texts of many runs
+//! - `events`: the kinds of events of a log; `queue`: a queue alone; `format`: the number of the file's format; `schema`: the JSON schema; `texts`: canonical texts of many runs
 //!
 //! The canonical JSON has every default filled in and is all that the engine sees. Names of experiments and
 //! labels of cases are not in it. Nor is what can be large: a table of connections stands beside the scenario,
@@ -58,6 +58,7 @@
 mod de;
 mod derived;
 mod error;
+pub mod events;
 mod expand;
 mod expect;
 mod experiment;
@@ -84,6 +85,7 @@ mod words;
 pub use de::hint;
 pub use derived::{DerivedMetricParams, DerivedMetrics};
 pub use error::{Problem, SpecError};
+pub use events::{EventKind, EventMeaning, Events, EventsParams};
 pub use expect::{ExpectationParams, Expectations};
 pub use experiment::{
     ChainParams, Experiment, HopParams, LinkParams, ReportParams, Scenario, Series, SeriesParams,

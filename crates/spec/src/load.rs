@@ -191,6 +191,7 @@ impl Scenario {
             }
         }
         scenario.series = None;
+        scenario.events = None;
         scenario.phases.clear();
         scenario
     }

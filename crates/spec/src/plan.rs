@@ -10,6 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::de::Fault;
 use crate::derived::DerivedMetricParams;
 use crate::error::{Problem, SpecError, place};
+use crate::events::{Events, EventsParams};
 use crate::expand::{self, Factor, Set};
 use crate::expect::ExpectationParams;
 use crate::experiment::{
@@ -106,14 +107,16 @@ pub struct Case {
     /// The first replication, without series.
     base: Scenario,
     series: Option<SeriesParams>,
+    events: Option<EventsParams>,
 }
 
 impl Case {
-    /// Whether a run of this case records series.
-    pub(crate) fn records(&self, replication: u32) -> bool {
-        self.series
-            .as_ref()
-            .is_some_and(|series| replication < series.replications)
+    /// Whether a run of this case records series, and whether it records events.
+    pub(crate) fn records(&self, replication: u32) -> (bool, bool) {
+        let series = (self.series.as_ref()).is_some_and(|it| replication < it.replications);
+        let events = (self.events.as_ref())
+            .is_some_and(|it| it.replications.is_none_or(|count| replication < count));
+        (series, events)
     }
 }
 
@@ -157,7 +160,8 @@ impl Plan {
     /// in the file. `None` if there is no case with this index.
     pub fn scenario(&self, case: usize, replication: u32) -> Option<Scenario> {
         let case = self.cases.get(case)?;
-        let recorded = case.series.as_ref().filter(|_| case.records(replication));
+        let (series, events) = case.records(replication);
+        let recorded = case.series.as_ref().filter(|_| series);
         Some(Scenario {
             replication,
             series: recorded.map(|series| Series {
@@ -166,6 +170,7 @@ impl Plan {
                 windows: series.windows,
                 goodput: series.goodput,
             }),
+            events: case.events.as_ref().filter(|_| events).map(Events::from),
             ..case.base.clone()
         })
     }
@@ -316,6 +321,7 @@ fn expand_and_check(
             settings: settings(&factors, combination),
             base: scenario(&experiment, topology),
             series: experiment.series.clone(),
+            events: experiment.events.clone(),
         });
         first.get_or_insert(experiment);
     }
@@ -753,6 +759,7 @@ fn scenario(experiment: &Experiment, topology: Topology) -> Scenario {
         host_jitter_by_default,
         phases,
         series: None,
+        events: None,
         keep_flows: experiment.keep_flows,
     }
 }

@@ -8,12 +8,13 @@ use crate::node::{Node, Table, Value};
 const LISTS: [&str; 4] = ["traffic", "case", "chain.hop", "factors.zip"];
 
 /// The tables of which there is one.
-const TABLES: [&str; 7] = [
+const TABLES: [&str; 8] = [
     "bottleneck",
     "bottleneck.return",
     "chain",
     "factors",
     "series",
+    "events",
     "report",
     "metrics",
 ];

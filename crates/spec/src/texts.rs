@@ -32,8 +32,8 @@ impl Plan {
     /// The canonical texts of runs, each given by the indices of its case and its replication. `None` if there is
     /// no case with one of these indices.
     pub fn texts(&self, runs: &[(usize, u32)], users: &CalibratedUsers) -> Option<Vec<String>> {
-        // The text of one run of each case, for those with series and those without.
-        let mut known: BTreeMap<(usize, bool), String> = BTreeMap::new();
+        // The text of one run of each case, for those with series, with events, and without.
+        let mut known: BTreeMap<(usize, (bool, bool)), String> = BTreeMap::new();
         runs.iter()
             .map(|&(case, replication)| {
                 let kind = (case, self.cases.get(case)?.records(replication));

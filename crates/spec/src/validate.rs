@@ -12,7 +12,9 @@ use redtail_traffic::{
     Access, Direction, TraceParams, TraceTable, TrafficParams, check_host_jitter,
 };
 
+use crate::de::hint;
 use crate::error::Problem;
+use crate::events::{EventKind, MOST_EVENTS};
 use crate::experiment::{Experiment, HopParams, LinkParams, Topology, topology};
 use crate::facts::{flow_table, link_facts};
 use crate::mistakes::Known;
@@ -129,6 +131,7 @@ impl<'a> Findings<'a> {
         findings.phases(experiment, topology.as_ref());
         if let Some(topology) = topology.as_ref() {
             findings.series_rows(experiment, topology);
+            findings.events(experiment);
         }
         (findings, topology)
     }
@@ -241,6 +244,72 @@ impl<'a> Findings<'a> {
                     "series.replications",
                     "is zero; accepted: 1 or more (without [series] none is recorded)",
                 );
+            }
+        }
+    }
+
+    /// Refuses an event log that records nothing, or more than memory can hold.
+    fn events(&mut self, experiment: &Experiment) {
+        let Some(events) = &experiment.events else {
+            return;
+        };
+        let duration = experiment.duration;
+        if events.kinds.as_ref().is_some_and(Vec::is_empty) {
+            let all: Vec<_> = EventKind::ALL.iter().map(|it| it.meaning().name).collect();
+            let message = format!("names no kind; accepted: {}", all.join(", "));
+            self.refuse("events.kinds", &message);
+        }
+        if events.from >= duration {
+            let message = format!("is not before the end; accepted: less than \"{duration}\"");
+            self.refuse("events.from", &message);
+        }
+        if events.to.is_some_and(|to| to <= events.from) {
+            let from = events.from;
+            let message = format!("is not after `from`; accepted: more than \"{from}\"");
+            self.refuse("events.to", &message);
+        }
+        if !(1..=MOST_EVENTS).contains(&events.limit) {
+            let message = format!("is not from 1 to {MOST_EVENTS} rows; accepted: one of these");
+            self.refuse("events.limit", &message);
+        }
+        if events.replications == Some(0) {
+            self.refuse(
+                "events.replications",
+                "is zero; accepted: 1 or more (without [events] none is recorded)",
+            );
+        }
+        if events.groups.is_some() && events.flows.is_some() {
+            let message = "stands beside events.groups; accepted: one of the two";
+            self.refuse("events.flows", message);
+        }
+        let names: Vec<&str> = (experiment.traffic.iter())
+            .map(|group| group.access().name)
+            .collect();
+        for group in events.groups.iter().flatten() {
+            if !names.contains(&group.as_str()) {
+                let message = format!(
+                    "names {group:?}, and there is no such group; accepted: {}{}",
+                    names.join(", "),
+                    hint(group, &names)
+                );
+                self.refuse("events.groups", &message);
+            }
+        }
+        let count = (experiment.traffic.iter())
+            .map(|group| u64::from(group.access().flows))
+            .sum::<u64>();
+        for flow in events.flows.iter().flatten() {
+            // A group with a load has as many flows as are found by trial runs.
+            let known = experiment
+                .traffic
+                .iter()
+                .all(|group| group.load().is_none());
+            if known && u64::from(*flow) >= count {
+                let message = format!(
+                    "names the flow {flow}; accepted: 0 to {}",
+                    count.saturating_sub(1)
+                );
+                self.refuse("events.flows", &message);
             }
         }
     }

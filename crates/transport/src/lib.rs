@@ -40,7 +40,8 @@ pub use segment::{Flags, PlainAck, SackBlock, SackBlocks, Segment};
 pub use strum::VariantArray;
 pub use tcp::endpoint::{Due, Endpoint, Taken};
 pub use tcp::receiver::Receiver;
-pub use tcp::sender::{Sender, SenderCounters, SenderSnapshot, Way};
+pub use tcp::sender::{Episode, Sender, SenderCounters, SenderSnapshot, SenderStory, Way};
+pub use tcp::undo::{UndoCause, Undone};
 
 /// The examples of README.md are tested.
 #[cfg(doctest)]

@@ -348,6 +348,31 @@ class Results:
             )
         return found
 
+    def events(self, *, case: int = 0, replication: int = 0) -> pa.Table:
+        """Return the event log of one run, a row for each event in the order of time.
+
+        Its columns are `time_s`, `event`, `reason`, `link`, `group`, `flow`, `connection`, `back`,
+        `packet`, `sequence`, `bytes`, `wait_s`, `average`, `probability`, `cwnd_bytes`,
+        `ssthresh_bytes` and `value`; what an event does not say is null or NaN.
+
+        Args:
+            case: index into `cases`.
+            replication: from 0.
+
+        Raises:
+            StoreError: the experiment did not record it.
+        """
+        run = self.cases[case].runs.get(replication)
+        found = None if run is None else read_series(run.folder, "events")
+        if found is None:
+            raise StoreError(
+                f"no events were recorded for replication {replication}; ask for them with "
+                "[events] in the experiment, or with `redtail run --events`"
+                if run is not None
+                else f"there is no replication {replication}"
+            )
+        return found
+
     def transfers(self, *, case: int = 0, replication: int = 0) -> pa.Table:
         """Return the sized transfers of one run, a row for each.
 

@@ -111,7 +111,7 @@ if TYPE_CHECKING:
 _LARGEST_MANIFEST = 16 << 20
 
 # Tables that are no time series: a row for each transfer, or for each bin of a distribution.
-_TABLES = ("transfers", "response_times")
+_TABLES = ("transfers", "response_times", "events")
 
 
 @dataclass(frozen=True)
@@ -523,8 +523,12 @@ def _series_file(table: str) -> str:
 
 
 def _series(columns: dict[str, tuple[str, bytes]], codes: dict[str, list[str]]) -> pa.Table:
-    """Return a table of a run; columns of codes become dictionaries of names."""
+    """Return a table of a run; columns of codes become dictionaries of names.
+
+    In the event log the largest number of a type stands for what an event does not say.
+    """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     kinds = {"f64": pa.float64(), "u32": pa.uint32(), "u64": pa.uint64()}
     arrays = []
@@ -534,6 +538,9 @@ def _series(columns: dict[str, tuple[str, bytes]], codes: dict[str, list[str]]) 
         array = pa.Array.from_buffers(
             kinds[kind], len(data) // width, [None, pa.py_buffer(data)], offset=0
         )
+        if "event" in columns and kind != "f64":
+            unset = pa.scalar(2 ** kinds[kind].bit_width - 1, kinds[kind])
+            array = pc.if_else(pc.equal(array, unset), None, array)
         if f"{name}s" in codes:
             array = pa.DictionaryArray.from_arrays(
                 array.cast(pa.int32()), column(codes[f"{name}s"], pa.string())

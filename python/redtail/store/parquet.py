@@ -61,6 +61,7 @@ _SERIES_UNITS = {
     "size_up_to_bytes": "bytes",
     "time_up_to_s": "s",
     "count": "responses",
+    "wait_s": "s",
 }
 
 

@@ -1,9 +1,10 @@
 //! The endpoints, as the links know them.
 
 use redtail_core::Time;
-use redtail_network::{End, Ends, SimPacket};
+use redtail_network::{End, Ends, Link, PacketEvent, SimPacket};
 use redtail_qdisc::TcpHeader;
 
+use super::log::Log;
 use crate::capture::{Carried, Recorder};
 use crate::connections::Side;
 use crate::flows::{FlowEnds, Flows};
@@ -23,6 +24,9 @@ pub(super) struct EngineEnds<'a> {
     /// counters.
     pub(super) marked: Vec<u64>,
     pub(super) recorder: Option<Box<Recorder<'a>>>,
+    pub(super) log: Option<Box<Log>>,
+    /// Whether there is a recorder or a log.
+    pub(super) watches: bool,
     pub(super) measure_from: Time,
 }
 
@@ -97,9 +101,16 @@ impl Ends for EngineEnds<'_> {
     }
 
     #[inline]
-    fn pass(&mut self, link: u32, end: End, packet: &SimPacket, now: Time) {
-        if self.recorder.is_some() {
+    fn pass(&mut self, link: &Link, end: End, packet: &SimPacket, now: Time) {
+        if self.watches {
             self.record(link, end, packet, now);
+        }
+    }
+
+    #[inline]
+    fn tell(&mut self, event: PacketEvent<'_>) {
+        if self.log.is_some() {
+            self.log_packet(event);
         }
     }
 }
@@ -116,9 +127,10 @@ impl EngineEnds<'_> {
         usize::from(is_back)
     }
 
-    /// Passes a packet to the recorder, if there is one.
+    /// Passes a packet to the recorder and to the log, if there are any.
     #[cold]
-    fn record(&mut self, link: u32, end: End, packet: &SimPacket, now: Time) {
+    fn record(&mut self, link: &Link, end: End, packet: &SimPacket, now: Time) {
+        self.log_pass(link, end, packet, now);
         if let Some(recorder) = &mut self.recorder {
             let content = self.contents.get(packet.content);
             let connection = match self.flows.ends(packet.flow) {
@@ -129,7 +141,7 @@ impl EngineEnds<'_> {
                 Content::Own(packet) => Carried::Payload(self.flows.payloads.get(*packet)),
                 content => Carried::Content(content),
             };
-            recorder.record(link, end, packet, carried, connection, now);
+            recorder.record(link.number, end, packet, carried, connection, now);
         }
     }
 }

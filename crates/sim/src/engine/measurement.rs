@@ -91,6 +91,7 @@ impl Engine<'_> {
     }
 
     pub(super) fn finish(mut self) -> RunResult {
+        let event_log = self.finish_log();
         self.advance_to(Event::new(self.now, Class::Measure, 0));
         if !self.scenario.phases.is_empty() {
             self.end_phase();
@@ -108,6 +109,7 @@ impl Engine<'_> {
                 .collect(),
             bottleneck_packets: forward.map(|link| link.counters.passed.departed).sum(),
             events: self.events,
+            event_log,
             ..RunResult::default()
         };
         report::links(&mut self.links, self.scenario, self.now, &mut result);

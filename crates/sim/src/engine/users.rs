@@ -10,6 +10,7 @@ use redtail_traffic::{Answer, Application, ConnectionId, Done, Exchange, Network
 use redtail_transport::{Due, Taken};
 
 use super::Engine;
+use super::log::Log;
 use crate::connections::{Connection, Opening, Side};
 use crate::flows::Flows;
 use redtail_network::Address;
@@ -19,6 +20,7 @@ use redtail_network::{ContentId, SimPacket};
 /// The network as one user's program sees it.
 struct Port<'a> {
     flows: &'a mut Flows,
+    log: &'a mut Option<Box<Log>>,
     table: &'a FlowTable,
     user: u32,
     now: Time,
@@ -107,6 +109,10 @@ impl Network for Port<'_> {
         if let Some(answers) = &mut self.flows.answers[group as usize] {
             answers.on_page(took, self.now);
         }
+        if let Some(log) = self.log {
+            let flow = self.flows.users[self.user as usize].flow;
+            log.on_page((group, flow), took.as_secs_f64(), self.now);
+        }
     }
 }
 
@@ -144,6 +150,7 @@ impl Engine<'_> {
             &mut program,
             &mut Port {
                 flows: &mut self.ends.flows,
+                log: &mut self.ends.log,
                 table: &self.links.network.flows,
                 user,
                 now: self.now,
@@ -232,6 +239,11 @@ impl Engine<'_> {
         while let Some(done) = connection_done(&mut self.ends.flows, place) {
             if let Some(answers) = &mut self.ends.flows.answers[at.group as usize] {
                 answers.on_answer(&done, at.host, self.now);
+            }
+            if let Some(log) = &mut self.ends.log {
+                let number = self.ends.flows.connections.get(place).number;
+                let flow = self.ends.flows.users[at.user as usize].flow;
+                log.on_answer((at.group, flow), number, &done, self.now);
             }
             let answer = Answer {
                 connection: ConnectionId(at.nth),

@@ -9,6 +9,7 @@ mod closed_forms;
 mod common;
 mod conservation;
 mod controllers;
+mod events;
 mod exact_timing;
 mod flow_rows;
 mod golden;

@@ -1045,6 +1045,15 @@ impl Scoreboard {
         (record.seq(self.una), u32::from(record.len))
     }
 
+    /// Calls `tell` with the offset and the length of each outstanding segment that was sent again at `now`.
+    pub(super) fn resent_at(&self, now: Time, mut tell: impl FnMut(u64, u32)) {
+        for record in &self.records {
+            if record.sent == now && record.state.has(SegmentState::AMBIGUOUS) {
+                tell(record.seq(self.una), u32::from(record.len));
+            }
+        }
+    }
+
     /// Records a tail loss probe that retransmits the segment at `index`. The probe does not add to
     /// the pipe (Linux, `tcp_send_loss_probe`).
     pub(super) fn on_probed(&mut self, index: Index, now: Time) -> (u64, u32) {

@@ -15,6 +15,7 @@
 //! | `timers`, `loss_probe`, `persist` | the timers and the probes |
 //! | `round_trip`, `rate` | round-trip samples; pacing and rate samples |
 //! | `optional` | the state that most senders do without |
+//! | `story` | what it tells for an event log |
 //!
 //! A connection that opens with a handshake closes with a FIN in each direction. The sender's FIN
 //! goes with its last data (RFC 9293, section 3.6). In the scoreboard the FIN is one more byte
@@ -33,6 +34,7 @@ mod rate;
 mod round_trip;
 mod segments;
 mod spurious;
+mod story;
 mod stream;
 mod timers;
 mod transmit;
@@ -48,6 +50,7 @@ pub use self::counters::{SenderCounters, SenderSnapshot};
 use self::kind::Kind;
 use self::linux::LinuxStates;
 use self::optional::{Optional, OptionalState};
+pub use self::story::{Episode, SenderStory};
 use self::stream::SendStream;
 use self::timers::RetransmissionTimer;
 pub use self::transmit::Way;

@@ -18,6 +18,26 @@ use super::timestamps::before;
 use crate::cc::Window;
 use crate::segment::SackBlock;
 
+/// What showed that a reduction was spurious, for an event log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UndoCause {
+    /// What was sent before the timeout is acknowledged after it (RFC 5682).
+    Frto,
+    /// Each retransmission was reported as a duplicate (RFC 3708).
+    Dsack,
+    /// An acknowledgement echoes a timestamp from before the retransmission (RFC 3522).
+    Eifel,
+}
+
+/// The latest reduction that proved spurious.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Undone {
+    /// What showed it.
+    pub cause: UndoCause,
+    /// Whether the window was restored.
+    pub restored: bool,
+}
+
 /// The state of a sender that detects spurious reductions.
 #[derive(Clone, Debug)]
 pub(super) struct Undo {
@@ -26,6 +46,8 @@ pub(super) struct Undo {
     /// Whether D-SACK reports are used.
     pub dsack: bool,
     reduction: Option<Reduction>,
+    /// The latest that was undone.
+    pub undone: Option<Undone>,
 }
 
 /// A reduction that may be undone.
@@ -50,6 +72,7 @@ impl Undo {
                 frto: frto.then(|| Frto::new(sack)),
                 dsack: dsack && sack,
                 reduction: None,
+                undone: None,
             })
         })
     }
@@ -124,6 +147,8 @@ pub(super) struct LinuxUndo {
     /// prior_cwnd).
     prior: Option<Window>,
     timeout: bool,
+    /// The latest that was undone.
+    pub undone: Option<Undone>,
 }
 
 impl LinuxUndo {
@@ -189,8 +214,16 @@ impl LinuxUndo {
         self.all_reported() || self.answers_original(echo)
     }
 
-    /// The window before the reduction, if it is to be restored, and whether a timeout reduced it.
-    pub(super) fn take(&mut self) -> (Option<Window>, bool) {
+    /// The window before the reduction, if it is to be restored, and whether a timeout reduced it. `by_frto` if F-RTO
+    /// found that it was spurious.
+    pub(super) fn take(&mut self, by_frto: bool) -> (Option<Window>, bool) {
+        let cause = match (self.all_reported(), by_frto) {
+            (true, _) => UndoCause::Dsack,
+            (false, true) => UndoCause::Frto,
+            (false, false) => UndoCause::Eifel,
+        };
+        let restored = self.prior.is_some();
+        self.undone = Some(Undone { cause, restored });
         self.marker = None;
         (self.prior, self.timeout)
     }

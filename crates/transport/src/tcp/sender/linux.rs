@@ -31,7 +31,7 @@ use crate::tcp::prr::SegmentPrr;
 use crate::tcp::rto::{RttSampling, TimerRestart};
 use crate::tcp::scoreboard::Acked;
 use crate::tcp::timestamps::timestamp;
-use crate::tcp::undo::LinuxUndo;
+use crate::tcp::undo::{LinuxUndo, Undone};
 
 /// What an acknowledgement allows to be sent, and in which order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -202,6 +202,11 @@ impl LinuxStates {
             burst.left -= 1;
             (burst.left == 0) & burst.several
         })
+    }
+
+    /// The latest reduction that was undone.
+    pub(super) fn undone(&self) -> Option<Undone> {
+        self.undo.undone
     }
 
     /// Whether the sender is in CA_Open if there is no episode.
@@ -473,7 +478,7 @@ impl Sender {
             Phase::Open => {}
         }
         if self.phase == Phase::Open && !states.cwr && states.undo.all_reported() {
-            self.undo_as_linux(states, false);
+            self.undo_as_linux(states, false, false);
         }
         self.judge_as_linux(entered.now);
         if !self.board.has_lost() {
@@ -526,11 +531,11 @@ impl Sender {
             if !self.board.first_was_retransmitted() {
                 states.undo.forget_retransmissions();
             }
-            self.undo_as_linux(states, true);
+            self.undo_as_linux(states, true, false);
             self.keep_open(states);
         }
         if states.undo.all_reported() {
-            self.undo_as_linux(states, false);
+            self.undo_as_linux(states, false, false);
             self.try_to_open(states, entered);
         }
         self.judge_as_linux(entered.now);
@@ -548,7 +553,7 @@ impl Sender {
         let (una, next) = (self.board.una(), self.board.next());
         let recovered = una >= states.high;
         if entered.advanced && states.undo.is_spurious(entered.echo) {
-            self.undo_loss(states);
+            self.undo_loss(states, false);
             return Sends::New;
         }
         if states.frto {
@@ -559,7 +564,7 @@ impl Sender {
                 .rack_mut()
                 .is_some_and(|rack| rack.delivered_original(high));
             if original {
-                self.undo_loss(states);
+                self.undo_loss(states, true);
                 return Sends::New;
             }
             if next > states.high {
@@ -582,9 +587,9 @@ impl Sender {
         Sends::LostFirst
     }
 
-    /// The timeout was spurious (`tcp_try_undo_loss`).
-    fn undo_loss(&mut self, states: &mut LinuxStates) {
-        self.undo_as_linux(states, true);
+    /// The timeout was spurious (`tcp_try_undo_loss`), as F-RTO found or not.
+    fn undo_loss(&mut self, states: &mut LinuxStates, by_frto: bool) {
+        self.undo_as_linux(states, true, by_frto);
         self.timeouts_in_row = 0;
         self.phase = Phase::Open;
         states.disorder = false;
@@ -594,7 +599,7 @@ impl Sender {
     /// (`tcp_try_undo_recovery`).
     fn end_episode(&mut self, states: &mut LinuxStates, entered: &Entered) {
         if states.undo.is_spurious(entered.echo) {
-            self.undo_as_linux(states, false);
+            self.undo_as_linux(states, false, false);
         } else if let Some(rack) = self.board.rack_mut() {
             rack.on_episode_end(entered.now);
         }
@@ -604,11 +609,11 @@ impl Sender {
 
     /// Undoes the latest reduction. With `unmark` it also undoes the losses
     /// (`tcp_undo_cwnd_reduction`).
-    fn undo_as_linux(&mut self, states: &mut LinuxStates, unmark: bool) {
+    fn undo_as_linux(&mut self, states: &mut LinuxStates, unmark: bool, by_frto: bool) {
         if unmark {
             self.board.undo_all_losses();
         }
-        let (prior, timeout) = states.undo.take();
+        let (prior, timeout) = states.undo.take(by_frto);
         if let Some(prior) = prior {
             let window = self.controller.window();
             self.controller.undo(prior);

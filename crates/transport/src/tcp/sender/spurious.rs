@@ -6,6 +6,7 @@ use super::{Phase, Sender};
 use crate::segment::Segment;
 use crate::tcp::frto::{Answer, TimeoutKind};
 use crate::tcp::maybe_offset::MaybeOffset;
+use crate::tcp::undo::{UndoCause, Undone};
 
 impl Sender {
     /// An episode is about to reduce the window. The reduction can be undone later, unless another
@@ -49,7 +50,7 @@ impl Sender {
         let mss = self.mss;
         let undo = self.optional.undo_mut();
         if undo.is_some_and(|undo| undo.on_duplicate(duplicate, mss)) {
-            self.undo_reduction(true);
+            self.undo_reduction(true, UndoCause::Dsack);
         }
     }
 
@@ -82,7 +83,7 @@ impl Sender {
             TimeoutKind::Undecided => {}
             // With an echoed mark the window stays reduced, even after a spurious timeout (RFC
             // 4015, section 3.1).
-            TimeoutKind::Spurious => self.undo_reduction(!echoed),
+            TimeoutKind::Spurious => self.undo_reduction(!echoed, UndoCause::Frto),
             TimeoutKind::Genuine => {
                 // Not above the window that slow start would have reached without F-RTO.
                 let window = self.controller.window();
@@ -94,10 +95,14 @@ impl Sender {
 
     /// The latest episode was spurious: restores the state before it, and with `restore` the window
     /// too.
-    fn undo_reduction(&mut self, restore: bool) {
+    fn undo_reduction(&mut self, restore: bool, cause: UndoCause) {
         let Some((prior, timeout)) = self.optional.undo_mut().and_then(|undo| undo.take()) else {
             return;
         };
+        if let Some(undo) = self.optional.undo_mut() {
+            let restored = restore;
+            undo.undone = Some(Undone { cause, restored });
+        }
         if restore {
             self.controller.undo(prior);
             if let Some(ecn) = self.optional.ecn_mut() {
