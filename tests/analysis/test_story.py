@@ -1,4 +1,4 @@
-"""Stories from small tables of events, each with one cause: what the events carry is claimed, no more."""
+"""Stories from small tables of events, each with one cause: they claim what the events carry."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 from redtail.analysis.story import flow as stories
 from redtail.analysis.story import overview, timeouts
 from redtail.analysis.story.events import TEXTS, Event, Flow, Log, Recorded
+from redtail.analysis.story.words import Queue
 
 PAYLOAD = 1448
 FLOW = Flow("cubic", 3)
-QUEUES = {"bottleneck": "RED", "return": "tail drop"}
+QUEUES = {"bottleneck": Queue("RED", "packets"), "return": Queue("tail drop")}
 _COLUMNS = {
     **dict.fromkeys(TEXTS, pa.string()),
     "flow": pa.uint32(),
@@ -28,14 +29,20 @@ _COLUMNS = {
 
 
 def event(time_s: float, kind: str, sequence: int | None = None, **more: Any) -> dict[str, Any]:
-    return {"time_s": time_s, "event": kind, "sequence": sequence, "group": "cubic", "flow": 3} | more
+    return {
+        "time_s": time_s,
+        "event": kind,
+        "sequence": sequence,
+        "group": "cubic",
+        "flow": 3,
+    } | more
 
 
 def drop(time_s: float, sequence: int | None, reason: str = "early", **more: Any) -> dict[str, Any]:
     law = {"average": 41.23} if reason != "limit" else {}
-    return event(
-        time_s, "drop", sequence, reason=reason, link="bottleneck", bytes=1500, **law
-    ) | more
+    return (
+        event(time_s, "drop", sequence, reason=reason, link="bottleneck", bytes=1500, **law) | more
+    )
 
 
 def log(*rows: dict[str, Any], **recorded: Any) -> Log:
@@ -146,9 +153,7 @@ def test_all_that_was_outstanding_was_lost() -> None:
 
 
 def test_acknowledgements_that_were_dropped() -> None:
-    acks = [
-        drop(2.05 + place / 1000, None, "limit", link="return", bytes=52) for place in range(2)
-    ]
+    acks = [drop(2.05 + place / 1000, None, "limit", link="return", bytes=52) for place in range(2)]
     found = cause(*acks, event(2.3, "timeout", 1000, value=0.3, reason="data"))
     assert found.kind == timeouts.ACKS
     assert "2 acknowledgements of the flow were lost on the return path" in found.text
@@ -213,8 +218,8 @@ def test_recovery_names_the_drop_that_it_answers() -> None:
     texts = [str(each) for each in stories.lines(found, FLOW) if stories.mentions(each, None)]
     assert texts == [
         "1.065 s: fast recovery began, window 14.5 kB: the packet dropped at the bottleneck (RED, "
-        "early, average 41.2 packets) 65 ms before is missing; 1 packet more of the flow lost since "
-        "then",
+        "early, average 41.2 packets) 65 ms before is missing; 1 packet more of the flow lost "
+        "since then",
         "1.130 s: fast recovery ended after 65 ms: all that was sent before it is acknowledged",
     ]
 
@@ -297,6 +302,10 @@ def test_connections_of_a_user_are_flows_of_their_own() -> None:
         event(1.1, "timeout", 1, connection=8, group="web"),
         event(1.2, "page", group="web", value=0.7),
     )
-    assert [str(each) for each in found.flows] == ["web 3", "web 3, connection 7", "web 3, connection 8"]
+    assert [str(each) for each in found.flows] == [
+        "web 3",
+        "web 3, connection 7",
+        "web 3, connection 8",
+    ]
     (line,) = stories.lines(found, Flow("web", 3))
     assert line.text == "a page was complete after 700 ms; in this time 2 timeouts"

@@ -163,6 +163,8 @@ def outputs(made: Path) -> list[list[str]]:
         ["run", "é.toml", "--format", "markdown"],
         ["run", "é.toml", "--dry-run"],
         ["report", results],
+        ["explain", results, "--case", "0"],
+        ["explain", results, "--case", "1", "--flow", "0", "--json"],
         ["figures", results, "--list"],
         ["compare", results, "--metric", "goodput"],
         ["compare", results, "--metric", "goodput", "--json"],
@@ -220,6 +222,7 @@ NAME = "given"
 # Commands that read results which are in an object store, by name and by URL.
 READ = {
     ("report",): [[NAME, "--out", URL], [f"{URL}/{NAME}"], ["Given!", "--out", f"{URL}/"]],
+    ("explain",): [[NAME, "--case", "0", "--out", URL], [f"{URL}/{NAME}", "--case", "1"]],
     ("figures",): [[NAME, "--list", "--out", URL], [f"{URL}/{NAME}", "--list"]],
     ("pack",): [[NAME, "--out", URL], [f"{URL}/{NAME}"]],
     ("diff",): [[NAME, NAME, "--out", URL], [f"{URL}/{NAME}", NAME, "--out", URL]],

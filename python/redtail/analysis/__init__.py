@@ -14,6 +14,7 @@ What it prints or draws of itself is made by `display`, which is loaded when it 
     places, parts  which queues a number is about; groups that a number of all of them hides
     loads          the users found for a load
     stopping       when a case has had enough replications
+    story          what the events of a run tell, in sentences
 
 Differences, and what may be said of them:
 

@@ -54,6 +54,10 @@ _COMMANDS = {
         "report.report",
         "Write one HTML page of results, to hand over: it needs no network and no other file.",
     ),
+    "explain": (
+        "explain.explain",
+        "Say why: what happened in a run, and the story of a flow, from its events.",
+    ),
     "replay": (
         "replay.replay",
         "Write a picture that moves, in one HTML file: the packets of a queue, and their fates.",

@@ -64,12 +64,13 @@ def explain(
     replication: Annotated[
         int | None,
         typer.Option(
-            "--replication", min=0, metavar="N", help="Which replication, from 0; default: the first."
+            "--replication",
+            min=0,
+            metavar="N",
+            help="Which replication, from 0; default: the first.",
         ),
     ] = None,
-    most: Annotated[
-        int, typer.Option("--most", min=1, metavar="N", help="Lines at most.")
-    ] = 100,
+    most: Annotated[int, typer.Option("--most", min=1, metavar="N", help="Lines at most.")] = 100,
     as_json: AsJson = False,
     out: Out = "runs",
 ) -> None:
@@ -142,9 +143,11 @@ def folder_of_run(run: str, out: str, case: int | None, replication: int | None)
 def _of_results(results: Results, case: int | None, replication: int | None) -> Path:
     """Return the folder of one run of an experiment."""
     count = len(results.cases)
-    if case is None and count > 1 or case is not None and case >= count:
+    if (case is None and count > 1) or (case is not None and case >= count):
         lines = [f"  {at}: {each.title or results.name}" for at, each in enumerate(results.cases)]
-        said = "choose one with --case N:" if case is None else f"there is no case {case}; accepted:"
+        said = (
+            "choose one with --case N:" if case is None else f"there is no case {case}; accepted:"
+        )
         raise SpecError("\n".join([f"{results.name} has {count} cases; {said}", *lines]))
     runs = results.cases[case or 0].runs
     if not runs:

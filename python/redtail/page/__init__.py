@@ -11,6 +11,7 @@ It must not know how runs are made, `display` or Matplotlib. All that it shows i
     answer   the answer in lines
     network  what is drawn of the network
     curves   time series and distributions
+    marks    events on time series
     render   the page
     filled   templates as one file; `templates`: HTML, styles, scripts, and Plotly's basic bundle
 """

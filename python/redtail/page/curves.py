@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from redtail import escape, quantities
 from redtail import metrics as names
 from redtail.analysis import places
 from redtail.analysis.distributions import KINDS, Distribution, distribution
 from redtail.errors import StoreError
+from redtail.page import marks
 from redtail.page.network import link_key
 from redtail.scenario import links, seconds
 from redtail.store.segments import LARGE
@@ -58,6 +60,9 @@ _QUANTITIES = {
     ),
 }
 
+Source: TypeAlias = "tuple[str, str, int | None]"
+"""The table of series that a curve is of, its link or group, and its flow."""
+
 # Of each group that the series of flows has, so many flows are drawn.
 _FLOWS_SHOWN = 3
 
@@ -79,16 +84,19 @@ def series(results: Results, scenario: dict[str, Any]) -> dict[str, Any]:
     queues: dict[str, str] = {}
     drafts = list(_drafts(results))
     each = max(_LEAST_OF_A_SERIES, min(_MOST_OF_A_SERIES, POINTS // max(1, len(drafts))))
-    for title, case, link, name, times, values in drafts:
+    known = marks.of_runs(_first_runs(results), len(drafts))
+    for title, case, source, times, values in drafts:
+        _, of, flow = source
         if title.startswith(_LENGTH):
-            queues[title] = link
+            queues[title] = of
         x, y = thinned(times, values, each)
         found.setdefault(title, []).append(
             {
                 "case": case,
-                "name": name,
+                "name": "" if flow is None else f"flow {flow}",
                 "x": [round(float(time), 4) for time in x],
                 "y": [float(f"{value:.4g}") for value in y],
+                **(known[case].of(*source, times, values) if case in known else {}),
             }
         )
     warmup = scenario.get("warmup")
@@ -105,8 +113,17 @@ def series(results: Results, scenario: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _drafts(results: Results) -> Iterator[tuple[str, int, str, str, Any, Any]]:
-    """Yield quantity, case, link or group, name of the curve, times and values."""
+def _first_runs(results: Results) -> dict[int, Path]:
+    """Return by case the folder of the run whose series are drawn."""
+    return {
+        number: case.runs[min(case.runs)].folder
+        for number, case in enumerate(results.cases[:_MOST_CASES])
+        if case.runs
+    }
+
+
+def _drafts(results: Results) -> Iterator[tuple[str, int, Source, Any, Any]]:
+    """Yield quantity, case, what the curve is of, times and values."""
     import numpy as np
 
     for number in range(min(len(results.cases), _MOST_CASES)):
@@ -116,7 +133,7 @@ def _drafts(results: Results) -> Iterator[tuple[str, int, str, str, Any, Any]]:
                 rows = results.series(table, case=number, replication=first)  # type: ignore[arg-type]
             except StoreError:
                 continue
-            for of, where, name, part in _parts(rows, table):
+            for of, where, flow, part in _parts(rows, table):
                 times = part["time_s"].to_numpy()
                 for column, title, scale in drawn:
                     if column not in part.column_names:
@@ -125,11 +142,11 @@ def _drafts(results: Results) -> Iterator[tuple[str, int, str, str, Any, Any]]:
                     if column in ("drops", "marks") and not values.any():
                         continue
                     if np.isfinite(values).any():
-                        yield f"{title}{where}", number, of, name, times, values
+                        yield f"{title}{where}", number, (table, of, flow), times, values
 
 
-def _parts(rows: pa.Table, table: str) -> Iterator[tuple[str, str, str, pa.Table]]:
-    """Yield the rows of each queue, group or flow: what they are of, in a title too, and its name.
+def _parts(rows: pa.Table, table: str) -> Iterator[tuple[str, str, int | None, pa.Table]]:
+    """Yield the rows of each queue, group or flow: what they are of, in a title too, and the flow.
 
     Of flows, the first ones of each group that the series has.
     """
@@ -141,10 +158,10 @@ def _parts(rows: pa.Table, table: str) -> Iterator[tuple[str, str, str, pa.Table
         part = rows.filter(pc.equal(rows[column].cast("string"), each))
         where = f", {escape.name(str(each))}" if len(known) > 1 or table != "queues" else ""
         if table != "flows":
-            yield each, where, "", part
+            yield each, where, None, part
             continue
         for flow in part["flow"].unique().to_pylist()[:_FLOWS_SHOWN]:
-            yield each, where, f"flow {flow}", part.filter(pc.equal(part["flow"], flow))
+            yield each, where, flow, part.filter(pc.equal(part["flow"], flow))
 
 
 def thinned(

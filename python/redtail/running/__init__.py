@@ -9,6 +9,7 @@ It must not know what makes a run (it asks a backend for batches of them), how f
     calibration  finds how many users offer a load, with trial runs before the runs are planned
     forecast     what a campaign will take: `--dry-run`
     captures     the packets of one run
+    events       the events of one run, which is made again if it has none; `explaining`: its story
     shell        a run in real time with programs of the user
     interrupts   Ctrl-C
     watching     how far a campaign is, for other processes

@@ -14,21 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redtail import facts
+from redtail.analysis.story import recorded
 from redtail.engine import batches
 from redtail.errors import RedtailError, SpecError, StoreError
 from redtail.store import runs
 from redtail.store.folders import table_of_outcome
-from redtail.store.parquet import read_table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from redtail.outcomes import Outcome
-
-FILE = "events.parquet"
-
-COLUMNS = ("time_s", "event", "reason", "link", "group", "flow", "sequence", "value")
-"""The columns without which a table of events is not read."""
 
 LIMIT = 1_000_000
 """The most events of a run that is made again: about 125 MB."""
@@ -41,15 +36,13 @@ class RunEvents:
     Attributes:
         key: of the run.
         table: the events in the order in which they happened.
-        asked: which were asked for: the table `events` of the scenario.
-        scenario: of the run.
+        scenario: of the run; its table `events` says which were asked for.
         backend: what made it.
         again: whether the run was made again for them.
     """
 
     key: str
     table: pa.Table
-    asked: dict[str, Any]
     scenario: dict[str, Any]
     backend: str
     again: bool
@@ -68,13 +61,13 @@ def of_run(folder: Path, wanted: Mapping[str, Any] | None = None) -> RunEvents:
     """
     found = runs.show(folder.parent, folder)
     scenario, manifest = found["scenario"], found["manifest"]
-    asked = scenario.get("events")
-    table = read_table_of(folder, FILE, COLUMNS) if asked is not None else None
-    if asked is not None and table is not None:
-        return RunEvents(found["run"], table, asked, scenario, manifest["backend"], again=False)
+    table = recorded.table(folder) if "events" in scenario else None
+    if table is not None:
+        return RunEvents(found["run"], table, scenario, manifest["backend"], again=False)
     asked = {"kinds": list(facts.event_kinds()), "from": "0 s", "limit": LIMIT, **(wanted or {})}
     table = table_of_outcome(made_again(folder, found, {"events": asked}), "events")
-    return RunEvents(found["run"], table, asked, scenario, manifest["backend"], again=True)
+    scenario = {**scenario, "events": asked}
+    return RunEvents(found["run"], table, scenario, manifest["backend"], again=True)
 
 
 def _not_again(scenario: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
@@ -109,13 +102,13 @@ def _of_users(part: Any) -> str:
     return ""
 
 
-def made_again(folder: Path, found: Mapping[str, Any], recorded: Mapping[str, Any]) -> Outcome:
+def made_again(folder: Path, found: Mapping[str, Any], more: Mapping[str, Any]) -> Outcome:
     """Make a run again that records more, and check that it is the same run.
 
     Args:
         folder: of the run.
         found: what `runs.show` says of it.
-        recorded: the tables `events` and `series` that its scenario gets.
+        more: the tables `events` and `series` that its scenario gets.
 
     Raises:
         StoreError: it cannot be made again.
@@ -123,7 +116,7 @@ def made_again(folder: Path, found: Mapping[str, Any], recorded: Mapping[str, An
     why = _not_again(found["scenario"], found["manifest"])
     if why:
         raise StoreError(f"{folder}: this run recorded no events, and {why}")
-    text = json.dumps({**found["scenario"], **recorded}, ensure_ascii=False)
+    text = json.dumps({**found["scenario"], **more}, ensure_ascii=False)
     try:
         outcome = batches.run_one(text)
     except SpecError as error:

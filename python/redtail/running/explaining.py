@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from redtail import escape, scenario
+from redtail import escape
 from redtail.analysis.story import flow as stories
-from redtail.analysis.story import overview, timeouts, words
-from redtail.analysis.story.events import Flow, Log, Recorded
+from redtail.analysis.story import overview, recorded, timeouts, words
+from redtail.analysis.story.events import Flow, Log
 from redtail.errors import SpecError
 from redtail.running import events
 
@@ -144,13 +144,11 @@ def explain(folder: Path, wanted: Wanted) -> Explanation:
     """
     narrow = {"flows": [wanted.flow]} if wanted.flow is not None else {}
     found = events.of_run(folder, narrow)
-    log = log_of(found)
+    log = recorded.log(found.table, found.scenario)
     groups = [str(each.get("name")) for each in found.scenario["traffic"]]
     if wanted.group is not None and wanted.group not in groups:
-        raise SpecError(
-            f"there is no group {wanted.group!r}; accepted: {', '.join(groups)}"
-        )
-    payloads = payloads_of(found.scenario)
+        raise SpecError(f"there is no group {wanted.group!r}; accepted: {', '.join(groups)}")
+    payloads = recorded.payloads(found.scenario)
     notes = _notes(found, log)
     if not wanted.tells_lines and wanted.group is None:
         told = overview.overview(log, payloads)
@@ -185,22 +183,6 @@ def _no_flow(log: Log, wanted: Wanted) -> str:
     return f"there are no events of flow {wanted.flow}; flows are counted from 0 over all groups"
 
 
-def log_of(found: events.RunEvents) -> Log:
-    """Return the events of a run for stories."""
-    queues = words.queues_of(scenario.links(found.scenario))
-    return Log(found.table, Recorded.of(found.asked, found.table), queues)
-
-
-def payloads_of(given: dict[str, Any]) -> dict[str, int]:
-    """Return by group the bytes of data in a full segment, as far as the scenario says."""
-    found = {}
-    for group in given["traffic"]:
-        tcp = group.get("tcp")
-        if isinstance(tcp, dict) and isinstance(tcp.get("mss"), str):
-            found[str(group.get("name"))] = round(scenario.rate_or_size(tcp["mss"]))
-    return found
-
-
 def _notes(found: events.RunEvents, log: Log) -> list[str]:
     """Return how the events came to be, and what they lack."""
     notes = []
@@ -208,16 +190,14 @@ def _notes(found: events.RunEvents, log: Log) -> list[str]:
         notes.append(
             "the run recorded no events, so it was made again with them; it measured the same"
         )
-    recorded = log.recorded
-    if recorded.cut_s is not None:
+    kept = log.recorded
+    if kept.cut_s is not None:
         notes.append(
-            f"the log reached its limit at {recorded.cut_s:.3f} s; what happened later is not in it"
+            f"the log reached its limit at {kept.cut_s:.3f} s; what happened later is not in it"
         )
     if not found.again:
-        for key, names in (("groups", recorded.groups), ("flows", recorded.flows)):
+        for key, names in (("groups", kept.groups), ("flows", kept.flows)):
             if names is not None:
                 listed = ", ".join(sorted(map(str, names)))
                 notes.append(f"only events of {key} {listed} were recorded")
     return notes
-
-

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+    from redtail.analysis.story.words import Queue
+
 TEXTS = ("event", "reason", "link", "group")
 NUMBERS = ("flow", "connection", "back", "sequence", "bytes")
 VALUES = ("wait_s", "average", "probability", "cwnd_bytes", "ssthresh_bytes", "value")
@@ -146,11 +148,14 @@ class Log:
     Args:
         table: the table of events, in the order in which they happened.
         recorded: what of the run they can tell.
-        queues: by link, the kind of its queue in words.
+        queues: by link, what is known of its queue.
     """
 
     def __init__(
-        self, table: pa.Table, recorded: Recorded | None = None, queues: dict[str, str] | None = None
+        self,
+        table: pa.Table,
+        recorded: Recorded | None = None,
+        queues: Mapping[str, Queue] | None = None,
     ) -> None:
         self.recorded = recorded or Recorded()
         self.queues = queues or {}
@@ -160,26 +165,25 @@ class Log:
         self._of = _grouped(table, self._names["group"])
 
     def __len__(self) -> int:
-        return self.table.num_rows
+        return int(self.table.num_rows)
 
     @property
     def flows(self) -> list[Flow]:
         """Whose events there are, in the order of groups and numbers."""
-        return sorted(self._of, key=lambda each: (each.group, each.number or 0, each.connection or 0))
-
-    def rows_of(self, flow: Flow) -> Sequence[int]:
-        """Return the places of the events of a flow."""
-        return self._of.get(flow, ())
+        return sorted(
+            self._of, key=lambda each: (each.group, each.number or 0, each.connection or 0)
+        )
 
     def of(self, flow: Flow) -> list[Event]:
         """Return the events of a flow, without those of every packet."""
-        return self.at(self.rows_of(flow))
+        places = self._of.get(flow)
+        return [] if places is None else self.at(places)
 
     def of_kind(self, *kinds: str) -> list[Event]:
         """Return the events of some kinds, in order."""
         return self.at(self.places(*kinds))
 
-    def places(self, *kinds: str) -> Sequence[int]:
+    def places(self, *kinds: str) -> np.ndarray[Any, Any]:
         """Return the places of the events of some kinds."""
         import numpy as np
 
@@ -187,9 +191,9 @@ class Log:
         wanted = [code for code, name in enumerate(known) if name in kinds]
         return np.flatnonzero(np.isin(codes, wanted))
 
-    def codes(self, column: str) -> np.ndarray[Any, Any]:
-        """Return what stands for each name in a column, -1 for none."""
-        return self._names[column][0]
+    def coded(self, column: str) -> tuple[np.ndarray[Any, Any], list[str]]:
+        """Return the codes of a column of names, -1 for none, and the names."""
+        return self._names[column]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -200,11 +204,8 @@ class Log:
         counts = np.bincount(codes[codes >= 0], minlength=len(known))
         return {name: int(count) for name, count in zip(known, counts, strict=True) if count}
 
-    def at(self, places: Sequence[int]) -> list[Event]:
+    def at(self, places: np.ndarray[Any, Any]) -> list[Event]:
         """Return the events at some places of the table, without those of every packet."""
-        import numpy as np
-
-        places = np.asarray(places, dtype=np.int64)
         part = self.table.take(places)
         present = part.column_names
         columns: dict[str, list[Any]] = {}
@@ -243,7 +244,9 @@ def _coded(table: pa.Table, name: str) -> tuple[np.ndarray[Any, Any], list[str]]
         return np.full(table.num_rows, -1), []
     column = table.column(name).cast("string").combine_chunks().dictionary_encode()
     column = column.chunk(0) if hasattr(column, "chunk") else column
-    return column.indices.fill_null(-1).to_numpy(zero_copy_only=False), column.dictionary.to_pylist()
+    return column.indices.fill_null(-1).to_numpy(
+        zero_copy_only=False
+    ), column.dictionary.to_pylist()
 
 
 def _grouped(

@@ -1,4 +1,4 @@
-"""The story of one flow: a sentence for each of its events, with its cause as far as it is known."""
+"""The story of one flow: a sentence for each event, with its cause as far as it is known."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from redtail.analysis.story.timeouts import Cause, Timeouts
 
 # What stands beside other events, or so often that it says little one by one.
 QUIET = (*LOSSES, "mark", "retransmission", "alpha", "response")
-"""Kinds that have a line only when they are asked for."""
+"""Kinds that are told only when they are asked for."""
+
+# States of Linux (tcp_ca_state), which follow from other events.
+_STATES_OF_LINUX = ("open", "disorder", "reduction", "recovery", "loss")
 
 # Reasons of events, in words.
 _REASONS = {
@@ -28,8 +31,10 @@ _REASONS = {
     ("loss_end", "acknowledged"): "all that was sent before it is acknowledged",
     ("loss_end", "recovery"): "fast recovery took its place",
     ("loss_end", "undo"): "the timeout proved spurious",
-    ("spurious", "frto"): "a timeout was spurious: what was sent before it is acknowledged after it "
-    "(F-RTO, RFC 5682)",
+    (
+        "spurious",
+        "frto",
+    ): "a timeout was spurious: what was sent before it is acknowledged after it (F-RTO, RFC 5682)",
     ("spurious", "dsack"): "each retransmission was reported as a duplicate, so nothing was lost "
     "(D-SACK, RFC 3708)",
     ("spurious", "eifel"): "an acknowledgement is of what was sent before the retransmission "
@@ -53,6 +58,7 @@ class Line:
         link: of an event of a queue or a link, else None.
         text: the sentence, without the time.
         cause: of a timeout.
+        quiet: whether it is told only when it is asked for.
     """
 
     time_s: float
@@ -61,6 +67,7 @@ class Line:
     link: str | None
     text: str
     cause: Cause | None = None
+    quiet: bool = False
 
     def __str__(self) -> str:
         """Return the sentence with its time."""
@@ -77,7 +84,11 @@ class Line:
             **({"connection": self.flow.connection} if self.flow.connection is not None else {}),
             **({"link": self.link} if self.link else {}),
             "text": self.text,
-            **({"cause": cause.kind, "lost": [_as_json(each) for each in cause.lost]} if cause else {}),
+            **(
+                {"cause": cause.kind, "lost": [_as_json(each) for each in cause.lost]}
+                if cause
+                else {}
+            ),
         }
 
 
@@ -99,7 +110,7 @@ def lines(log: Log, flow: Flow, *, payload: int | None = None) -> list[Line]:
 
 def mentions(line: Line, kinds: Sequence[str] | None) -> bool:
     """Return whether a line is wanted: of these kinds, or by default of all but the quiet ones."""
-    return line.kind in kinds if kinds else line.kind not in QUIET
+    return line.kind in kinds if kinds else not line.quiet
 
 
 class _Teller:
@@ -120,10 +131,12 @@ class _Teller:
             text = tell(self, event)
             if text:
                 cause = self.causes.get(event.row)
-                yield Line(event.time_s, event.event, self.flow, event.link, text, cause)
+                quiet = event.event in QUIET
+                quiet |= event.event == "state" and event.reason in _STATES_OF_LINUX
+                yield Line(event.time_s, event.event, self.flow, event.link, text, cause, quiet)
 
     @property
-    def queues(self) -> Mapping[str, str]:
+    def queues(self) -> Mapping[str, words.Queue]:
         return self.log.queues
 
 
@@ -146,7 +159,9 @@ def _retransmission(teller: _Teller, event: Event) -> str:
     what = f"retransmission of bytes from {event.sequence}"
     if lost is None:
         return what
-    return f"{what}, {words.verb(lost)} at {words.at(lost.time_s)} {words.lost(lost, teller.queues)}"
+    return (
+        f"{what}, {words.verb(lost)} at {words.at(lost.time_s)} {words.lost(lost, teller.queues)}"
+    )
 
 
 def _mark(teller: _Teller, event: Event) -> str:
@@ -174,9 +189,13 @@ def _recovery(teller: _Teller, event: Event) -> str:
     head = f"fast recovery began{_window(event)}"
     if lost is None:
         missing = teller.log.recorded.missing(0.0, event.time_s, ("drop",))
-        why = f"the cause is not in the recorded events ({missing})" if missing else (
-            "no loss of the packet that is missing is in the recorded events: it is late or "
-            "overtaken"
+        why = (
+            f"the cause is not in the recorded events ({missing})"
+            if missing
+            else (
+                "no loss of the packet that is missing is in the recorded events: it is late or "
+                "overtaken"
+            )
         )
         return f"{head}: {why}"
     others = len(teller.unrepaired) - 1
@@ -241,7 +260,9 @@ def _during(teller: _Teller, event: Event, what: str) -> str:
     if event.reason == "video":
         what = f"{what}: {_reason(event)}"
     since = event.time_s - (event.value or 0.0)
-    within = [each for each in related(teller.log, teller.flow) if since <= each.time_s <= event.time_s]
+    within = [
+        each for each in related(teller.log, teller.flow) if since <= each.time_s <= event.time_s
+    ]
     timeouts = sum(each.event == "timeout" for each in within)
     lost = [each for each in within if each.event in LOSSES]
     parts = []
@@ -281,7 +302,9 @@ def _flow_end(_: _Teller, event: Event) -> str:
 
 
 def _alpha(_: _Teller, event: Event) -> str:
-    return f"alpha, the share of marked bytes, is {event.value:.3g}" if event.value is not None else ""
+    return (
+        f"alpha, the share of marked bytes, is {event.value:.3g}" if event.value is not None else ""
+    )
 
 
 def _response(_: _Teller, event: Event) -> str:

@@ -20,7 +20,7 @@ MOST = 5
 """So many entries has each list."""
 
 BURST_S = 0.01
-"""Losses of one link with less time between them are one burst. Ours: below a round trip of most paths."""
+"""Losses at one link with less time between them are one burst. Ours: below most round trips."""
 
 _FEW = 3
 """So many losses are no burst yet: three duplicate acknowledgements repair one of them."""
@@ -175,27 +175,40 @@ def _packet(told: tuple[Event, Cause]) -> tuple[bool, int]:
 def _slow(log: Log, kind: str, what: str) -> Iterator[tuple[float, Entry]]:
     for event in log.of_kind(kind):
         took = event.value or 0.0
-        text = f"{words.flow(flow_of(event))}: {what} {words.lasting(took)} until {words.at(event.time_s)}"
+        name = words.flow(flow_of(event))
+        text = f"{name}: {what} {words.lasting(took)} until {words.at(event.time_s)}"
         yield took, Entry(text, flow_of(event), event.time_s - took, event.time_s)
 
 
 def _bursts(log: Log) -> Part:
-    """Return the largest bursts of losses at a link."""
-    import numpy as np
-
-    found: list[np.ndarray[Any, Any]] = []
-    places = np.asarray(log.places(*LOSSES))
-    links = log.codes("link")[places]
-    for code in np.unique(links):
-        own = places[links == code]
-        gaps = np.flatnonzero(np.diff(log.times[own]) > BURST_S) + 1
-        found += [part for part in np.split(own, gaps) if len(part) > _FEW]
-    found.sort(key=lambda part: (-len(part), part[0]))
-    entries = [_burst(log, part) for part in found[:MOST]]
+    found = bursts(log)
+    entries = [burst(log, part) for part in found[:MOST]]
     return Part("largest bursts of losses", entries, max(0, len(found) - MOST))
 
 
-def _burst(log: Log, places: np.ndarray[Any, Any]) -> Entry:
+def bursts(log: Log, link: str | None = None) -> list[np.ndarray[Any, Any]]:
+    """Return the places of the losses of each burst at a link, the largest first.
+
+    Args:
+        log: the events of the run.
+        link: where; None for all links.
+    """
+    import numpy as np
+
+    found: list[np.ndarray[Any, Any]] = []
+    places = log.places(*LOSSES)
+    codes, names = log.coded("link")
+    for code in np.unique(codes[places]):
+        if link is not None and (code < 0 or names[code] != link):
+            continue
+        own = places[codes[places] == code]
+        gaps = np.flatnonzero(np.diff(log.times[own]) > BURST_S) + 1
+        found += [part for part in np.split(own, gaps) if len(part) > _FEW]
+    return sorted(found, key=lambda part: (-len(part), part[0]))
+
+
+def burst(log: Log, places: np.ndarray[Any, Any]) -> Entry:
+    """Return a burst of losses in words."""
     since, until = float(log.times[places[0]]), float(log.times[places[-1]])
     events = log.at(places)
     flows = counted(len({flow_of(each) for each in events}), "flow")

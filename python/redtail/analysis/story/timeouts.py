@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from redtail.analysis.story import words
 from redtail.analysis.story.events import Event, Recorded
@@ -42,30 +43,39 @@ class Cause:
     lost: tuple[Event, ...] = ()
 
 
-@dataclass(frozen=True)
 class Timeouts:
     """The timeouts of one flow.
 
     Args:
         events: of the flow, in order.
-        queues: by link, the kind of its queue in words.
+        queues: by link, what is known of its queue.
         recorded: what the events can tell.
         payload: bytes of data in a full segment, None if it is not known.
     """
 
-    events: Sequence[Event]
-    queues: Mapping[str, str]
-    recorded: Recorded
-    payload: int | None = None
+    def __init__(
+        self,
+        events: Sequence[Event],
+        queues: Mapping[str, words.Queue],
+        recorded: Recorded,
+        payload: int | None = None,
+    ) -> None:
+        self.queues = queues
+        self.recorded = recorded
+        self.payload = payload
+        self._losses = {back: Losses(events, back) for back in (0, 1)}
+        self._timeouts = [event for event in events if event.event == "timeout"]
+        self._probes = [event for event in events if event.event == "tail_loss_probe"]
+        self._undone = [event for event in events if event.event in ("spurious", "undo")]
+        self._times = {(each.event, each.time_s) for each in (*self._timeouts, *self._probes)}
 
     def causes(self) -> list[tuple[Event, Cause]]:
         """Return each timeout with its cause."""
-        losses = {back: Losses(self.events, back) for back in (0, 1)}
         found = []
-        timeouts = [event for event in self.events if event.event == "timeout"]
-        for number, event in enumerate(timeouts):
-            after = timeouts[number + 1].row if number + 1 < len(timeouts) else None
-            found.append((event, self._cause(event, losses[side(event)], after)))
+        for number, event in enumerate(self._timeouts):
+            later = self._timeouts[number + 1 : number + 2]
+            after = later[0].row if later else None
+            found.append((event, self._cause(event, self._losses[side(event)], after)))
         return found
 
     def _cause(self, timeout: Event, losses: Losses, after: int | None) -> Cause:
@@ -98,9 +108,9 @@ class Timeouts:
         """What was sent again was lost again."""
         latest = again[-1]
         sent = words.at(latest.time_s)
-        if latest.event == "tail_loss_probe":
+        if self._at_same_time(latest, "tail_loss_probe"):
             what, kind = f"the tail-loss probe of {sent} repeated it and", PROBE
-        elif self._after_timeout(latest):
+        elif self._at_same_time(latest, "timeout"):
             what, kind = f"the retransmission of {sent}, after the timeout then,", AFTER_TIMEOUT
         else:
             what, kind = f"the retransmission of {sent}", AGAIN
@@ -109,12 +119,9 @@ class Timeouts:
             text += f"; the packet was lost {times} times"
         return Cause(kind, text, (last,))
 
-    def _after_timeout(self, sent: Event) -> bool:
-        """Return whether a timeout made a retransmission."""
-        return any(
-            each.event == "timeout" and each.time_s == sent.time_s and each.row < sent.row
-            for each in self.events
-        )
+    def _at_same_time(self, sent: Event, kind: str) -> bool:
+        """Return whether a timeout or a probe made a retransmission: it is at the same time."""
+        return (kind, sent.time_s) in self._times
 
     def _never_sent_again(self, timeout: Event, first: Event, losses: Losses) -> Cause:
         """The packet was lost, and the sender did not notice before its timer expired."""
@@ -122,10 +129,8 @@ class Timeouts:
         behind = losses.behind(timeout.sequence, first.row, timeout.row)
         probes = [
             each
-            for each in self.events
-            if each.event == "tail_loss_probe"
-            and side(each) == side(timeout)
-            and first.row < each.row < timeout.row
+            for each in self._probes
+            if side(each) == side(timeout) and first.row < each.row < timeout.row
         ]
         in_a_row = self._in_a_row(timeout.sequence, behind)
         probe = probes[-1] if probes else None
@@ -168,9 +173,7 @@ class Timeouts:
         """Return the sequence numbers of lost packets that follow each other without a gap."""
         found = {sequence}
         numbers = sorted({each.sequence for each in behind if each.sequence is not None})
-        payload = self.payload or next(
-            (later - one for one, later in zip(numbers, numbers[1:], strict=False)), None
-        )
+        payload = self.payload or next((later - one for one, later in pairwise(numbers)), None)
         while payload and max(found) + payload in numbers:
             found.add(max(found) + payload)
         return found
@@ -188,21 +191,15 @@ class Timeouts:
         undone = next(
             (
                 each
-                for each in self.events
-                if each.event in ("spurious", "undo")
-                and each.row > timeout.row
-                and (after is None or each.row < after)
+                for each in self._undone
+                if each.row > timeout.row and (after is None or each.row < after)
             ),
             None,
         )
         wait = f" of {words.lasting(timeout.value)}" if timeout.value is not None else ""
         since = again[-1].row if again else -1
         earliest = again[-1].time_s if again else timeout.time_s - (timeout.value or 0.0)
-        acks = [
-            each
-            for each in losses.acks_lost(since, timeout.row)
-            if each.time_s >= earliest
-        ]
+        acks = [each for each in losses.acks_lost(since, timeout.row) if each.time_s >= earliest]
         if acks:
             return Cause(ACKS, self._acks(acks), tuple(acks))
         if undone is not None:
@@ -236,11 +233,11 @@ class Timeouts:
         return f"{words.verb(event)} {words.lost(event, self.queues)}"
 
 
-def summary(causes: Sequence[Cause], queues: Mapping[str, str]) -> str:
+def summary(causes: Sequence[Cause], queues: Mapping[str, words.Queue]) -> str:
     """Return how often each cause was, with the reasons of the last losses.
 
     >>> drop = Event(0, 1.0, "drop", "early", "a")
-    >>> summary([Cause(AGAIN, "", (drop,)), Cause(UNKNOWN, "")], {"a": "RED"})
+    >>> summary([Cause(AGAIN, "", (drop,)), Cause(UNKNOWN, "")], {"a": words.Queue("RED")})
     '2 timeouts: 1 the retransmission was dropped again (RED, early 1); 1 the cause is not in the \
 recorded events'
     """

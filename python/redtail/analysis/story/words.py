@@ -4,18 +4,38 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from redtail import escape
 from redtail.analysis.story.events import Event, Flow
 from redtail.metrics import counted
+from redtail.scenario import quantity
 
 # What is written with capital letters in the papers and RFCs.
 _SPELLED = {
-    name.lower(): name
-    for name in (
-        "RED WRED SRED PI PI2 PIE CoDel FQ SFQ DRR WFQ CAKE COBALT BLUE SFB CHOKe REM AVQ GSP HTB TBF "
-        "DualPI2 DOCSIS"
-    ).split()
+    "blue": "BLUE",
+    "cake": "CAKE",
+    "choke": "CHOKe",
+    "cobalt": "COBALT",
+    "codel": "CoDel",
+    "docsis": "DOCSIS",
+    "drr": "DRR",
+    "dualpi2": "DualPI2",
+    "fq": "FQ",
+    "gsp": "GSP",
+    "htb": "HTB",
+    "avq": "AVQ",
+    "pi": "PI",
+    "pi2": "PI2",
+    "pie": "PIE",
+    "red": "RED",
+    "rem": "REM",
+    "sfb": "SFB",
+    "sfq": "SFQ",
+    "sred": "SRED",
+    "tbf": "TBF",
+    "wfq": "WFQ",
+    "wred": "WRED",
 }
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
@@ -30,13 +50,32 @@ def queue(kind: str) -> str:
     return escape.name(" ".join(_SPELLED.get(word, word) for word in kind.split("-")))
 
 
-def queues_of(links: Mapping[str, Mapping[str, object]]) -> dict[str, str]:
-    """Return the kind of the queue of each link of a scenario, in words."""
+class Queue(NamedTuple):
+    """What is known of a queue.
+
+    Attributes:
+        kind: in words.
+        unit: of its law's average: "packets", "bytes", or empty where it is not known.
+    """
+
+    kind: str
+    unit: str = ""
+
+
+def queues_of(links: Mapping[str, Mapping[str, Any]]) -> dict[str, Queue]:
+    """Return what is known of the queue of each link of a scenario.
+
+    >>> queues_of({"bottleneck": {"queue": {"kind": "red", "min_th": "10 packets"}}})
+    {'bottleneck': Queue(kind='RED', unit='packets')}
+    """
     found = {}
     for link, about in links.items():
-        kind = about.get("queue")
-        if isinstance(kind, Mapping) and isinstance(kind.get("kind"), str):
-            found[link] = queue(str(kind["kind"]))
+        given = about.get("queue")
+        if isinstance(given, Mapping) and isinstance(given.get("kind"), str):
+            # The average is in the unit of the thresholds.
+            unit = quantity(given.get("min_th"))[1]
+            known = "packets" if unit == "packets" else "bytes" if unit.endswith("B") else ""
+            found[link] = Queue(queue(given["kind"]), known)
     return found
 
 
@@ -83,23 +122,28 @@ def place(link: str | None) -> str:
     return f"at {escape.name(link)}" if link else "on its way"
 
 
-def lost(event: Event, queues: Mapping[str, str]) -> str:
+def lost(event: Event, queues: Mapping[str, Queue]) -> str:
     """Return where and why a packet was lost, after "was dropped" or "was lost"."""
     if event.event == "wire_loss":
         return f"on the wire {place(event.link).removeprefix('at ')}"
     return f"{place(event.link)}{why(event, queues)}"
 
 
-def why(event: Event, queues: Mapping[str, str]) -> str:
+def why(event: Event, queues: Mapping[str, Queue]) -> str:
     """Return the queue, its reason and the state of its law, in parentheses."""
-    parts = [queues[event.link]] if event.link in queues else []
+    known = queues.get(event.link or "")
+    parts = [known.kind] if known is not None else []
     if event.reason:
         parts.append(event.reason)
     if event.average is not None:
-        parts.append(f"average {event.average:.1f} packets")
+        parts.append(f"average {_average(event.average, known.unit if known else '')}")
     if event.probability is not None:
         parts.append(f"probability {100 * event.probability:.3g} %")
     return f" ({', '.join(parts)})" if parts else ""
+
+
+def _average(value: float, unit: str) -> str:
+    return size(value) if unit == "bytes" else f"{value:.1f} {unit}".rstrip()
 
 
 def verb(event: Event) -> str:
@@ -107,17 +151,18 @@ def verb(event: Event) -> str:
     return "lost" if event.event == "wire_loss" else "dropped"
 
 
-def reasons(events: Iterable[Event], queues: Mapping[str, str]) -> str:
+def reasons(events: Iterable[Event], queues: Mapping[str, Queue]) -> str:
     """Return what queues dropped packets for, and how often.
 
     >>> drops = [Event(0, 1.0, "drop", reason, "a") for reason in ("early", "early", "forced")]
-    >>> reasons(drops, {"a": "RED"})
+    >>> reasons(drops, {"a": Queue("RED")})
     'RED, early 2, forced 1'
     """
     of: dict[str, Counter[str]] = {}
     for event in events:
         wire = event.event == "wire_loss"
-        name = "on the wire" if wire else queues.get(event.link or "", event.link or "")
+        known = queues.get(event.link or "")
+        name = "on the wire" if wire else known.kind if known else event.link or ""
         of.setdefault(name, Counter())[event.reason or ""] += 1
     parts = []
     for name, counts in of.items():

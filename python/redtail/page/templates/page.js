@@ -11,11 +11,19 @@
   const STROKES = { solid: "", dash: "7 3", dot: "2 3", dashdot: "7 3 2 3", longdash: "10 4" };
   const COLOURS = 8;
   const MOST_NAMED = 24;
+  // Signs of events on curves.
+  const EVENTS = {
+    timeout: { symbol: "x", sign: "✖" }, stall: { symbol: "square", sign: "■" }, losses: { symbol: "triangle-down", sign: "▼" },
+    recovery: { symbol: "triangle-down-open", sign: "▽" }, undo: { symbol: "triangle-up", sign: "▲" }, spurious: { symbol: "triangle-up-open", sign: "△" },
+    state: { symbol: "diamond", sign: "◆" }, slow_start_end: { symbol: "diamond-open", sign: "◇" },
+  };
   const print = { now: false };
   const redraws = [];
 
   const literal = (text) =>
     String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  // A text for the label of a point, in lines that fit it.
+  const wrapped = (text) => literal(text).replace(/(.{50,70}?) /g, "$1<br>");
   const unique = (values) => [...new Set(values)];
 
   function metricMenu(text, metrics, value, chosen, name) {
@@ -323,13 +331,48 @@
         button("◀", "Earlier", () => move(-0.5)), button("▶", "Later", () => move(0.5)),
         button("+", "Zoom in", () => zoom(0.5)), button("−", "Zoom out", () => zoom(2)),
         button("whole run", "Show the whole run", () => { state.range = null; update(); })));
-      figures.append(card("Over time, in the first replication", bar, target, make("p", { class: "note" }, "Shaded: before the measurement begins. A dotted line is the limit of the queue. Drag to zoom; a double click shows everything. Long series are thinned; the lowest and highest point of each part are kept.")));
+      const list = make("ol", { class: "events" }), told = make("summary");
+      const events = make("details", { hidden: true, "data-events": "" }, told, list);
+      figures.append(card("Over time, in the first replication", bar, target, make("p", { class: "note" }, "Shaded: before the measurement begins. A dotted line is the limit of the queue. Drag to zoom; a double click shows everything. Long series are thinned; the lowest and highest point of each part are kept."), events));
       own.push(update);
       update();
       target.on("plotly_relayout", (change) => {
         if (known(change["xaxis.range[0]"])) state.range = [change["xaxis.range[0]"], change["xaxis.range[1]"]];
         else if (change["xaxis.autorange"]) state.range = null;
       });
+
+      // Events on a curve: the sign says of which kind, and the text what happened.
+      function marksOf(curve) {
+        const { colour } = look(at.settingOf[curve.case]);
+        return {
+          type: "scatter", mode: "markers", name: "event", x: curve.marks.map((mark) => mark.x), y: curve.marks.map((mark) => mark.y),
+          marker: { color: colour, size: 10, symbol: curve.marks.map((mark) => EVENTS[mark.kind]?.symbol ?? "circle"), line: { color: css("--text"), width: 1.5 } },
+          text: curve.marks.map((mark) => wrapped(mark.text)), hovertemplate: "%{text}<extra></extra>",
+        };
+      }
+
+      // The same events as a list: for keys, for paper, and for those who do not see the figure.
+      function listed(curves, first) {
+        const marked = curves.filter((curve) => curve.marks);
+        const found = marked.flatMap((curve, number) => curve.marks.map((mark, place) => ({ curve, mark, trace: first + number, place })))
+          .sort((one, other) => one.mark.x - other.mark.x);
+        const left = marked.reduce((sum, curve) => sum + curve.left_out, 0);
+        events.hidden = !found.length;
+        told.textContent = `${found.length} events on the curves${left ? `, and ${left} more that are not shown` : ""}`;
+        list.replaceChildren(...found.map(({ curve, mark, trace, place }, number) => {
+          const show = () => { if (!print.now) Plotly.Fx.hover(target, [{ curveNumber: trace, pointNumber: place }]); };
+          const sign = make("span", { "aria-hidden": "true" }, `${EVENTS[mark.kind]?.sign ?? "●"} `);
+          const of = [model.cases.length > 1 && model.cases[curve.case].title, curve.name].filter(Boolean).join(", ");
+          return make("li", {}, make("button", { type: "button", onfocus: show, onmouseenter: show, onclick: () => around(mark.x, number) }, sign, mark.text, of ? ` (${of})` : ""));
+        }));
+      }
+
+      // Zooms to a second before and after an event; the focus stays on it.
+      function around(time, number) {
+        state.range = [Math.max(0, time - 1), Math.min(end, time + 1)];
+        update();
+        list.querySelectorAll("button")[number].focus({ preventScroll: true });
+      }
 
       function zoom(factor) {
         const [from, to] = state.range ?? [0, end];
@@ -357,6 +400,10 @@
             hovertemplate: `%{x:.2f} s: <b>%{y:.4~g}</b><extra>%{fullData.name}</extra>`,
           };
         });
+        const first = traces.length;
+        if (target.data) Plotly.Fx.unhover(target);
+        curves.filter((curve) => curve.marks).forEach((curve) => traces.push(marksOf(curve)));
+        listed(curves, first);
         const shapes = warmup > 0 ? [{ type: "rect", xref: "x", yref: "paper", x0: 0, x1: warmup, y0: 0, y1: 1, fillcolor: css("--soft"), opacity: 0.13, line: { width: 0 }, layer: "below" }] : [];
         // A limit far above everything would hide the rest.
         const most = Math.max(...curves.flatMap((curve) => curve.y));
@@ -529,6 +576,11 @@
     if (print.now === on) return;
     print.now = on;
     document.documentElement.classList.toggle("paper", on);
+    // Paper shows all events; afterwards the list is as it was.
+    document.querySelectorAll("[data-events]").forEach((each) => {
+      if (on) each.dataset.events = each.open ? "open" : "";
+      each.open = on || each.dataset.events === "open";
+    });
     all();
     document.querySelectorAll(".plot").forEach((each) => {
       if (!each.hidden && each.data) Plotly.relayout(each, on ? { width: 660, autosize: false } : { width: null, autosize: true });

@@ -1,0 +1,67 @@
+"""The events that a run recorded, as its folder has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from redtail import scenario as scenarios
+from redtail.analysis.story import words
+from redtail.analysis.story.events import Log, Recorded
+from redtail.files import plain_bytes
+from redtail.store.format import explain_read_errors
+from redtail.store.parquet import read_table_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FILE = "events.parquet"
+
+COLUMNS = ("time_s", "event", "reason", "link", "group", "flow", "sequence", "value")
+"""The columns without which a table of events is not read."""
+
+
+def table(folder: Path) -> pa.Table | None:
+    """Return the table of events of a run, None when it recorded none.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    return read_table_of(folder, FILE, COLUMNS)
+
+
+def log_of_run(folder: Path) -> tuple[Log, dict[str, int]] | None:
+    """Return the events of a run, and what `payloads` returns; None when it recorded none.
+
+    Raises:
+        StoreError: the run is damaged.
+    """
+    found = table(folder)
+    if found is None:
+        return None
+    with explain_read_errors(folder):
+        scenario = json.loads(plain_bytes(folder / "scenario.json"))
+        return log(found, scenario), payloads(scenario)
+
+
+def log(table: pa.Table, scenario: Mapping[str, Any]) -> Log:
+    """Return events for stories.
+
+    Args:
+        table: the events.
+        scenario: of the run, with the table `events` that asked for them.
+    """
+    queues = words.queues_of(scenarios.links(scenario))
+    return Log(table, Recorded.of(scenario.get("events") or {}, table), queues)
+
+
+def payloads(scenario: Mapping[str, Any]) -> dict[str, int]:
+    """Return by group the bytes of data in a full segment, as far as the scenario says."""
+    found = {}
+    for group in scenario["traffic"]:
+        tcp = group.get("tcp")
+        if isinstance(tcp, dict) and isinstance(tcp.get("mss"), str):
+            found[str(group.get("name"))] = round(scenarios.rate_or_size(tcp["mss"]))
+    return found

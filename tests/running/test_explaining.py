@@ -1,0 +1,213 @@
+"""Runs explained: each cause of the example is checked against a capture of the same run.
+
+The captures are of what arrives at the bottleneck and of what leaves it: a packet that is in the
+first alone was dropped. Nothing of the event log is used to find what was sent and lost when.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections import Counter, defaultdict
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from typer.testing import CliRunner
+
+import redtail
+from redtail import facts
+from redtail.analysis.story import timeouts
+from redtail.analysis.story.flow import Line
+from redtail.cli import app
+from redtail.errors import SpecError, StoreError
+from redtail.running import events, explaining
+from redtail.running.explaining import Wanted
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "why.toml"
+
+
+class Sent(NamedTuple):
+    """A data packet as it arrives at the bottleneck."""
+
+    time_s: float
+    sequence: int
+    arrives: bool
+
+
+def rows(capture: Path) -> list[list[str]]:
+    """Return time, source, sequence number, length and timestamp of the data in a capture."""
+    tshark = shutil.which("tshark")
+    assert tshark is not None, "the tests need tshark: apt-get install tshark"
+    fields = ("frame.time_epoch", "ip.src", "tcp.seq", "tcp.len", "tcp.options.timestamp.tsval")
+    command = [tshark, "-r", str(capture), "-Y", "tcp.len > 0", "-T", "fields"]
+    done = subprocess.run(
+        command + [word for field in fields for word in ("-e", field)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [line.split("\t") for line in done.stdout.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the run of the example, which recorded no events."""
+    results = redtail.run(EXAMPLE, out=tmp_path_factory.mktemp("runs"))
+    return results.cases[0].runs[0].folder
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[Sent]]:
+    """Return the data packets of each flow in the order in which they arrive."""
+    where = tmp_path_factory.mktemp("captures")
+    ends = {"bottleneck:in": where / "in.pcapng", "bottleneck:out": where / "out.pcapng"}
+    redtail.capture(EXAMPLE, ends)
+    left = Counter(tuple(row[1:]) for row in rows(ends["bottleneck:out"]))
+    found: dict[int, list[Sent]] = defaultdict(list)
+    for time, *packet in rows(ends["bottleneck:in"]):
+        arrives = left[tuple(packet)] > 0
+        left[tuple(packet)] -= arrives
+        source, sequence, *_ = packet
+        _, group, _, host = map(int, source.split("."))
+        # tshark counts the SYN; the flow of BBR is number 0, those of CUBIC follow.
+        found[host + group].append(Sent(float(time), int(sequence) - 1, arrives))
+    return found
+
+
+@pytest.fixture(scope="module")
+def told(folder: Path) -> list[Line]:
+    """Return the timeouts of the example with their causes."""
+    wanted = Wanted(kinds=("timeout",), most=1000)
+    return explaining.explain(folder, wanted).lines
+
+
+def test_every_timeout_of_the_example_has_a_cause(told: list[Line]) -> None:
+    assert len(told) > 30
+    assert {line.cause.kind for line in told if line.cause} == {
+        timeouts.AGAIN,
+        timeouts.AFTER_TIMEOUT,
+        timeouts.WINDOW,
+    }
+
+
+def test_the_timeouts_are_those_of_the_capture(
+    told: list[Line], captured: dict[int, list[Sent]]
+) -> None:
+    """The least timeout of these senders is 200 ms: after it something is sent again."""
+    found = set()
+    for flow, sent in captured.items():
+        known: set[int] = set()
+        for before, packet in zip([sent[0], *sent], sent, strict=False):
+            if packet.sequence in known and packet.time_s - before.time_s > 0.15:
+                found.add((flow, round(packet.time_s, 2)))
+            known.add(packet.sequence)
+    assert {(line.flow.number, round(line.time_s + 1e-4, 2)) for line in told} == found
+
+
+def test_the_cause_of_each_timeout_is_what_the_capture_shows(
+    told: list[Line], captured: dict[int, list[Sent]]
+) -> None:
+    last: dict[int, float] = {}
+    for line in told:
+        flow = line.flow.number
+        assert line.cause is not None and flow is not None
+        first = line.cause.lost[0] if line.cause.kind == timeouts.WINDOW else line.cause.lost[-1]
+        sent = [each for each in captured[flow] if each.time_s < line.time_s]
+        copies = [each for each in sent if each.sequence == first.sequence]
+        assert not any(each.arrives for each in copies), line
+        assert copies[-1].time_s == pytest.approx(first.time_s, abs=1e-6), line
+        if line.cause.kind == timeouts.WINDOW:
+            assert len(copies) == 1, line
+            behind = [each for each in sent if each.time_s >= copies[0].time_s]
+            beyond = [each for each in behind if each.sequence >= copies[0].sequence]
+            assert not any(each.arrives for each in beyond), line
+            assert len(beyond) == len(line.cause.lost), line
+        else:
+            assert len(copies) >= 2, line
+            by_timeout = copies[-1].time_s - last.get(flow, -1.0) < 0.01
+            assert (line.cause.kind == timeouts.AFTER_TIMEOUT) == by_timeout, line
+        last[flow] = line.time_s
+
+
+def test_the_summary_counts_all_timeouts(folder: Path, told: list[Line]) -> None:
+    found = explaining.explain(folder, Wanted())
+    assert found.overview is not None
+    assert sum(found.overview.causes.values()) == len(told) == found.counts["timeout"]
+    assert found.timeouts.startswith(f"{len(told)} timeouts: ")
+    assert found.notes == [
+        "the run recorded no events, so it was made again with them; it measured the same"
+    ]
+
+
+def test_a_flow_made_again_alone_has_the_same_story(folder: Path, told: list[Line]) -> None:
+    alone = explaining.explain(folder, Wanted(flow=10, kinds=("timeout",)))
+    assert [each.text for each in alone.lines] == [
+        each.text for each in told if each.flow.number == 10
+    ]
+
+
+def test_lines_are_bounded_and_the_rest_is_counted(folder: Path, told: list[Line]) -> None:
+    found = explaining.explain(folder, Wanted(kinds=("timeout",), most=5))
+    assert (len(found.lines), found.more) == (5, len(told) - 5)
+    assert f"and {len(told) - 5} more" in found.text()
+
+
+def test_a_time_chooses_what_happened_then(folder: Path) -> None:
+    found = explaining.explain(folder, Wanted(from_s=9.0, to_s=9.5))
+    assert found.lines
+    assert all(9.0 <= line.time_s <= 9.5 for line in found.lines)
+
+
+def test_what_does_not_exist_is_refused(folder: Path) -> None:
+    with pytest.raises(SpecError, match="no group 'x'; accepted: bbr, cubic"):
+        explaining.explain(folder, Wanted(group="x"))
+    with pytest.raises(SpecError, match="no kind of events 'drops'"):
+        explaining.explain(folder, Wanted(kinds=("drops",)))
+
+
+def test_a_run_of_other_code_is_not_made_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(facts, "code_version", cache(lambda: "another"))
+    with pytest.raises(StoreError, match="made by other code"):
+        events.of_run(folder)
+
+
+def test_recorded_events_tell_the_same_as_those_of_the_run_made_again(
+    tmp_path: Path, told: list[Line]
+) -> None:
+    results = redtail.run(EXAMPLE, out=tmp_path, set={"events.limit": 100_000})
+    folder = results.cases[0].runs[0].folder
+    found = explaining.explain(folder, Wanted(kinds=("timeout",), most=1000))
+    assert found.notes == []
+    assert [str(line) for line in found.lines] == [str(line) for line in told]
+    # A log that is cut says so, and claims nothing of what came afterwards.
+    results = redtail.run(EXAMPLE, out=tmp_path, set={"events.limit": 2000})
+    cut = explaining.explain(results.cases[0].runs[0].folder, Wanted())
+    assert "the log reached its limit at" in cut.notes[0]
+
+
+def test_the_command(folder: Path, told: list[Line]) -> None:
+    def said(*words: str) -> str:
+        done = CliRunner().invoke(app, ["explain", *words])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    text = said(str(folder.parent), "--flow", "10", "--kinds", "timeout")
+    mine = [str(line) for line in told if line.flow.number == 10]
+    assert [line for line in text.splitlines() if ": timeout after" in line] == mine
+    found = json.loads(said(folder.name, "--out", str(folder.parents[1]), "--json"))
+    assert sum(found["overview"]["timeouts"].values()) == len(told)
+    for words, told_why in (
+        ([str(folder), "--case", "0"], "is one run"),
+        ([str(folder.parent), "--case", "7"], "there is no case 7"),
+        ([str(folder.parent), "--replication", "7"], "no replication 7"),
+        ([str(folder.parent), "--at", "x"], "--at x: accepted: a time"),
+        ([str(folder.parent), "--at", "1 s", "--to", "2 s"], "does not go with"),
+    ):
+        done = CliRunner().invoke(app, ["explain", *words])
+        assert done.exit_code == 2 and told_why in done.output, done.output
