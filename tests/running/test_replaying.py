@@ -20,7 +20,7 @@ from redtail.running.replaying import Wanted
 from redtail.store import runs
 
 EXPERIMENT = """
-name = "Replayed"
+name = "Replayed </script>"
 duration = "4 s"
 warmup = "1 s"
 replications = 1
@@ -31,10 +31,10 @@ delay = "10 ms"
 queue = { kind = "tail-drop", limit = "20 packets" }
 
 [[traffic]]
-name = "</script>"
+name = "ftp"
 kind = "bulk"
 flows = 3
-start = "uniform 0..1 s"
+start = "uniform 0..200 ms"
 tcp = { preset = "cubic", ecn = true }
 
 [series]

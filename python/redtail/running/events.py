@@ -64,10 +64,15 @@ def of_run(folder: Path, wanted: Mapping[str, Any] | None = None) -> RunEvents:
     table = recorded.table(folder) if "events" in scenario else None
     if table is not None:
         return RunEvents(found["run"], table, scenario, manifest["backend"], again=False)
-    asked = {"kinds": list(facts.event_kinds()), "from": "0 s", "limit": LIMIT, **(wanted or {})}
+    asked = {"kinds": kinds(), "from": "0 s", "limit": LIMIT, **(wanted or {})}
     table = table_of_outcome(made_again(folder, found, {"events": asked}), "events")
     scenario = {**scenario, "events": asked}
     return RunEvents(found["run"], table, scenario, manifest["backend"], again=True)
+
+
+def kinds() -> list[str]:
+    """Return the names of all kinds of events but those of every packet."""
+    return [each["name"] for each in facts.event_kinds() if not each["only_when_named"]]
 
 
 def _not_again(scenario: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:

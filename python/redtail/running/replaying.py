@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from redtail import facts, quantities
+from redtail import quantities
 from redtail.analysis import passages
 from redtail.analysis.story import flow as stories
+from redtail.analysis.story import recorded
 from redtail.engine import batches
 from redtail.errors import SpecError, StoreError
 from redtail.files import path_of
 from redtail.metrics import counted
 from redtail.page import moving
-from redtail.running import events, explaining
+from redtail.running import events
 from redtail.scenario import links, rate_or_size, seconds
 from redtail.store import runs
 from redtail.store.folders import table_of_outcome
@@ -198,7 +199,7 @@ def _made_again(folder: Path, found: Mapping[str, Any], link: str) -> _Recorded:
     import pyarrow.compute as pc
 
     scenario = found["scenario"]
-    asked = {"kinds": list(facts.event_kinds()), "from": "0 s", "limit": events.LIMIT}
+    asked = {"kinds": events.kinds(), "from": "0 s", "limit": events.LIMIT}
     interval = seconds(scenario["duration"]) / (2 * _SAMPLES)
     outcome = events.made_again(
         folder, found, {"events": asked, "series": _series(interval, windows=False)}
@@ -206,7 +207,7 @@ def _made_again(folder: Path, found: Mapping[str, Any], link: str) -> _Recorded:
     table = table_of_outcome(outcome, "events")
     queues = table_of_outcome(outcome, "queues")
     part = queues.filter(pc.equal(queues["link"].cast("string"), link))
-    log = explaining.log_of(events.RunEvents(found["run"], table, asked, scenario, "sim", True))
+    log = recorded.log(table, {**scenario, "events": asked})
     came = np.cumsum(part["arrivals"].to_numpy().astype(np.float64))
     return _Recorded(log, part["time_s"].to_numpy(), came)
 
@@ -215,17 +216,17 @@ def _stored(folder: Path, found: Mapping[str, Any], link: str) -> _Recorded:
     """Return what a run recorded that cannot be made again."""
     import numpy as np
 
-    recorded = events.of_run(folder)
-    missing = [kind for kind in _PACKETS if kind not in recorded.asked["kinds"]]
+    known = events.of_run(folder)
+    missing = [kind for kind in _PACKETS if kind not in known.scenario["events"]["kinds"]]
     if missing:
         raise StoreError(
             f"{folder}: this run recorded no events of kind {' and '.join(missing)}, and a run of "
-            f"backend {recorded.backend} cannot be made again with them; give the experiment "
+            f"backend {known.backend} cannot be made again with them; give the experiment "
             f"[events] with kinds = [..., {', '.join(map(repr, _PACKETS))}] and run it again"
         )
-    log = explaining.log_of(recorded)
+    log = recorded.log(known.table, known.scenario)
     at = np.asarray(log.places("arrival"), np.int64)
-    times = log.times[at[_is(recorded.table, "link", link)[at]]]
+    times = log.times[at[_is(known.table, "link", link)[at]]]
     return _Recorded(log, times, np.arange(1.0, len(times) + 1))
 
 
@@ -271,6 +272,15 @@ def _is(table: pa.Table, column: str, *names: str) -> np.ndarray[Any, Any]:
     found: np.ndarray[Any, Any] = pc.is_in(values, value_set=pa.array(names)).to_numpy(
         zero_copy_only=False
     )
+    return found
+
+
+def _numbers(table: pa.Table, column: str) -> np.ndarray[Any, Any]:
+    """Return a column of numbers without sign, -1 where an event does not say it."""
+    import pyarrow.compute as pc
+
+    values = pc.fill_null(table[column].cast("int64"), -1)
+    found: np.ndarray[Any, Any] = values.to_numpy()
     return found
 
 
@@ -322,9 +332,9 @@ def _moment(log: Log, link: str, low: float, high: float) -> float:
     noted = np.isin(np.arange(len(log)), log.places(*_NOTED))
     if len(log):
         noted &= ~of_queue | _is(log.table, "link", link)
-    flows = log.table.column("flow").to_numpy().astype(np.int64)
+    flows = _numbers(log.table, "flow")
     found = passages.most_interesting(
-        log.times[noted], (codes.astype(np.int64) << 33 | flows)[noted], low, high
+        log.times[noted], (codes.astype(np.int64) << 33 | (flows + 1))[noted], low, high
     )
     return low if found is None else found
 
@@ -358,7 +368,7 @@ class _AtQueue:
         groups = groups.chunk(0) if hasattr(groups, "chunk") else groups
         self.groups: list[str] = groups.dictionary.to_pylist()
         codes = groups.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        flow = self.table["flow"].to_numpy().astype(np.int64)
+        flow = _numbers(self.table, "flow")
         pairs, self.flow = np.unique(np.stack([flow, codes], axis=1), axis=0, return_inverse=True)
         self.flow = self.flow.reshape(-1)
         self.flows: list[tuple[int, int]] = [(int(group), int(of)) for of, group in pairs]
@@ -385,13 +395,11 @@ class _AtQueue:
         import numpy as np
 
         table = self.table
-        keys = [self.flow] + [
-            table[name].to_numpy().astype(np.int64) for name in ("connection", "back", "packet")
-        ]
+        keys = [self.flow, *(_numbers(table, each) for each in ("connection", "back", "packet"))]
         _, key = np.unique(np.stack(keys, axis=1), axis=0, return_inverse=True)
         found = passages.passages(key.reshape(-1), self.times, self.what)
         of = np.where(found.arrival >= 0, found.arrival, found.end)
-        bytes_ = table["bytes"].to_numpy().astype(np.float64)[of]
+        bytes_ = _numbers(table, "bytes")[of]
         end_s = self.times[found.end]
         wait = np.nan_to_num(table["wait_s"].to_numpy()[found.end])
         sent = (found.end >= 0) & (self.what[found.end] == passages.DEPARTURE)
@@ -458,7 +466,7 @@ def _told(
     log: Log, scenario: dict[str, Any], window: _Window, link: str, shown: _AtQueue
 ) -> tuple[list[moving.Told], str]:
     """Return what flows and users told in a window, in the words of `redtail explain`."""
-    payloads = explaining.payloads_of(scenario)
+    payloads = recorded.payloads(scenario)
     hidden = {shown.flows[place][1] for place in shown.hidden}
     found = [
         moving.Told(line.time_s, line.kind, line.text, shown.places.get(flow.number or 0))
