@@ -104,7 +104,7 @@ def test_a_lost_window_with_its_probe_is_a_whole_window() -> None:
     rows = [drop(2.0 + place / 1000, 1000 + place * PAYLOAD) for place in range(3)]
     found = cause(
         *rows,
-        event(2.1, "tail_loss_probe", 1000 + 3 * PAYLOAD, reason="new_data"),
+        event(2.1, "tail_loss_probe", 1000 + 4 * PAYLOAD, reason="new_data"),
         drop(2.101, 1000 + 3 * PAYLOAD, "forced"),
         event(2.4, "timeout", 1000, value=0.28, reason="data"),
     )
@@ -118,7 +118,7 @@ def test_a_gap_among_the_lost_is_no_whole_window() -> None:
     found = cause(
         drop(2.0, 1000),
         drop(2.001, 1000 + 2 * PAYLOAD),
-        event(2.1, "tail_loss_probe", 1000 + 3 * PAYLOAD, reason="new_data"),
+        event(2.1, "tail_loss_probe", 1000 + 4 * PAYLOAD, reason="new_data"),
         drop(2.101, 1000 + 3 * PAYLOAD),
         event(2.4, "timeout", 1000, value=0.28, reason="data"),
     )
@@ -129,7 +129,8 @@ def test_a_gap_among_the_lost_is_no_whole_window() -> None:
 def test_the_tail_and_the_probe_that_repeats_it_were_lost() -> None:
     found = cause(
         drop(2.0, 1000),
-        event(2.1, "tail_loss_probe", 1000, reason="last_segment"),
+        event(2.1, "retransmission", 1000),
+        event(2.1, "tail_loss_probe", 1000 + PAYLOAD, reason="last_segment"),
         drop(2.101, 1000),
         event(2.4, "timeout", 1000, value=0.3, reason="data"),
     )
@@ -226,7 +227,7 @@ def test_recovery_names_the_drop_that_it_answers() -> None:
 
 def test_recovery_without_a_loss_claims_none() -> None:
     (line,) = stories.lines(log(event(1.0, "recovery", 1000)), FLOW)
-    assert "no loss of the packet that is missing is in the recorded events" in line.text
+    assert "no loss that it could answer is in the recorded events" in line.text
     (line,) = stories.lines(log(event(1.0, "recovery", 1000), kinds=frozenset({"recovery"})), FLOW)
     assert "events of kind drop were not recorded" in line.text
 

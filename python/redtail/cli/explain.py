@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -105,8 +106,11 @@ def seconds(option: str, text: str | None) -> float | None:
 
     if text is None:
         return None
-    number, unit = quantity(text)
-    if number is None or unit not in ("", *TIMES):
+    try:
+        number, unit = float(text), ""
+    except ValueError:
+        number, unit = quantity(text)
+    if number is None or not 0 <= number < math.inf or unit not in ("", *TIMES):
         raise SpecError(f"{option} {text}: accepted: a time of the run, such as '12.3 s'")
     return number * TIMES[unit or "s"]
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import facts
 from redtail.analysis.story import recorded
+from redtail.analysis.story.events import PACKETS
 from redtail.engine import batches
 from redtail.errors import RedtailError, SpecError, StoreError
 from redtail.store import runs
@@ -64,15 +65,20 @@ def of_run(folder: Path, wanted: Mapping[str, Any] | None = None) -> RunEvents:
     table = recorded.table(folder) if "events" in scenario else None
     if table is not None:
         return RunEvents(found["run"], table, scenario, manifest["backend"], again=False)
-    asked = {"kinds": kinds(), "from": "0 s", "limit": LIMIT, **(wanted or {})}
+    asked = {"kinds": told(), "from": "0 s", "limit": LIMIT, **(wanted or {})}
     table = table_of_outcome(made_again(folder, found, {"events": asked}), "events")
     scenario = {**scenario, "events": asked}
     return RunEvents(found["run"], table, scenario, manifest["backend"], again=True)
 
 
 def kinds() -> list[str]:
-    """Return the names of all kinds of events but those of every packet."""
-    return [each["name"] for each in facts.event_kinds() if not each["only_when_named"]]
+    """Return the kinds of events."""
+    return [each["const"] for each in facts.schema()["$defs"]["EventKind"]["oneOf"]]
+
+
+def told() -> list[str]:
+    """Return the kinds of events without those of every packet."""
+    return [kind for kind in kinds() if kind not in PACKETS]
 
 
 def _not_again(scenario: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:

@@ -148,6 +148,11 @@ def explain(folder: Path, wanted: Wanted) -> Explanation:
     groups = [str(each.get("name")) for each in found.scenario["traffic"]]
     if wanted.group is not None and wanted.group not in groups:
         raise SpecError(f"there is no group {wanted.group!r}; accepted: {', '.join(groups)}")
+    for kind in wanted.kinds:
+        if kind not in events.kinds():
+            raise SpecError(
+                f"there is no kind of events {kind!r}; accepted: {', '.join(events.kinds())}"
+            )
     payloads = recorded.payloads(found.scenario)
     notes = _notes(found, log)
     if not wanted.tells_lines and wanted.group is None:

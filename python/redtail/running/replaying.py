@@ -199,7 +199,7 @@ def _made_again(folder: Path, found: Mapping[str, Any], link: str) -> _Recorded:
     import pyarrow.compute as pc
 
     scenario = found["scenario"]
-    asked = {"kinds": events.kinds(), "from": "0 s", "limit": events.LIMIT}
+    asked = {"kinds": events.told(), "from": "0 s", "limit": events.LIMIT}
     interval = seconds(scenario["duration"]) / (2 * _SAMPLES)
     outcome = events.made_again(
         folder, found, {"events": asked, "series": _series(interval, windows=False)}

@@ -517,6 +517,11 @@ def _losses(links: Sequence[str], rows: Sequence[tuple[str, int, int]]) -> bytes
     return parquet_bytes(table)
 
 
+def table_of_outcome(outcome: Outcome, table: str) -> pa.Table:
+    """Return a table of a run that is not stored, by its name in `Outcome.series`."""
+    return _series(outcome.series[table], outcome.names)
+
+
 def _series_file(table: str) -> str:
     """Return the file of a table."""
     return f"{table}.parquet" if table in _TABLES else f"series_{table}.parquet"

@@ -23,7 +23,7 @@ PACKETS = ("arrival", "departure")
 """Events of every packet: recorded only when asked for, and no part of a story."""
 
 
-FULL = "full"
+FULL = "log_full"
 """The event that says when the limit of rows was reached, and how many were left out."""
 
 
@@ -149,6 +149,7 @@ class Log:
         table: the table of events, in the order in which they happened.
         recorded: what of the run they can tell.
         queues: by link, what is known of its queue.
+        round_trip_s: what every round trip takes at least, as far as it is known.
     """
 
     def __init__(
@@ -156,9 +157,11 @@ class Log:
         table: pa.Table,
         recorded: Recorded | None = None,
         queues: Mapping[str, Queue] | None = None,
+        round_trip_s: float = 0.0,
     ) -> None:
         self.recorded = recorded or Recorded()
         self.queues = queues or {}
+        self.round_trip_s = round_trip_s
         self.table = table
         self.times = table.column("time_s").to_numpy()
         self._names = {name: _coded(table, name) for name in TEXTS}

@@ -18,6 +18,9 @@ QUIET = (*LOSSES, "mark", "retransmission", "alpha", "response")
 # States of Linux (tcp_ca_state), which follow from other events.
 _STATES_OF_LINUX = ("open", "disorder", "reduction", "recovery", "loss")
 
+# States of BBR that follow each other all the time.
+_PROBING = "probe_bw"
+
 # Reasons of events, in words.
 _REASONS = {
     ("slow_start_end", "threshold"): "the window reached the slow-start threshold",
@@ -27,6 +30,7 @@ _REASONS = {
     ("slow_start_end", "delay"): "round trips grew (HyStart lowers the threshold then)",
     ("recovery_end", "acknowledged"): "all that was sent before it is acknowledged",
     ("recovery_end", "timeout"): "a timeout took its place",
+    ("recovery_end", "recovery"): "another took its place, for later losses",
     ("recovery_end", "undo"): "it proved spurious",
     ("loss_end", "acknowledged"): "all that was sent before it is acknowledged",
     ("loss_end", "recovery"): "fast recovery took its place",
@@ -122,6 +126,8 @@ class _Teller:
         self.events = log.of(flow)
         self.unrepaired: dict[int, Event] = {}
         self.marks: list[Event] = []
+        self.state = ""
+        self.slow_start_ended = False
         told = Timeouts(self.events, log.queues, log.recorded, payload).causes()
         self.causes = {event.row: cause for event, cause in told}
 
@@ -131,9 +137,19 @@ class _Teller:
             text = tell(self, event)
             if text:
                 cause = self.causes.get(event.row)
-                quiet = event.event in QUIET
-                quiet |= event.event == "state" and event.reason in _STATES_OF_LINUX
+                quiet = event.event in QUIET or self._is_routine(event)
                 yield Line(event.time_s, event.event, self.flow, event.link, text, cause, quiet)
+
+    def _is_routine(self, event: Event) -> bool:
+        """Return whether an event is one of many that say little alone."""
+        if event.event == "slow_start_end":
+            again, self.slow_start_ended = self.slow_start_ended, True
+            return again and event.reason == "threshold"
+        if event.event != "state":
+            return False
+        before, self.state = self.state, event.reason or ""
+        within = before.startswith(_PROBING) and self.state.startswith(_PROBING)
+        return within or self.state in _STATES_OF_LINUX
 
     @property
     def queues(self) -> Mapping[str, words.Queue]:
@@ -185,25 +201,33 @@ def _mark_answered(teller: _Teller, event: Event) -> str:
 
 
 def _recovery(teller: _Teller, event: Event) -> str:
-    lost = teller.unrepaired.get(event.sequence) if event.sequence is not None else None
     head = f"fast recovery began{_window(event)}"
-    if lost is None:
-        missing = teller.log.recorded.missing(0.0, event.time_s, ("drop",))
-        why = (
-            f"the cause is not in the recorded events ({missing})"
-            if missing
-            else (
-                "no loss of the packet that is missing is in the recorded events: it is late or "
-                "overtaken"
-            )
-        )
-        return f"{head}: {why}"
-    others = len(teller.unrepaired) - 1
-    more = f"; {words.packets(others)} more of the flow lost since then" if others > 0 else ""
-    return (
-        f"{head}: the packet {words.verb(lost)} {words.lost(lost, teller.queues)} "
-        f"{words.lasting(event.time_s - lost.time_s)} before is missing{more}"
+    # What was lost less than a round trip ago, the sender cannot know.
+    known = event.time_s - teller.log.round_trip_s
+    lost = [
+        each
+        for number, each in teller.unrepaired.items()
+        if number >= (event.sequence or 0) and each.time_s <= known
+    ]
+    if lost:
+        first = min(lost, key=lambda each: each.row)
+        others = len(teller.unrepaired) - 1
+        more = f"; {words.packets(others)} more of the flow lost since then" if others > 0 else ""
+        return f"{head}: the packet {_before(teller, first, event)} is missing{more}"
+    missing = teller.log.recorded.missing(0.0, event.time_s, ("drop",))
+    why = (
+        f"the cause is not in the recorded events ({missing})"
+        if missing
+        else "no loss that it could answer is in the recorded events: a packet may be late or "
+        "overtaken"
     )
+    return f"{head}: {why}"
+
+
+def _before(teller: _Teller, lost: Event, event: Event) -> str:
+    """Return where and why a packet was lost, and how long before an event."""
+    where = words.lost(lost, teller.queues)
+    return f"{words.verb(lost)} {where} {words.lasting(event.time_s - lost.time_s)} before"
 
 
 def _window(event: Event) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from redtail.analysis.story.events import Event
 
 LOSSES = ("drop", "wire_loss")
-AGAIN = ("retransmission", "tail_loss_probe")
+AGAIN = "retransmission"
 
 
 class Losses:
@@ -29,7 +29,7 @@ class Losses:
                     self.acks.append(event)
                 else:
                     self.data.setdefault(event.sequence, []).append(event)
-            elif own and event.event in AGAIN and event.sequence is not None:
+            elif own and event.event == AGAIN and event.sequence is not None:
                 self.sent.setdefault(event.sequence, []).append(event)
 
     def of(self, sequence: int, before: int) -> list[Event]:

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 MOST = 5
 """So many entries has each list."""
 
-BURST_S = 0.01
-"""Losses at one link with less time between them are one burst. Ours: below most round trips."""
-
 _FEW = 3
 """So many losses are no burst yet: three duplicate acknowledgements repair one of them."""
 
@@ -202,7 +199,9 @@ def bursts(log: Log, link: str | None = None) -> list[np.ndarray[Any, Any]]:
         if link is not None and (code < 0 or names[code] != link):
             continue
         own = places[codes[places] == code]
-        gaps = np.flatnonzero(np.diff(log.times[own]) > BURST_S) + 1
+        known = log.queues.get(names[code]) if code >= 0 else None
+        apart = known.burst_s if known is not None else words.BURST_S
+        gaps = np.flatnonzero(np.diff(log.times[own]) > apart) + 1
         found += [part for part in np.split(own, gaps) if len(part) > _FEW]
     return sorted(found, key=lambda part: (-len(part), part[0]))
 

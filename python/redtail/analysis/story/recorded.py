@@ -53,8 +53,21 @@ def log(table: pa.Table, scenario: Mapping[str, Any]) -> Log:
         table: the events.
         scenario: of the run, with the table `events` that asked for them.
     """
-    queues = words.queues_of(scenarios.links(scenario))
-    return Log(table, Recorded.of(scenario.get("events") or {}, table), queues)
+    links = scenarios.links(scenario)
+    recorded = Recorded.of(scenario.get("events") or {}, table)
+    return Log(table, recorded, words.queues_of(links), _round_trip_s(links))
+
+
+def _round_trip_s(links: Mapping[str, Mapping[str, Any]]) -> float:
+    """Return what every round trip takes at least; 0 where it is not known.
+
+    >>> _round_trip_s({"bottleneck": {"delay": "20 ms"}, "return": {"delay": "5 ms"}})
+    0.025
+    """
+    if "bottleneck" not in links:
+        return 0.0  # flows of a chain take different ways
+    delays = [links.get(name, {}).get("delay") for name in ("bottleneck", "return")]
+    return sum(scenarios.seconds(each) for each in delays if isinstance(each, str))
 
 
 def payloads(scenario: Mapping[str, Any]) -> dict[str, int]:

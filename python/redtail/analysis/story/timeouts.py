@@ -134,17 +134,15 @@ class Timeouts:
         ]
         in_a_row = self._in_a_row(timeout.sequence, behind)
         probe = probes[-1] if probes else None
-        probe_lost = probe is not None and any(
-            each.sequence == probe.sequence and each.row > probe.row for each in behind
-        )
+        lost_probe = self._lost_probe(probe, behind) if probe is not None else None
         what = (
             f"the packet lost at {words.at(first.time_s)} {words.lost(first, self.queues)} was not "
             "sent again before"
         )
         counted = f"{words.packets(len(in_a_row))} from it on"
         reasons = words.reasons(behind, self.queues)
-        if probe is not None and probe_lost:
-            whole = probe.sequence in in_a_row
+        if probe is not None and lost_probe is not None:
+            whole = lost_probe.sequence in in_a_row
             rest = f"all {counted} were lost" if whole else "the tail-loss probe was lost too"
             text = f"{what}: {rest} ({reasons}), the last of them the tail-loss probe of "
             text += words.at(probe.time_s)
@@ -167,6 +165,25 @@ class Timeouts:
             f"{what}; why no fast recovery noticed it is not in the recorded events"
             f"{self._missing(timeout)}",
             (first,),
+        )
+
+    def _lost_probe(self, probe: Event, behind: Sequence[Event]) -> Event | None:
+        """Return the loss of a tail-loss probe, None if it was not lost.
+
+        The event has the end of the probe's data.
+        """
+        later = [each for each in behind if each.row > probe.row]
+        return next(
+            (
+                each
+                for each in later
+                if each.sequence is not None
+                and probe.sequence is not None
+                and each.sequence
+                < probe.sequence
+                <= each.sequence + (self.payload or each.bytes or 0)
+            ),
+            None,
         )
 
     def _in_a_row(self, sequence: int, behind: Sequence[Event]) -> set[int]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from redtail import escape
 from redtail.analysis.story.events import Event, Flow
 from redtail.metrics import counted
-from redtail.scenario import quantity
+from redtail.scenario import quantity, rate_or_size
 
 # What is written with capital letters in the papers and RFCs.
 _SPELLED = {
@@ -38,6 +38,11 @@ _SPELLED = {
     "wred": "WRED",
 }
 
+BURST_S = 0.01
+"""The time between losses of one burst where the rate of the link changes or is not known."""
+
+_BURST_BITS = 3 * 1500 * 8
+
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
 
 
@@ -56,17 +61,19 @@ class Queue(NamedTuple):
     Attributes:
         kind: in words.
         unit: of its law's average: "packets", "bytes", or empty where it is not known.
+        burst_s: losses there with less time between them are one burst.
     """
 
     kind: str
     unit: str = ""
+    burst_s: float = BURST_S
 
 
 def queues_of(links: Mapping[str, Mapping[str, Any]]) -> dict[str, Queue]:
     """Return what is known of the queue of each link of a scenario.
 
     >>> queues_of({"bottleneck": {"queue": {"kind": "red", "min_th": "10 packets"}}})
-    {'bottleneck': Queue(kind='RED', unit='packets')}
+    {'bottleneck': Queue(kind='RED', unit='packets', burst_s=0.01)}
     """
     found = {}
     for link, about in links.items():
@@ -75,8 +82,20 @@ def queues_of(links: Mapping[str, Mapping[str, Any]]) -> dict[str, Queue]:
             # The average is in the unit of the thresholds.
             unit = quantity(given.get("min_th"))[1]
             known = "packets" if unit == "packets" else "bytes" if unit.endswith("B") else ""
-            found[link] = Queue(queue(given["kind"]), known)
+            found[link] = Queue(queue(given["kind"]), known, _burst_s(about.get("rate")))
     return found
+
+
+def _burst_s(rate: object) -> float:
+    """Return the time between losses of one burst: that of three full packets.
+
+    >>> _burst_s("36 Mbit/s")
+    0.001
+    """
+    number, unit = quantity(rate)
+    if not number or not unit.endswith("bit/s"):
+        return BURST_S
+    return _BURST_BITS / rate_or_size(str(rate))
 
 
 def at(time_s: float) -> str:
