@@ -147,7 +147,8 @@ def picture(
     else:
         table, queues, flows = known.log.table, None, None
     shown = _AtQueue(table, link, window, wanted.flows)
-    curves, times, note = _curves(queues, flows, link, window, shown)
+    unit = known.log.queues[link].unit if link in known.log.queues else ""
+    curves, times, note = _curves(queues, flows, link, window, shown, unit)
     about = links(scenario)[link]
     rows, rows_note = _rows(about, shown)
     told, told_note = _told(known.log, scenario, window, link, shown)
@@ -284,6 +285,17 @@ def _numbers(table: pa.Table, column: str) -> np.ndarray[Any, Any]:
     return found
 
 
+def _coded(table: pa.Table, column: str) -> tuple[np.ndarray[Any, Any], list[str]]:
+    """Return a column of names as places in a list, -1 where there is none, and the list."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = pa.chunked_array([table[column].cast("string").combine_chunks()])
+    found = found.dictionary_encode().combine_chunks()
+    codes = pc.fill_null(found.indices.cast("int64"), -1)
+    return codes.to_numpy(zero_copy_only=False), found.dictionary.to_pylist()
+
+
 # --- The window ---------------------------------------------------------------------------------
 
 
@@ -327,14 +339,14 @@ def _moment(log: Log, link: str, low: float, high: float) -> float:
     """Return when the most different things happen, a little before it."""
     import numpy as np
 
-    codes = log.codes("event")
+    codes, _ = _coded(log.table, "event")
     of_queue = np.isin(np.arange(len(log)), log.places("drop", "mark", "wire_loss"))
     noted = np.isin(np.arange(len(log)), log.places(*_NOTED))
     if len(log):
         noted &= ~of_queue | _is(log.table, "link", link)
     flows = _numbers(log.table, "flow")
     found = passages.most_interesting(
-        log.times[noted], (codes.astype(np.int64) << 33 | (flows + 1))[noted], low, high
+        log.times[noted], (codes << 33 | (flows + 1))[noted], low, high
     )
     return low if found is None else found
 
@@ -364,10 +376,7 @@ class _AtQueue:
             [passages.ARRIVAL, passages.MARK, passages.DROP],
             passages.DEPARTURE,
         )
-        groups = self.table["group"].cast("string").combine_chunks().dictionary_encode()
-        groups = groups.chunk(0) if hasattr(groups, "chunk") else groups
-        self.groups: list[str] = groups.dictionary.to_pylist()
-        codes = groups.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        codes, self.groups = _coded(self.table, "group")
         flow = _numbers(self.table, "flow")
         pairs, self.flow = np.unique(np.stack([flow, codes], axis=1), axis=0, return_inverse=True)
         self.flow = self.flow.reshape(-1)
@@ -380,10 +389,8 @@ class _AtQueue:
                 f"{_some(sorted(self.places))}"
             )
         self.hidden = [at for at, (_, of) in enumerate(self.flows) if wanted and of not in wanted]
-        reasons = self.table["reason"].cast("string").combine_chunks().dictionary_encode()
-        reasons = reasons.chunk(0) if hasattr(reasons, "chunk") else reasons
-        self.reasons: list[str] = ["", *reasons.dictionary.to_pylist()]
-        self.reason = reasons.indices.fill_null(-1).to_numpy(zero_copy_only=False) + 1
+        reason, reasons = _coded(self.table, "reason")
+        self.reason, self.reasons = reason + 1, ["", *reasons]
 
     def packets(self, rate_bps: float | None) -> moving.Packets:
         """Return the packets.
@@ -434,9 +441,17 @@ def _some(numbers: Sequence[int]) -> str:
 
 
 def _curves(
-    queues: pa.Table | None, flows: pa.Table | None, link: str, window: _Window, shown: _AtQueue
+    queues: pa.Table | None,
+    flows: pa.Table | None,
+    link: str,
+    window: _Window,
+    shown: _AtQueue,
+    unit: str,
 ) -> tuple[list[moving.Curve], Sequence[float], str]:
-    """Return the state of the control law and windows, with the times of the samples."""
+    """Return the state of the control law and windows, with the times of the samples.
+
+    The law's average is one of packets only if its unit says so: it is drawn beside their number.
+    """
     import numpy as np
 
     if queues is None or flows is None:
@@ -445,7 +460,7 @@ def _curves(
     times = part["time_s"].to_numpy()
     within = (times >= window.from_s) & (times <= window.to_s)
     curves = []
-    for name in ("average", "probability"):
+    for name in ("average", "probability") if unit == "packets" else ("probability",):
         values = part[name].to_numpy()[within]
         if np.isfinite(values).any():
             curves.append(moving.Curve(name, values))
@@ -507,7 +522,7 @@ def _facts(
     return [
         ("Run", str(found["in_results"] or found["run"])),
         ("Link", link),
-        ("Queue", log.queues.get(link, "")),
+        ("Queue", log.queues[link].kind if link in log.queues else ""),
         ("Window", f"{window.from_s:.4g} s to {window.to_s:.4g} s"),
         ("Flows at the link", str(len(shown.flows))),
     ]
