@@ -20,6 +20,7 @@ sys.path[:0] = [str(ROOT / "docs" / "_site"), str(ROOT / "python")]
 
 import commands  # noqa: E402 (this folder is not a package)
 import links  # noqa: E402
+import moving_picture  # noqa: E402
 import navigation  # noqa: E402
 import python_api  # noqa: E402
 import redtail  # noqa: E402
@@ -55,6 +56,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "reference/commands.md": commands.page(_command()),
         "reference/python.md": python_api.functions_page(redtail),
         "reference/python-objects.md": python_api.objects_page(model),
+        "how-to/replay-example.html": moving_picture.example(),
     }
     for path in sorted({*links.linked([*pages, "README.md"], ROOT), "README.md", "CHANGELOG.md"}):
         text = (ROOT / path).read_text() if path.endswith(".md") else links.shown(path, ROOT)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import Opened
 from typer.testing import CliRunner
 
 import redtail
@@ -19,18 +20,6 @@ from redtail.analysis.results import Results
 from redtail.cli import app
 from redtail.errors import SpecError, StoreError
 from redtail.page import answer, model, network
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-# What a browser in a test must not do: fetch updates, look for devices, keep a profile.
-ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 
 EXPERIMENT = """
 name = "Two queues"
@@ -413,36 +402,8 @@ def test_an_altered_experiment_is_refused(results: Results, tmp_path: Path) -> N
 # --- In a browser -------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium; Debian's package `chromium` has it")
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        context = playwright.chromium.launch_persistent_context(
-            tmp_path_factory.mktemp("profile"),
-            executable_path=CHROMIUM,
-            headless=True,
-            args=list(ARGUMENTS),
-            viewport={"width": 1200, "height": 900},
-        )
-        yield context
-        context.close()
-
-
-class Opened:
-    """A page in the browser, with all that it asked for and complained about."""
-
-    def __init__(self, browser: Any, text: str, file: Path) -> None:
-        file.write_text(text, encoding="utf-8")
-        self.view = browser.new_page()
-        self.asked: list[str] = []
-        self.said: list[str] = []
-        self.view.on("request", lambda request: self.asked.append(request.url))
-        self.view.on("console", lambda message: self.said.append(message.text))
-        self.view.on("pageerror", lambda error: self.said.append(str(error)))
-        self.view.goto(file.as_uri())
-        self.uri = file.as_uri()
+class Report(Opened):
+    """The page of a report."""
 
     def drawn(self, name: str) -> list[dict[str, Any]]:
         """Return the curves of a figure: what Plotly was given and has drawn."""
@@ -461,16 +422,14 @@ class Opened:
 
 
 @pytest.fixture
-def opened(browser: Any, text: str, tmp_path: Path) -> Iterator[Opened]:
-    found = Opened(browser, text, tmp_path / "page.html")
+def opened(browser: Any, text: str, tmp_path: Path) -> Iterator[Report]:
+    found = Report(browser, text, tmp_path / "page.html")
     yield found
-    assert found.asked == [found.uri], "something was fetched"
-    assert found.said == []
-    found.view.close()
+    found.close()
 
 
 def test_hiding_a_queue_and_changing_the_metric_change_what_is_drawn(
-    opened: Opened, results: Results
+    opened: Report, results: Results
 ) -> None:
     opened.control("metric").select_option(label="Utilization (%)")
     assert opened.axis("metric") == "Utilization (%)"
@@ -497,7 +456,7 @@ def test_hiding_a_queue_and_changing_the_metric_change_what_is_drawn(
     assert opened.drawn("metric") == [first, second]
 
 
-def test_a_series_is_zoomed_by_keyboard(opened: Opened) -> None:
+def test_a_series_is_zoomed_by_keyboard(opened: Report) -> None:
     def bounds() -> list[float]:
         found: list[float] = opened.view.evaluate(
             "() => document.querySelector('[data-plot=series]').layout.xaxis.range"
@@ -516,7 +475,7 @@ def test_a_series_is_zoomed_by_keyboard(opened: Opened) -> None:
     assert bounds() == whole
 
 
-def test_the_table_is_sorted_and_shows_differences(opened: Opened, results: Results) -> None:
+def test_the_table_is_sorted_and_shows_differences(opened: Report, results: Results) -> None:
     table = opened.view.locator("table.results")
 
     def column(place: int) -> list[str]:
@@ -549,7 +508,7 @@ def test_the_table_is_sorted_and_shows_differences(opened: Opened, results: Resu
     assert table.locator("thead th").count() == before + 1
 
 
-def test_dark_light_and_paper(opened: Opened) -> None:
+def test_dark_light_and_paper(opened: Report) -> None:
     def colour() -> str:
         return str(
             opened.view.evaluate(
@@ -571,7 +530,7 @@ def test_dark_light_and_paper(opened: Opened) -> None:
 def test_hostile_names_do_nothing_in_a_browser(
     browser: Any, hostile: Results, tmp_path: Path
 ) -> None:
-    opened = Opened(browser, page.page([hostile]), tmp_path / "page.html")
+    opened = Report(browser, page.page([hostile]), tmp_path / "page.html")
     assert opened.view.evaluate("() => window.hit") is None
     assert opened.view.locator("h1").text_content() == HOSTILE
     assert opened.view.locator(".legend label").nth(1).text_content().endswith(HOSTILE)
@@ -582,8 +541,7 @@ def test_hostile_names_do_nothing_in_a_browser(
     label = opened.view.locator("[data-plot=differences] .gtitle").text_content()
     assert label == f"Difference from {HOSTILE}"
     assert opened.view.locator("img").count() == 0
-    assert opened.asked == [opened.uri] and opened.said == []
-    opened.view.close()
+    opened.close()
 
 
 def test_results_without_a_run_have_a_page(results: Results) -> None:

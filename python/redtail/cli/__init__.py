@@ -62,6 +62,10 @@ _COMMANDS = {
         "qlog.qlog",
         "Write what connections of a run did as qlog, a file for each, which qvis draws.",
     ),
+    "replay": (
+        "replay.replay",
+        "Write a picture that moves, in one HTML file: the packets of a queue, and their fates.",
+    ),
     "pack": (
         "pack.pack",
         "Make one archive with all that a reviewer needs to repeat a result.",

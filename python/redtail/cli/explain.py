@@ -80,8 +80,8 @@ def explain(
 
     if at is not None and (since is not None or until is not None):
         raise SpecError("--at: does not go with --from and --to")
-    begin, end = _seconds("--from", since), _seconds("--to", until)
-    middle = _seconds("--at", at)
+    begin, end = seconds("--from", since), seconds("--to", until)
+    middle = seconds("--at", at)
     if middle is not None:
         begin, end = middle - explaining.AROUND_S, middle + explaining.AROUND_S
     wanted = explaining.Wanted(
@@ -100,7 +100,7 @@ def explain(
         say(found.text())
 
 
-def _seconds(option: str, text: str | None) -> float | None:
+def seconds(option: str, text: str | None) -> float | None:
     """Return a time in seconds; a number alone is one."""
     from redtail.scenario import TIMES, quantity
 

@@ -65,20 +65,20 @@ def of_run(folder: Path, wanted: Mapping[str, Any] | None = None) -> RunEvents:
     table = recorded.table(folder) if "events" in scenario else None
     if table is not None:
         return RunEvents(found["run"], table, scenario, manifest["backend"], again=False)
-    why = not_again(scenario, manifest)
-    if why:
-        raise StoreError(f"{folder}: this run recorded no events, and {why}")
-    told = [kind for kind in kinds() if kind not in PACKETS]
-    asked = {"kinds": told, "from": "0 s", "limit": LIMIT, **(wanted or {})}
+    asked = {"kinds": told(), "from": "0 s", "limit": LIMIT, **(wanted or {})}
+    table = table_of_outcome(made_again(folder, found, {"events": asked}), "events")
     scenario = {**scenario, "events": asked}
-    outcome = made_again(scenario, found["metrics"], folder)
-    table = table_of_outcome(outcome, "events")
     return RunEvents(found["run"], table, scenario, manifest["backend"], again=True)
 
 
 def kinds() -> list[str]:
     """Return the kinds of events."""
     return [each["const"] for each in facts.schema()["$defs"]["EventKind"]["oneOf"]]
+
+
+def told() -> list[str]:
+    """Return the kinds of events without those of every packet."""
+    return [kind for kind in kinds() if kind not in PACKETS]
 
 
 def not_again(scenario: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
@@ -114,27 +114,32 @@ def _of_users(part: Any) -> str:
 
 
 def made_again(
-    scenario: Mapping[str, Any],
-    metrics: Mapping[str, float],
     folder: Path,
+    found: Mapping[str, Any],
+    more: Mapping[str, Any],
     make: Callable[[str], Outcome] = batches.run_one,
 ) -> Outcome:
-    """Make a run again to record more of it, and check that it is the same run.
+    """Make a run again that records more, and check that it is the same run.
 
     Args:
-        scenario: of the run, with what is to be recorded.
-        metrics: what the run measured.
         folder: of the run.
+        found: what `runs.show` says of it.
+        more: the tables `events` and `series` that its scenario gets.
         make: makes a run of a scenario.
 
     Raises:
         RedtailError: it is another run, which is a fault of redtail.
-        StoreError: it cannot be made.
+        StoreError: it cannot be made again.
     """
+    why = not_again(found["scenario"], found["manifest"])
+    if why:
+        raise StoreError(f"{folder}: this run recorded no events, and {why}")
+    text = json.dumps({**found["scenario"], **more}, ensure_ascii=False)
     try:
-        outcome = make(json.dumps(scenario, ensure_ascii=False))
+        outcome = make(text)
     except SpecError as error:
         raise StoreError(f"{folder}: the run cannot be made again: {error}") from error
+    metrics = found["metrics"]
     stored = {name: value for name, value in metrics.items() if name in outcome.metrics}
     if stored != {name: outcome.metrics[name] for name in stored}:
         raise RedtailError(

@@ -18,7 +18,7 @@ from redtail import native
 from redtail.analysis.qlog import packets as of_packets
 from redtail.analysis.qlog import trace
 from redtail.analysis.story import recorded
-from redtail.analysis.story.events import PACKETS, Event, Flow, Log
+from redtail.analysis.story.events import Event, Flow, Log
 from redtail.engine import batches
 from redtail.errors import SpecError, StoreError
 from redtail.metrics import counted
@@ -253,21 +253,21 @@ def _again(
             f"{run}: {packets} packets passed its bottleneck, and at most "
             f"{MOST_PACKETS} can be written as qlog; give the experiment a shorter duration"
         )
-    told = [kind for kind in events.kinds() if kind not in PACKETS]
-    asked: dict[str, Any] = {"kinds": told, "from": "0 s", "limit": MOST_EVENTS}
+    asked: dict[str, Any] = {"kinds": events.told(), "from": "0 s", "limit": MOST_EVENTS}
     if wanted.group is not None:
         asked["groups"] = [wanted.group]
     if wanted.flow is not None:
         asked["flows"] = [wanted.flow]
     windows = {"queues": False, "goodput": False, **(scenario.get("series") or {})}
     windows |= {"interval": _interval(scenario, wanted), "windows": True}
-    scenario = {**scenario, "events": asked, "series": windows}
+    more = {"events": asked, "series": windows}
+    scenario = {**scenario, **more}
     points = _points(scenario)
     with tempfile.TemporaryDirectory(prefix="redtail-") as aside:
         file = Path(aside) / "packets.pcapng"
         places = [(point, str(file)) for point in points]
         outcome = events.made_again(
-            scenario, found["metrics"], run, lambda text: batches.run_captured(text, places)
+            run, found, more, lambda text: batches.run_captured(text, places)
         )
         capture = native.module().read_capture(file)
     columns = _arrays(capture.columns)

@@ -19,6 +19,7 @@
                       replications.parquet, cases.parquet  all runs in one table each
                       figures/
                       report.html                    the page of `redtail report`
+                      replay.html                    the picture of `redtail replay`
                       advice.json                    what `redtail advise` says, for this page
                       failed/<hash>.log              why a run failed, and how to repeat it
                       server-N.log                   what server N of `redtail shell` printed

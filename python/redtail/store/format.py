@@ -37,6 +37,9 @@ EXPERIMENT_FILES = ("experiment.toml", "experiment.json")
 REPORT = "report.html"
 """The page of `redtail report`."""
 
+REPLAY = "replay.html"
+"""The picture of `redtail replay`."""
+
 ADVICE = "advice.json"
 """What `redtail advise` says of its runs, for their page."""
 
@@ -49,6 +52,7 @@ OWN_FILES = (
     "replications.parquet",
     *EXPERIMENT_FILES,
     REPORT,
+    REPLAY,
     ADVICE,
     PROGRESS,
     LOCK,
