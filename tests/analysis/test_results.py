@@ -168,9 +168,12 @@ def test_figures_are_drawn_and_repeatable(results: Results, tmp_path: Path) -> N
     stems = {path.stem for path in paths}
     assert {"goodput", "udp_loss", "consecutive_loss", "queue_over_time"} <= stems
     assert {path.suffix for path in paths} == {".png", ".svg", ".pdf"}
-    again = results.figures(tmp_path / "again", every=True, formats=formats)
-    for first, second in zip(paths, again, strict=True):
-        assert first.read_bytes() == second.read_bytes(), first
+    # Each kind of figure in one format, and one in all: drawing them is what takes the time.
+    again = results.figures(tmp_path / "again", every=True, formats=("svg",))
+    first = {path.name: path.read_bytes() for path in paths}
+    assert {path.name for path in again} == {name for name in first if name.endswith(".svg")}
+    for path in [*again, *results.figures(tmp_path / "one", names=["goodput"], formats=formats)]:
+        assert path.read_bytes() == first[path.name], path
 
 
 @pytest.mark.usefixtures("figures_unwritten")

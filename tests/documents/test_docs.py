@@ -104,7 +104,10 @@ LONG = {
     "docs/how-to/my-line.md",
     "docs/how-to/offered-load.md",
     "docs/how-to/provider.md",
+    "docs/how-to/choose-a-queue.md",
+    "docs/how-to/regression-tests.md",
     "docs/how-to/tune.md",
+    "docs/how-to/verify.md",
 }
 
 
