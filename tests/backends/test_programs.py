@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
+import subprocess
 import sys
+import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -199,6 +204,40 @@ def test_a_client_that_is_stopped_fails_no_run(tmp_path: Path) -> None:
     (client,) = measured(text, tmp_path).programs()
     # It heeds no SIGTERM, and the run ends before its time to end does.
     assert (client.code, client.signal, client.ended) == (None, 9, True)
+
+
+def sleeping(mark: str) -> list[str]:
+    """Return the processes whose command line has a word."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in path.read_bytes().split(b"\0"):
+                found.append(path.parent.name)
+    return found
+
+
+def until(what: Callable[[], bool]) -> None:
+    for _ in range(12_000):
+        if what():
+            return
+        time.sleep(0.05)
+    pytest.fail("it did not happen within ten minutes")
+
+
+@on_this_host
+def test_programs_end_with_a_killed_command(tmp_path: Path) -> None:
+    mark = f"600.1{os.getpid()}"
+    file = experiment(tmp_path, f"(sleep {mark} &) ; exec sleep {mark}", "60 s", start="0 s")
+    words = [sys.executable, "-m", "redtail", "run", str(file), "--backend", "live"]
+    command = subprocess.Popen(
+        [*words, "--out", str(tmp_path / "out")],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    until(lambda: len(sleeping(mark)) == 2 or command.poll() is not None)
+    command.kill()
+    assert command.wait() == -signal.SIGKILL
+    until(lambda: not sleeping(mark))
 
 
 def needs(name: str) -> None:
