@@ -235,4 +235,7 @@ def test_an_example_measures_what_its_programs_tell(
             # Below the rate of the link, and well above what a stalled transfer has.
             group = {"iperf3": "iperf", "quic": "quic"}[name]
             assert 2e6 < run.metrics[f"{group}.measured.goodput"] < 1e7
+        if name == "quic":
+            # Two ways of 10 ms, and at most what the queue holds: 50 packets of 1.5 kB.
+            assert 0.02 < run.metrics["quic.measured.rtt"] < 0.1
         assert results.programs(case=results.cases.index(case))[-1].code == 0
