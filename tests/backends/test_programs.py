@@ -264,9 +264,17 @@ def test_an_example_measures_what_its_programs_tell(
     for case in results.cases:
         (run,) = case.runs.values()
         if name == "http":
-            assert 0.2 < run.metrics["web.download_time"] < 3
+            assert 0.2 < run.metrics["web.measured.download_time"] < 3
+            assert (
+                0
+                < run.metrics["web.measured.first_byte"]
+                < run.metrics["web.measured.download_time"]
+            )
         else:
             # Below the rate of the link, and well above what a stalled transfer has.
             group = {"iperf3": "iperf", "quic": "quic"}[name]
-            assert 2e6 < run.metrics[f"{group}.goodput"] < 1e7
+            assert 2e6 < run.metrics[f"{group}.measured.goodput"] < 1e7
+        if name == "quic":
+            # Two ways of 10 ms, and at most what the queue holds: 50 packets of 1.5 kB.
+            assert 0.02 < run.metrics["quic.measured.rtt"] < 0.1
         assert results.programs(case=results.cases.index(case))[-1].code == 0
