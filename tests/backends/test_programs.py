@@ -102,7 +102,7 @@ def test_what_programs_left_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 CLIENT = """
-curl -sS --fail -o {out}/got http://{server}:{port}/hello
+until curl -sS --fail -o {out}/got http://{server}:{port}/hello; do sleep 0.05; done
 mkdir {out}/d; ln -s /etc/hostname {out}/d/link; echo {flow} > {out}/d/flow
 echo {seed} $GREETING $REDTAIL_SECRET {client}
 ls /proc/self/fd | wc -l
@@ -121,7 +121,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Results:
     file = experiment(
         folder,
         CLIENT,
-        "2500 ms",
+        "4 s",
         server="trap 'echo asked >&2; exit 3' TERM; "
         "python3 -m http.server --bind {server} {port} & wait",
         flows=2,
@@ -146,7 +146,7 @@ def test_pairs_of_programs_run_between_the_hosts(ran: Results) -> None:
     seeds = set()
     for client in found[1::2]:
         assert client.code == 0 and not client.ended
-        assert 1.0 <= client.started_s < client.ended_s < 2.5
+        assert 1.0 <= client.started_s < client.ended_s < 4
         seed, greeting, address, *files = client.output.decode().split()
         seeds.add(int(seed))
         assert (greeting, address[:3]) == (f"greeting-{client.flow}", "10.")
@@ -166,7 +166,7 @@ def test_a_server_that_is_asked_to_end_has_time_and_fails_no_run(ran: Results) -
     for server in ran.programs()[::2]:
         assert (server.code, server.ended) == (3, True)
         assert server.errors.endswith(b"asked\n")
-        assert server.ended_s >= 2.5
+        assert server.ended_s >= 4
 
 
 @on_this_host
