@@ -285,6 +285,7 @@ pub fn live_run(
         virtual_time: false,
         programs: programs.map(Programs::from),
         files: files_of_programs.unwrap_or_default(),
+        root: None,
     };
     if options.programs.is_some() || redtail_live::pairs::any(&scenario) {
         redtail_live::sys::namespace::show_own_processes();
