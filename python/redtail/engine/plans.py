@@ -316,6 +316,7 @@ def plan(
                     *read.names,
                     *found_tables.found,
                     *found_programs.names,
+                    *_archive_of(found, resolver.folder),
                     *_files(resolver.code, resolver.folder),
                 ]
             )
@@ -349,6 +350,12 @@ def plan(
             derived=derived,
             expected=expectations_of(json.loads(getattr(found, "expected", "[]")), file, derived),
         )
+
+
+def _archive_of(found: Any, folder: Path) -> list[str]:
+    """Return the archive that an experiment names as the root filesystem of its programs."""
+    name = getattr(found, "root", (None, ()))[0]
+    return [name] if name is not None and (folder / path_of(name)).is_file() else []
 
 
 def _root(found: Any, folder: Path, confined: Path | None) -> tuple[str | None, tuple[str, ...]]:

@@ -88,7 +88,7 @@ fn unknown_keys() {
     assert_eq!(
         single_with("warmup", "colour"),
         "e.toml:3: colour: unknown key; accepted: format, name, description, duration, warmup, replications, backend, seed, bottleneck, \
-         chain, host_jitter, traffic, phases, series, keep_flows, report, metrics, expect"
+         chain, host_jitter, traffic, phases, series, keep_flows, programs, report, metrics, expect"
     );
     let message = single_with("flows = 64", "flow = 64");
     assert!(
@@ -288,6 +288,25 @@ fn times_beyond_what_a_run_can_hold() {
         refusal(&(single() + "[series]\ninterval = \"0 s\"\n")),
         r#"e.toml:27: series.interval = "0 s" is zero; accepted: a time such as "100 ms""#
     );
+}
+
+#[test]
+fn a_root_filesystem_comes_from_one_place() {
+    let with = |keys: &str| refusal(&format!("{}[programs]\n{keys}\n", single()));
+    assert_eq!(
+        with("root = \"a\"\nadd = [\"curl\"]"),
+        "e.toml:28: programs.add = [\"curl\"] is given beside `root`, which has all that there is; accepted: one of them"
+    );
+    assert_eq!(
+        with("root = \"\""),
+        "e.toml:27: programs.root = \"\" names no file; accepted: a folder, or an archive of tar such as \"root.tar.gz\""
+    );
+    assert_eq!(
+        with("add = [\" \"]"),
+        "e.toml:27: programs.add = [\" \"] names nothing; accepted: names such as [\"python3\", \"/etc/ssl/certs\"]"
+    );
+    let plan = plan(&(single() + "[programs]\nadd = [\"curl\"]\n"), &[]).unwrap();
+    assert_eq!(plan.root.unwrap().add, ["curl"]);
 }
 
 #[test]
@@ -625,7 +644,7 @@ fn factors_that_are_empty_or_name_nothing() {
     assert_eq!(
         file_with("\"bottleneck.queue\"", "\"botleneck.queue\""),
         "e.toml:27: factors.\"botleneck.queue\": there is no key botleneck; accepted: format, name, description, duration, warmup, \
-         replications, backend, seed, bottleneck, chain, host_jitter, traffic, phases, series, keep_flows, report, metrics, expect; \
+         replications, backend, seed, bottleneck, chain, host_jitter, traffic, phases, series, keep_flows, programs, report, metrics, expect; \
          did you mean \"bottleneck\"?"
     );
     assert_eq!(

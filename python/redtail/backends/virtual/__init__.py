@@ -3,7 +3,7 @@
 `redtail.backends.linux` asks `machine` for each run. This starts QEMU from a snapshot, which it
 makes once for each kernel and archive, with `TURNS` loaded before QEMU's own libraries. The first
 process in the guest is `AGENT`: it reads the request, makes the run in virtual time and sends the
-reply; or it runs programs and sends what they printed (`machine.run_programs`).
+reply; or it runs programs of redtail and sends what they printed (`machine.run_programs`).
 
 It must not know what a run measures: a request goes in, and a reply comes out.
 
@@ -11,6 +11,8 @@ It must not know what a run measures: a request goes in, and a reply comes out.
     packages   gets kernels from apt, also of another suite (`suites`), with its iproute2
                (`programs`)
     initramfs  the archive that a guest starts with
+    roots      the root filesystem of the user's programs in it: from a folder or an archive, or
+               from this computer's programs (`collecting`), whose libraries `elf` reads
     snapshots  machines that wait for a request, kept between commands
     machine    the process of QEMU
 """

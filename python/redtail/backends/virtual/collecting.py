@@ -24,7 +24,10 @@ from redtail.errors import SpecError
 KEY = f"{roots.KEY}.with"
 
 STANDARD = ("/usr/local/bin", "/usr/bin", "/bin")
-"""The PATH in the guest (crates/live/src/pairs.rs). A program that is elsewhere on this computer has a link in `_OWN`."""
+"""The PATH in the guest (crates/live/src/pairs.rs).
+
+A program that is elsewhere on this computer has a link in `_OWN`.
+"""
 
 _OWN = "/usr/local/bin"
 

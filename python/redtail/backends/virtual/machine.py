@@ -50,12 +50,6 @@ MIB = 1 << 20
 TRANSLATED_MIB = 256
 """Room for translated code. A run fills 30 to 60 MiB of it."""
 
-MEMORY = (
-    f"a machine needs up to {MEMORY_MIB + TRANSLATED_MIB} MiB of this computer's memory: --jobs 1 "
-    "(jobs=1 in Python) makes one run at a time"
-)
-"""What is said where memory was missing, or seems to have been."""
-
 # mitigations, preempt, lsm, audit, psi, and all after nokaslr: what costs instructions and changes
 # nothing here. The time stamp counter is the clock that counts instructions, at 1 GHz.
 COMMAND_LINE = (
@@ -122,6 +116,14 @@ class Guest:
         """The arguments of QEMU that all its machines have."""
         return (*ARGUMENTS, "-m", str(self.memory_mib))
 
+    @property
+    def needs_memory(self) -> str:
+        """What is said where memory was missing, or seems to have been."""
+        return (
+            f"a machine needs up to {self.memory_mib + TRANSLATED_MIB} MiB of this computer's "
+            "memory: --jobs 1 (jobs=1 in Python) makes one run at a time"
+        )
+
     @functools.cached_property
     def identity(self) -> str:
         """What a run depends on, besides the request: a hash."""
@@ -178,6 +180,7 @@ class Machine:
     """
 
     def __init__(self, guest: Guest, folder: Path, more: list[str], stop: Stop) -> None:
+        self._guest = guest
         self.folder = folder
         self.output = folder / "output"
         self.console = folder / "console"
@@ -257,7 +260,7 @@ class Machine:
         if self.process.poll() == -signal.SIGKILL:
             said.append("it was killed")
         if said[1:] or "Cannot allocate memory" in said[0]:
-            said.append(MEMORY)
+            said.append(self._guest.needs_memory)
         console = _read(self.console).decode(errors="replace").strip()
         end = f"; the end of its console:\n{console[-CONSOLE_END:]}" if console else ""
         reasons = "; ".join(filter(None, said))
