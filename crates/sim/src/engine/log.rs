@@ -382,6 +382,7 @@ impl Engine<'_> {
             back: network.paths.back_routes(),
         }));
         self.ends.watches = true;
+        self.pause_after(1);
     }
 
     /// The event before this one, which is due now, has been carried out: notes what it changed.
