@@ -19,10 +19,10 @@ from redtail.running import replaying
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docs" / "figures" / "replay.gif"
 
-FRAMES, FRAME_MS = 60, 80
-STEP_S = 0.0016  # of the run, from one frame to the next
-WIDTH = 720
-COLOURS = 24
+FRAMES, FRAME_MS = 40, 100
+STEP_S = 0.002  # of the run, from one frame to the next
+WIDTH = 600
+COLOURS = 20
 
 
 def example(case: int = 1) -> str:
