@@ -58,7 +58,7 @@ def main() -> None:
         start = float(view.locator('[data-name="time"]').input_value())
         for frame in range(FRAMES):
             view.evaluate(seek, start + frame * STEP_S)
-            drawn = view.locator("figure.card").first.screenshot()
+            drawn = view.locator('[data-canvas="stage"]').screenshot()
             with Image.open(io.BytesIO(drawn)) as image:
                 frames.append(image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE))
         browser.close()
