@@ -5,6 +5,7 @@
     docs/reference/experiment-file.md    every key with unit, default and source
     python/redtail/metrics.json          the definitions of metrics
     docs/explanation/metrics.md          the tables in it, between markers
+    docs/reference/events.md             what each kind of events of a log means
     docs/reference/tc.md                 the tables in it, between markers (on Linux)
     docs/reference/router-commands.md    the tables in it, between markers (on Linux)
     docs/reference/study-file.md         every key of a study, from the classes that read it
@@ -62,6 +63,7 @@ def main() -> None:
         "python/redtail/metrics.json": json.dumps(definitions, indent=1, ensure_ascii=False) + "\n",
         page: with_tables((options.root / page).read_text(encoding="utf-8"), definitions),
         "docs/reference/study-file.md": study_page(),
+        "docs/reference/events.md": events_page(facts.event_kinds()),
     }
     options_of_tc = kernel_queues.tc_table()
     if options_of_tc is not None:  # the native module has it on Linux only
@@ -81,6 +83,29 @@ def main() -> None:
             print(f"wrote {name}")
     if options.check and stale:
         sys.exit(f"out of date: {', '.join(stale)}; run: make generate")
+
+
+def events_page(kinds: list[dict[str, Any]]) -> str:
+    """Return the page of the kinds of events."""
+    lines = [
+        "# The events",
+        "",
+        f"<!-- {_NOTE} -->",
+        "",
+        "What each kind of events of [`[events]`](experiment-file.md) means, what its `value` is,",
+        "and which reasons it may have. `redtail list events` prints the same;",
+        "[the event log](../how-to/events.md) says how to record and read them.",
+    ]
+    for each in kinds:
+        lines += ["", f"## `{each['name']}`", "", f"Of a {each['of']}. {each['meaning']}"]
+        if each["only_when_named"]:
+            lines += ["", "It is recorded only if `kinds` names it."]
+        if each["value"]:
+            lines += ["", f"`value`: {each['value']}."]
+        if each["reasons"]:
+            lines += ["", "| reason | |", "|---|---|"]
+            lines += [f"| `{found['name']}` | {found['meaning']} |" for found in each["reasons"]]
+    return "\n".join(lines) + "\n"
 
 
 class _Classes:

@@ -373,6 +373,35 @@ def _more(part: str, width: int) -> list[str]:
     ]
 
 
+def event_listing(kind: str | None, width: int = _WIDTH) -> str:
+    """Return what `redtail list events` prints: what each kind of events of a log means.
+
+    Args:
+        kind: one of them alone.
+        width: columns of the screen.
+
+    Raises:
+        SpecError: there is no such kind.
+    """
+    kinds = facts.event_kinds()
+    chosen = [each for each in kinds if kind in (None, each["name"])]
+    if not chosen:
+        known = [each["name"] for each in kinds]
+        hint = facts.hint(kind or "", known)
+        raise SpecError(f"there is no event {kind!r}; accepted: {', '.join(known)}{hint}")
+    blocks = []
+    for each in chosen:
+        lines = [f"{each['name']} (of a {each['of']})", *_wrapped(plain(each["meaning"]), 2, width)]
+        if each["value"]:
+            lines += _wrapped(f"value: {each['value']}", 2, width)
+        for reason in each["reasons"]:
+            lines += _wrapped(f"reason {reason['name']}: {plain(reason['meaning'])}", 2, width)
+        if each["only_when_named"]:
+            lines += _wrapped("recorded only if `kinds` names it", 2, width)
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
 def metric_listing(
     measured: Measured | None,
     *,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import math
 import os
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -106,6 +108,21 @@ def prepare(
             cannot be a queue.
     """
     return _planned(source, options, load=load, refuse=True, within=within, backend=backend)
+
+
+def asking_for_events(source: Source, sets: Overrides | None) -> list[str]:
+    """Return overrides that ask for an event log, in addition to those given.
+
+    Where the experiment or an override already has [events], nothing is added.
+    """
+    given = override_texts(sets)
+    text, _, form = read(source)
+    with contextlib.suppress(ValueError):  # what is wrong is said when it is checked
+        found = json.loads(text) if form == "json" else tomllib.loads(text)
+        is_asked = any(each.lstrip().startswith("events") for each in given)
+        if isinstance(found, dict) and "events" not in found and not is_asked:
+            return [*given, "events={}"]
+    return given
 
 
 def _planned(

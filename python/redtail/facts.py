@@ -43,6 +43,12 @@ def metric_definitions() -> list[dict[str, Any]]:
     return found
 
 
+def event_kinds() -> list[dict[str, Any]]:
+    """Return what each kind of events of a log means: name, value, reasons."""
+    found: list[dict[str, Any]] = json.loads(native.module().event_kinds())
+    return found
+
+
 def queue_keys(queue: Mapping[str, Any]) -> dict[str, Any]:
     """Return all keys of a queue with their values, defaults filled in.
 

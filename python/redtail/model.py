@@ -44,6 +44,7 @@ __all__ = [
     "Dualpi2",
     "DynamicThresholdRed",
     "Endpoint",
+    "Events",
     "Expectation",
     "Experiment",
     "Fq",
@@ -4532,6 +4533,69 @@ class Series(Part):
 
 
 @dataclass(kw_only=True)
+class Events(Part):
+    """The event log of each run: why flows and queues did what they did.
+
+    Recording never changes a run.
+
+    Attributes:
+        kinds: Which kinds of events; [the events](events.md) says what each means. A list, each
+            "start" or "end" or "timeout" or "tail_loss_probe" or "retransmission" or "recovery" or
+            "recovery_end" or "loss_end" or "undo" or "spurious" or "mark_answered" or "state" or
+            "alpha" or "slow_start_end" or "idle_restart" or "stall" or "drop" or "mark" or
+            "wire_loss" or "page" or "response" or "arrival" or "departure" or "log_full".
+        groups: Names of the groups whose events are recorded. A list, each a text.
+        flows: Numbers of the flows whose events are recorded, counted over all groups in the order
+            of the file. A list, each a whole number.
+        from_: Events before this time are left out. A time with its unit, for example "100 ms";
+            default "0 s".
+        to: Events from this time on are left out. A time with its unit, for example "100 ms".
+        limit: The most rows of a run; at most 10 million. Later events are counted and left out,
+            which results say. A whole number, at least 1; default 200000.
+        replications: Number of replications of each case that are recorded, counted from the first.
+            A whole number, at least 1.
+    """
+
+    kinds: (
+        Sequence[
+            Literal[
+                "start",
+                "end",
+                "timeout",
+                "tail_loss_probe",
+                "retransmission",
+                "recovery",
+                "recovery_end",
+                "loss_end",
+                "undo",
+                "spurious",
+                "mark_answered",
+                "state",
+                "alpha",
+                "slow_start_end",
+                "idle_restart",
+                "stall",
+                "drop",
+                "mark",
+                "wire_loss",
+                "page",
+                "response",
+                "arrival",
+                "departure",
+                "log_full",
+            ]
+        ]
+        | None
+    ) = None
+    groups: Sequence[str] | None = None
+    flows: Sequence[int] | None = None
+    from_: str | None = None
+    to: str | None = None
+    limit: int | None = None
+    replications: int | None = None
+
+
+@dataclass(kw_only=True)
 class Report(Part):
     """What tables and figures show. It changes no run, and is no part of what a run is known by.
 
@@ -4626,6 +4690,8 @@ class Experiment(Whole):
             example "100 ms".
         series: Time series to record; without it there are none. A table with interval, queues,
             windows, goodput, replications.
+        events: The event log to record; without it there is none. The option `--events` asks for
+            one too. A table with kinds, groups, flows, from, to, ….
         keep_flows: The most flows that a run may have for its table of flows to be kept; 0 keeps
             none. Connections of users count as flows. In an experiment of 1000 runs or more, tables
             are kept only if this key is given. A whole number.
@@ -4660,6 +4726,7 @@ class Experiment(Whole):
     host_jitter: str | None = None
     phases: Literal["auto"] | Sequence[str] | None = None
     series: Series | None = None
+    events: Events | None = None
     keep_flows: int | None = None
     report: Report | None = None
     metrics: Mapping[str, str | DerivedMetric] | None = None

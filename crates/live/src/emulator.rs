@@ -11,14 +11,15 @@ use std::sync::Arc;
 
 use redtail_core::{Ecn, Time};
 use redtail_network::capture::{CaptureError, Files, LinkType, PointsAndFile};
+use redtail_network::events::{row_of_packet, row_of_pass};
 use redtail_network::result::QueueSeries;
 use redtail_network::statistics::Delays;
 use redtail_network::{
-    Address, Class, ContentId, End, Ends, Event, Link, Links, Lookahead, SimPacket, Target,
-    compile, report,
+    Address, Class, ContentId, End, Ends, Event, EventRecorder, EventRow, Link, Links, Lookahead,
+    PacketEvent, SimPacket, Target, compile, report,
 };
-use redtail_qdisc::{Plugins, TcpHeader};
-use redtail_spec::Scenario;
+use redtail_qdisc::{FlowTable, Plugins, QueueDiscipline, TcpHeader};
+use redtail_spec::{EventKind, Scenario};
 use redtail_traffic::TrafficParams;
 use redtail_transport::choices::EcnCodepoint;
 use rustix::event::epoll;
@@ -90,6 +91,25 @@ struct RealEnds<'a> {
     routes: &'a [(u32, bool)],
     meter: &'a mut Option<Meter>,
     captured: &'a mut Option<Files<'static>>,
+    log: &'a mut Option<EventRecorder>,
+    /// By link: whether its queue is one of the kernel.
+    routers: &'a [Option<Arc<Router>>],
+    flows: &'a FlowTable,
+}
+
+impl RealEnds<'_> {
+    /// Adds to a row of a packet what only its ends know, and records it.
+    fn log_row(&mut self, kind: EventKind, packet: &SimPacket, now: Time, row: EventRow) {
+        if let Some(log) = self.log {
+            let (group, back) = self.routes[packet.route as usize];
+            let row = EventRow {
+                flow: Some((group, self.flows.own_flow(packet.flow))),
+                back: Some(back),
+                ..row
+            };
+            log.record(kind, now, &row);
+        }
+    }
 }
 
 impl Ends for RealEnds<'_> {
@@ -99,12 +119,27 @@ impl Ends for RealEnds<'_> {
         self.buffers.free(packet.content);
     }
 
+    fn tell(&mut self, event: PacketEvent<'_>) {
+        if self.log.is_none() {
+            return;
+        }
+        let of_kernel = self.routers[event.link as usize].is_some();
+        let row = row_of_packet(&event);
+        let reason = row.reason.filter(|_| !of_kernel);
+        let row = EventRow { reason, ..row };
+        self.log_row(event.kind, event.packet, event.now, row);
+    }
+
     fn tcp_header(&self, packet: &SimPacket, _group: usize) -> Option<TcpHeader> {
         let headers = Headers::of(self.buffers.get(packet.content))?;
         headers.tcp(u64::from(packet.flow))
     }
 
     fn pass(&mut self, link: &Link, end: End, packet: &SimPacket, now: Time) {
+        if self.log.is_some() {
+            let (kind, row) = row_of_pass(link, end, packet);
+            self.log_row(kind, packet, now, row);
+        }
         let link = link.number;
         let buffer = self.buffers.get_mut(packet.content);
         let class = packet.class.octet();
@@ -221,6 +256,8 @@ pub struct Emulator<'a> {
     pub meter: Option<Meter>,
     /// The files of captured packets.
     pub captured: Option<Files<'static>>,
+    /// The event log, if it was asked for.
+    pub log: Option<EventRecorder>,
     clock: Clock,
     /// The thread that hands packets over while the network is late.
     handover: Option<Handover>,
@@ -294,6 +331,7 @@ impl<'a> Emulator<'a> {
             end: Time::ZERO + scenario.duration,
             meter: None,
             captured: None,
+            log: (scenario.events.as_ref()).map(|wanted| EventRecorder::new(wanted, scenario)),
             clock: Clock::start(),
             handover: None,
             now: Time::ZERO,
@@ -544,6 +582,7 @@ impl<'a> Emulator<'a> {
     }
 
     fn with_links(&mut self, act: impl FnOnce(&mut Links, &mut RealEnds<'_>)) {
+        let flows = Arc::clone(&self.links.network.flows);
         act(
             &mut self.links,
             &mut RealEnds {
@@ -552,8 +591,15 @@ impl<'a> Emulator<'a> {
                 routes: &self.routes,
                 meter: &mut self.meter,
                 captured: &mut self.captured,
+                log: &mut self.log,
+                routers: &self.routers,
+                flows: &flows,
             },
         );
+        if let Some(log) = &mut self.log {
+            let links = &self.links.network.links;
+            log.note_laws(|link| links[link as usize].queue.internals());
+        }
     }
 
     /// The packet at the head of a delay line arrives. If it was handed to a host, returns the bytes

@@ -370,6 +370,12 @@ fn make_spaces(scenario: &Scenario, outside: bool) -> io::Result<Vec<[Space; 2]>
 fn result(scenario: &Scenario, mut emulator: Emulator<'_>, hosts: HostReport) -> LiveResult {
     let now = emulator.end;
     let period = now.saturating_since(Time::ZERO + scenario.warmup);
+    let event_log = emulator.log.take().map(|mut log| {
+        for (kind, at, row) in &hosts.events {
+            log.record(*kind, *at, row);
+        }
+        log.finish()
+    });
     let links = emulator.finish();
     let names = links.network.links.iter().map(|link| link.name.clone());
     let forward = links.network.links.iter().filter(|link| link.forward);
@@ -380,6 +386,7 @@ fn result(scenario: &Scenario, mut emulator: Emulator<'_>, hosts: HostReport) ->
         groups: traffic()
             .map(|group| group.access().name.to_owned())
             .collect(),
+        event_log,
         ..RunResult::default()
     };
     report::links(links, scenario, now, &mut result);

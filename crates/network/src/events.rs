@@ -5,9 +5,10 @@
 use std::collections::BTreeSet;
 
 use redtail_core::Time;
-use redtail_qdisc::{DropReason, Internals};
+use redtail_qdisc::{DropReason, Internals, QueueDiscipline};
 use redtail_spec::{EventKind, Events, Scenario};
 
+use crate::link::{End, Link};
 use crate::packet::SimPacket;
 use crate::result::{EventLog, EventRows};
 
@@ -39,6 +40,35 @@ pub fn drop_reason(reason: DropReason) -> &'static str {
     }
 }
 
+/// A row of what happened to a packet at a link, as far as the link knows.
+pub fn row_of_packet(event: &PacketEvent<'_>) -> EventRow {
+    let wait = event.since.map(|since| (event.now - since).as_secs_f64());
+    EventRow {
+        reason: event.reason,
+        link: Some(event.link),
+        wait_s: wait.unwrap_or(f64::NAN),
+        ..EventRow::of(event.packet)
+    }
+}
+
+/// A row of a packet that passes an end of a link, and its kind.
+pub fn row_of_pass(link: &Link, end: End, packet: &SimPacket) -> (EventKind, EventRow) {
+    let (kind, wait_s) = match end {
+        End::In => (EventKind::Arrival, f64::NAN),
+        End::Out => {
+            let wait = link.since.since(packet.stamp);
+            (EventKind::Departure, wait.as_secs_f64())
+        }
+    };
+    let row = EventRow {
+        link: Some(link.number),
+        wait_s,
+        value: link.queue.backlog().packets as f64,
+        ..EventRow::of(packet)
+    };
+    (kind, row)
+}
+
 /// What one row says; the default says nothing.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)] // the names are the columns' names
@@ -56,6 +86,17 @@ pub struct EventRow {
     pub cwnd_bytes: f64,
     pub ssthresh_bytes: f64,
     pub value: f64,
+}
+
+impl EventRow {
+    /// What the packet itself says.
+    fn of(packet: &SimPacket) -> Self {
+        Self {
+            packet: Some(packet.id),
+            bytes: Some(u64::from(packet.size)),
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for EventRow {
@@ -126,7 +167,7 @@ impl EventRecorder {
         self.wanted[kind as usize]
     }
 
-    /// Adds an event, if it is wanted. Events come in the order of time.
+    /// Adds an event, if it is wanted.
     pub fn record(&mut self, kind: EventKind, now: Time, row: &EventRow) {
         if !self.wants(kind) || now < self.from || now >= self.to || !self.is_of_wanted(row) {
             return;
@@ -200,8 +241,14 @@ impl EventRecorder {
         }
     }
 
-    /// The log.
+    /// The log, in the order of time.
     pub fn finish(mut self) -> EventLog {
+        let time = &self.rows.time_s;
+        if !time.is_sorted() {
+            let mut places: Vec<usize> = (0..time.len()).collect();
+            places.sort_by(|&one, &other| time[one].total_cmp(&time[other]));
+            self.rows = self.rows.in_order(&places);
+        }
         let (at, left_out) = self.left_out;
         if left_out > 0 {
             let row = EventRow {

@@ -333,11 +333,6 @@ impl Link {
         )
     }
 
-    /// How long the packet being transmitted had waited for it.
-    pub fn transmission_wait(&self, packet: &SimPacket) -> Span {
-        self.since.since(packet.stamp)
-    }
-
     /// The group of the packet being transmitted, and the start of the transmission.
     pub(crate) fn in_transmission(&self) -> Option<(usize, Time)> {
         self.transmitting.as_ref()?;

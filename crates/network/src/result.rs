@@ -61,6 +61,13 @@ macro_rules! rows {
                 vec![$((stringify!($column), Column::from(&self.$column)),)*]
             }
 
+            /// The same rows in the order in which `places` names them.
+            pub fn in_order(&self, places: &[usize]) -> Self {
+                Self {
+                    $($column: places.iter().map(|&place| self.$column[place]).collect(),)*
+                }
+            }
+
             /// Adds the rows of another table of this kind.
             pub fn append(&mut self, other: &Self) {
                 $(self.$column.extend_from_slice(&other.$column);)*

@@ -814,6 +814,26 @@ fn metrics() -> String {
     serde_json::Value::Array(all.collect()).to_string()
 }
 
+/// What each kind of events of a log means, as JSON text.
+#[pyfunction]
+fn event_kinds() -> String {
+    let all = EventKind::ALL.iter().map(|kind| {
+        let about = kind.meaning();
+        let reasons = about.reasons.iter();
+        let reasons =
+            reasons.map(|(name, why)| serde_json::json!({ "name": name, "meaning": why }));
+        serde_json::json!({
+            "name": about.name,
+            "of": about.of,
+            "meaning": about.meaning.trim(),
+            "value": about.value,
+            "reasons": reasons.collect::<Vec<_>>(),
+            "only_when_named": about.only_when_named,
+        })
+    });
+    serde_json::Value::Array(all.collect()).to_string()
+}
+
 /// Names of metrics, each with the place of its definition; and beginnings of names that are free.
 type MetricNames = (Vec<(String, usize)>, Vec<String>);
 
@@ -980,6 +1000,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(kernel_controls, module)?)?;
     module.add_function(wrap_pyfunction!(line_of, module)?)?;
     module.add_function(wrap_pyfunction!(metrics, module)?)?;
+    module.add_function(wrap_pyfunction!(event_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(metric_names, module)?)?;
     module.add_function(wrap_pyfunction!(traffic_examples, module)?)?;
     module.add_function(wrap_pyfunction!(queue_examples, module)?)?;

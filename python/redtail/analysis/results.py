@@ -22,6 +22,7 @@ from redtail.analysis import (
     failures,
     loads,
     lockstep,
+    logs,
     paired,
     responses,
     stalls,
@@ -138,11 +139,11 @@ class Results:
     def warnings(self) -> tuple[str, ...]:
         """What to check before you trust these results.
 
-        One line about flows that made no progress, and one if replications are alike.
+        One line about flows that made no progress, one if replications are alike, and one about
+        event logs that reached their limit.
         """
-        return tuple(
-            text for module in (stalls, copies, loads, lockstep) for text in module.warnings(self)
-        )
+        modules = (stalls, copies, loads, lockstep, logs)
+        return tuple(text for module in modules for text in module.warnings(self))
 
     @cached_property
     def metric_names(self) -> tuple[str, ...]:

@@ -27,13 +27,15 @@ def templates(incomplete: str) -> list[str]:
 
 
 def parts(context: typer.Context, incomplete: str) -> list[str]:
-    """Return queues, presets, laws, kinds of traffic or metrics, as `redtail list` has them."""
+    """Return queues, presets, laws, traffic, metrics or events, as `redtail list` has them."""
     from redtail import catalog, facts, metrics
 
     part = context.params.get("part")
     part = getattr(part, "value", part)
     if part == "metrics":
         return _beginning((each.name for each in metrics.DEFINITIONS), incomplete)
+    if part == "events":
+        return _beginning((each["name"] for each in facts.event_kinds()), incomplete)
     known = catalog.Catalog(facts.schema())
     if part == "tcp":
         return _beginning((str(preset.value) for preset in known.tcp[0]), incomplete)

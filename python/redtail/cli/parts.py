@@ -22,6 +22,7 @@ class Part(StrEnum):
     laws = "laws"
     traffic = "traffic"
     metrics = "metrics"
+    events = "events"
 
 
 def schema() -> None:
@@ -49,7 +50,7 @@ def list_parts(
         bool, typer.Option("--long", help="Metrics with their definitions, not in a line each.")
     ] = False,
 ) -> None:
-    """List queues, TCP presets, laws or traffic with parameters, or metrics with definitions."""
+    """List queues, TCP presets, laws or traffic with parameters, metrics or events."""
     from redtail import catalog
 
     if part is Part.metrics:
@@ -69,4 +70,7 @@ def list_parts(
             raise SpecError(
                 f"{option}: not for {part.value}; accepted: redtail list metrics {option}"
             )
+    if part is Part.events:
+        say(catalog.event_listing(kind, width()))
+        return
     say(catalog.listing(part.value, kind, width()))

@@ -92,6 +92,14 @@ PcapReplication = Annotated[
     int,
     typer.Option("--pcap-replication", min=0, metavar="N", help="Its replication, from 0."),
 ]
+Events = Annotated[
+    bool,
+    typer.Option(
+        "--events",
+        help="Record the event log of each run, events.parquet: what each flow and queue did, and "
+        "why. [events] in the experiment says what of it.",
+    ),
+]
 PcapIp = Annotated[
     int, typer.Option("--pcap-ip", metavar="4|6", help="The version of IP in the headers.")
 ]
@@ -113,6 +121,7 @@ def run(
     backend: BackendName = None,
     kernel: KernelName = None,
     dry_run: DryRun = False,
+    events: Events = False,
     pcap: Pcap = None,
     pcap_case: PcapCase = None,
     pcap_replication: PcapReplication = 0,
@@ -129,7 +138,16 @@ def run(
     if verify:
         allowed = given.pop("allow_code", None) or ()
         others = (form, dask, pcap, pcap_case, backend, kernel, out != "runs")
-        if given or any(others) or phases or report or dry_run or keep_going or not figures:
+        if (
+            given
+            or any(others)
+            or events
+            or phases
+            or report
+            or dry_run
+            or keep_going
+            or not figures
+        ):
             raise SpecError(
                 "--verify repeats what the archive says; accepted: --jobs, --allow-code, --json"
             )
@@ -142,6 +160,8 @@ def run(
 
     if form is not None:
         form = form_alone(form, as_json)
+    if events:
+        given["set"] = experiment.asking_for_events(file, given.get("set"))
     makes = backends.with_kernel(backend or "linux", kernel) if kernel else backend
     plan = (
         experiment.check(file, **given)

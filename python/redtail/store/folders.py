@@ -76,6 +76,7 @@ from redtail.store.locks import LOCK, LOCK_RESULTS, lock_file, lock_shared, unlo
 from redtail.store.parquet import (
     field,
     metric_field,
+    open_parquet,
     parquet_bytes,
     read_parquet,
     read_table_of,
@@ -454,6 +455,23 @@ def key_of(folder: Path, manifest: dict[str, Any]) -> str:
 def read_series(folder: Path, table: str) -> pa.Table | None:
     """Return a table of a stored run by its name in `Outcome.series`, None when not recorded."""
     return read_table_of(folder, _series_file(table), use_threads=True)
+
+
+def last_event(folder: Path) -> dict[str, Any] | None:
+    """Return the `event` and the `value` of the last row of a run's event log, None without one.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    path = folder / _series_file("events")
+    if not path.is_file():
+        return None
+    with explain_read_errors(folder), open_parquet(path) as file:
+        if file.num_row_groups == 0 or file.metadata.num_rows == 0:
+            return None
+        last = file.read_row_group(file.num_row_groups - 1, ["event", "value"])
+        found: list[dict[str, Any]] = last.slice(len(last) - 1).to_pylist()
+        return found[0]
 
 
 def _tables(key: str, replication: int, outcome: Outcome) -> dict[str, bytes]:

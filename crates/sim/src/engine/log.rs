@@ -6,7 +6,10 @@
 use std::sync::Arc;
 
 use redtail_core::Time;
-use redtail_network::{End, Event, EventRecorder, EventRow, Link, PacketEvent, SimPacket, Target};
+use redtail_network::events::{row_of_packet, row_of_pass};
+use redtail_network::{
+    Class, End, Event, EventRecorder, EventRow, Link, PacketEvent, SimPacket, Target,
+};
 use redtail_qdisc::{FlowTable, QueueDiscipline};
 use redtail_spec::EventKind;
 use redtail_traffic::Done;
@@ -15,9 +18,8 @@ use redtail_transport::{Episode, Flags, Sender, SenderStory, UndoCause};
 use super::Engine;
 use super::ends::EngineEnds;
 use crate::connections::Side;
-use crate::flows::Source;
+use crate::flows::{FlowEnds, Source};
 use crate::packet::{Content, Contents};
-use redtail_network::Class;
 
 /// Whose senders an event may change.
 #[derive(Clone, Copy, Debug)]
@@ -70,10 +72,6 @@ pub(super) struct Log {
 }
 
 impl Log {
-    fn packet(&mut self, kind: EventKind, packet: &SimPacket, now: Time, row: EventRow) {
-        self.recorder.record(kind, now, &row.with(packet, self));
-    }
-
     /// A user's page is complete.
     pub(super) fn on_page(&mut self, flow: (u32, u32), took: f64, now: Time) {
         let row = EventRow {
@@ -319,24 +317,6 @@ fn tell_resent(sender: &Sender, count: u64, now: Time, tell: &mut impl FnMut(Eve
     all.for_each(|more| tell(EventKind::Retransmission, more));
 }
 
-/// What a row says of a packet.
-trait OfPacket {
-    fn with(self, packet: &SimPacket, log: &Log) -> Self;
-}
-
-impl OfPacket for EventRow {
-    fn with(self, packet: &SimPacket, log: &Log) -> Self {
-        let own = log.table.own_flow(packet.flow);
-        Self {
-            flow: Some((log.table.get(redtail_core::FlowId(own)).group, own)),
-            back: Some(log.back[packet.route as usize]),
-            packet: Some(packet.id),
-            bytes: Some(u64::from(packet.size)),
-            ..self
-        }
-    }
-}
-
 /// The first byte of data in a packet, if it has any.
 fn sequence(contents: &Contents, packet: &SimPacket) -> Option<u64> {
     match contents.get(packet.content) {
@@ -352,61 +332,35 @@ fn sequence(contents: &Contents, packet: &SimPacket) -> Option<u64> {
 }
 
 impl EngineEnds<'_> {
-    /// The number of the connection of a user to which a packet belongs.
-    fn connection_of(&mut self, packet: &SimPacket) -> Option<u64> {
-        use crate::flows::FlowEnds;
-        match self.flows.ends(packet.flow) {
-            FlowEnds::Connection => Some(self.flows.connections.get(packet.endpoint).number),
-            FlowEnds::Tcp(_) | FlowEnds::Udp(_) | FlowEnds::Call(_) | FlowEnds::Own(_) => None,
-        }
+    /// Adds to a row of a packet what only its ends know, and records it.
+    fn log_row(&mut self, kind: EventKind, packet: &SimPacket, now: Time, row: EventRow) {
+        let Some(log) = &mut self.log else {
+            return;
+        };
+        let own = log.table.own_flow(packet.flow);
+        let is_of_user = self.flows.ends(packet.flow) == FlowEnds::Connection;
+        let row = EventRow {
+            flow: Some((self.flows.group(own), own)),
+            connection: is_of_user.then(|| self.flows.connections.get(packet.endpoint).number),
+            back: Some(log.back[packet.route as usize]),
+            sequence: sequence(&self.contents, packet),
+            ..row
+        };
+        log.recorder.record(kind, now, &row);
     }
 
     /// A queue drops or marks a packet, or a wire loses it.
     #[cold]
     pub(super) fn log_packet(&mut self, event: PacketEvent<'_>) {
-        let connection = self.connection_of(event.packet);
-        let wait = event.since.map(|since| (event.now - since).as_secs_f64());
-        let row = EventRow {
-            reason: event.reason,
-            link: Some(event.link),
-            connection,
-            sequence: sequence(&self.contents, event.packet),
-            wait_s: wait.unwrap_or(f64::NAN),
-            ..EventRow::default()
-        };
-        if let Some(log) = &mut self.log {
-            log.packet(event.kind, event.packet, event.now, row);
-        }
+        self.log_row(event.kind, event.packet, event.now, row_of_packet(&event));
     }
 
     /// A packet passes an end of a link.
     #[cold]
     pub(super) fn log_pass(&mut self, link: &Link, end: End, packet: &SimPacket, now: Time) {
-        let kind = match end {
-            End::In => EventKind::Arrival,
-            End::Out => EventKind::Departure,
-        };
-        if self
-            .log
-            .as_ref()
-            .is_none_or(|log| !log.recorder.wants(kind))
-        {
-            return;
-        }
-        let connection = self.connection_of(packet);
-        let row = EventRow {
-            link: Some(link.number),
-            connection,
-            sequence: sequence(&self.contents, packet),
-            wait_s: match end {
-                End::In => f64::NAN,
-                End::Out => link.transmission_wait(packet).as_secs_f64(),
-            },
-            value: link.queue.backlog().packets as f64,
-            ..EventRow::default()
-        };
-        if let Some(log) = &mut self.log {
-            log.packet(kind, packet, now, row);
+        if self.log.is_some() {
+            let (kind, row) = row_of_pass(link, end, packet);
+            self.log_row(kind, packet, now, row);
         }
     }
 }
