@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Opened
+from browsing import Browsed
 from typer.testing import CliRunner
 
 import redtail
@@ -20,6 +20,7 @@ from redtail.analysis.results import Results
 from redtail.cli import app
 from redtail.errors import SpecError, StoreError
 from redtail.page import answer, model, network
+from redtail.page.marks import EACH
 
 EXPERIMENT = """
 name = "Two queues"
@@ -351,6 +352,61 @@ def test_a_panel_has_the_limit_of_the_queue_that_it_shows(tmp_path: Path) -> Non
     assert data["plane"] == ["return.queue_delay_mean", "goodput"]
 
 
+EVENTFUL = """
+name = "Events"
+duration = "8 s"
+warmup = "2 s"
+replications = 1
+[bottleneck]
+rate = "5 Mbit/s"
+delay = "20 ms"
+queue = { kind = "red", limit = "60 packets", min_th = "5 packets", max_th = "15 packets" }
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+flows = 12
+tcp = "linux"
+start = "uniform 0..1 s"
+[series]
+interval = "20 ms"
+windows = true
+[events]
+"""
+
+
+@pytest.fixture(scope="module")
+def eventful(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return redtail.run(redtail.Toml(EVENTFUL), out=tmp_path_factory.mktemp("events"))
+
+
+def panel(found: Any, title: str) -> Any:
+    (wanted,) = (each for each in found["series"]["panels"] if each["title"].startswith(title))
+    return wanted
+
+
+def test_events_are_marks_on_the_curves_that_they_are_of(eventful: Results) -> None:
+    data = data_of(page.page([eventful]))
+    events = eventful.events().to_pylist()
+    for curve in panel(data, "Congestion window")["curves"]:
+        marks = curve["marks"]
+        assert 0 < len(marks) <= EACH
+        assert [mark["x"] for mark in marks] == sorted(mark["x"] for mark in marks)
+        number = int(curve["name"].removeprefix("flow "))
+        timeouts = [e for e in events if (e["event"], e["flow"]) == ("timeout", number)]
+        told = [mark for mark in marks if mark["kind"] == "timeout"]
+        assert [mark["x"] for mark in told] == [round(e["time_s"], 4) for e in timeouts]
+        assert all(": timeout after " in mark["text"] for mark in told)
+        assert all(0 <= mark["y"] <= max(curve["y"]) for mark in marks)
+    (queue,) = panel(data, "Queue length")["curves"]
+    assert len(queue["marks"]) == EACH and queue["left_out"] > 0
+    assert all("were dropped at the bottleneck" in mark["text"] for mark in queue["marks"])
+
+
+def test_without_events_there_are_no_marks(text: str) -> None:
+    panels = data_of(text)["series"]["panels"]
+    assert not any("marks" in curve for each in panels for curve in each["curves"])
+
+
 def test_metrics_can_be_chosen(results: Results) -> None:
     data = data_of(page.page([results], metrics=["loss", "ftp.*"]))
     chosen = [metric["name"] for metric in data["metrics"] if metric["chosen"]]
@@ -402,7 +458,7 @@ def test_an_altered_experiment_is_refused(results: Results, tmp_path: Path) -> N
 # --- In a browser -------------------------------------------------------------------------------
 
 
-class Report(Opened):
+class Opened(Browsed):
     """The page of a report."""
 
     def drawn(self, name: str) -> list[dict[str, Any]]:
@@ -422,14 +478,14 @@ class Report(Opened):
 
 
 @pytest.fixture
-def opened(browser: Any, text: str, tmp_path: Path) -> Iterator[Report]:
-    found = Report(browser, text, tmp_path / "page.html")
+def opened(browser: Any, text: str, tmp_path: Path) -> Iterator[Opened]:
+    found = Opened(browser, text, tmp_path / "page.html")
     yield found
     found.close()
 
 
 def test_hiding_a_queue_and_changing_the_metric_change_what_is_drawn(
-    opened: Report, results: Results
+    opened: Opened, results: Results
 ) -> None:
     opened.control("metric").select_option(label="Utilization (%)")
     assert opened.axis("metric") == "Utilization (%)"
@@ -456,7 +512,7 @@ def test_hiding_a_queue_and_changing_the_metric_change_what_is_drawn(
     assert opened.drawn("metric") == [first, second]
 
 
-def test_a_series_is_zoomed_by_keyboard(opened: Report) -> None:
+def test_a_series_is_zoomed_by_keyboard(opened: Opened) -> None:
     def bounds() -> list[float]:
         found: list[float] = opened.view.evaluate(
             "() => document.querySelector('[data-plot=series]').layout.xaxis.range"
@@ -475,7 +531,36 @@ def test_a_series_is_zoomed_by_keyboard(opened: Report) -> None:
     assert bounds() == whole
 
 
-def test_the_table_is_sorted_and_shows_differences(opened: Report, results: Results) -> None:
+def test_events_are_reached_by_keyboard_and_printed(
+    browser: Any, eventful: Results, tmp_path: Path
+) -> None:
+    shown = Opened(browser, page.page([eventful]), tmp_path / "events.html")
+    shown.control("panel").select_option(label="Congestion window (kB), ftp")
+    events = shown.view.locator("[data-events]")
+    drawn = [trace for trace in shown.drawn("series") if trace["name"] == "event"]
+    count = sum(len(trace["x"]) for trace in drawn)
+    assert count > 0
+    assert events.locator("summary").inner_text().startswith(f"{count} events on the curves")
+    events.locator("summary").press("Enter")
+    button = events.locator("button").first
+    button.focus()
+    said = button.inner_text()
+    time = said.split(" s: ")[0].split(" ")[-1]
+    label = shown.view.locator('[data-plot="series"] .hoverlayer')
+    assert time in label.text_content()
+    button.press("Enter")
+    low, high = shown.view.evaluate(
+        "document.querySelector('[data-plot=series]').layout.xaxis.range"
+    )
+    assert low <= float(time) <= high and high - low <= 2
+    assert events.locator("button").first.evaluate("each => each === document.activeElement")
+    events.locator("summary").press("Enter")
+    for event, is_open in (("beforeprint", True), ("afterprint", False)):
+        shown.view.evaluate(f"window.dispatchEvent(new Event('{event}'))")
+        assert events.evaluate("each => each.open") is is_open
+
+
+def test_the_table_is_sorted_and_shows_differences(opened: Opened, results: Results) -> None:
     table = opened.view.locator("table.results")
 
     def column(place: int) -> list[str]:
@@ -508,7 +593,7 @@ def test_the_table_is_sorted_and_shows_differences(opened: Report, results: Resu
     assert table.locator("thead th").count() == before + 1
 
 
-def test_dark_light_and_paper(opened: Report) -> None:
+def test_dark_light_and_paper(opened: Opened) -> None:
     def colour() -> str:
         return str(
             opened.view.evaluate(
@@ -530,7 +615,7 @@ def test_dark_light_and_paper(opened: Report) -> None:
 def test_hostile_names_do_nothing_in_a_browser(
     browser: Any, hostile: Results, tmp_path: Path
 ) -> None:
-    opened = Report(browser, page.page([hostile]), tmp_path / "page.html")
+    opened = Opened(browser, page.page([hostile]), tmp_path / "page.html")
     assert opened.view.evaluate("() => window.hit") is None
     assert opened.view.locator("h1").text_content() == HOSTILE
     assert opened.view.locator(".legend label").nth(1).text_content().endswith(HOSTILE)
