@@ -19,10 +19,10 @@ from redtail.running import replaying
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docs" / "figures" / "replay.gif"
 
-FRAMES, FRAME_MS = 60, 80
-STEP_S = 0.0016  # of the run, from one frame to the next
-WIDTH = 720
-COLOURS = 24
+FRAMES, FRAME_MS = 40, 100
+STEP_S = 0.002  # of the run, from one frame to the next
+WIDTH = 600
+COLOURS = 20
 
 
 def example(case: int = 1) -> str:
@@ -58,7 +58,7 @@ def main() -> None:
         start = float(view.locator('[data-name="time"]').input_value())
         for frame in range(FRAMES):
             view.evaluate(seek, start + frame * STEP_S)
-            drawn = view.locator("figure.card").first.screenshot()
+            drawn = view.locator('[data-canvas="stage"]').screenshot()
             with Image.open(io.BytesIO(drawn)) as image:
                 frames.append(image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE))
         browser.close()

@@ -163,6 +163,7 @@ def outputs(made: Path) -> list[list[str]]:
         ["run", "é.toml", "--format", "markdown"],
         ["run", "é.toml", "--dry-run"],
         ["report", results],
+        ["replay", results, "--case", "0", "--output", "é.html"],
         ["explain", results, "--case", "0"],
         ["explain", results, "--case", "1", "--flow", "0", "--json"],
         ["figures", results, "--list"],
@@ -223,6 +224,7 @@ NAME = "given"
 READ = {
     ("report",): [[NAME, "--out", URL], [f"{URL}/{NAME}"], ["Given!", "--out", f"{URL}/"]],
     ("explain",): [[NAME, "--case", "0", "--out", URL], [f"{URL}/{NAME}", "--case", "1"]],
+    ("replay",): [[NAME, "--case", "0", "--out", URL], [f"{URL}/{NAME}", "--case", "1"]],
     ("figures",): [[NAME, "--list", "--out", URL], [f"{URL}/{NAME}", "--list"]],
     ("qlog",): [[NAME, "--out", URL, "--case", "0"], [f"{URL}/{NAME}", "--case", "1"]],
     ("pack",): [[NAME, "--out", URL], [f"{URL}/{NAME}"]],

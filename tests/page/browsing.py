@@ -19,7 +19,7 @@ ARGUMENTS = (
 )
 
 
-class Opened:
+class Browsed:
     """A page in the browser, with all that it asked for and complained about."""
 
     def __init__(self, browser: Any, text: str, file: Path) -> None:

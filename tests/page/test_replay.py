@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import Opened
+from browsing import Browsed
 
 from redtail.page import moving
 
@@ -92,24 +92,24 @@ def test_a_picture_without_packets_is_a_page() -> None:
 
 
 @pytest.fixture
-def opened(browser: Any, tmp_path: Path) -> Iterator[Opened]:
-    found = Opened(browser, moving.html(picture()), tmp_path / "replay.html")
+def opened(browser: Any, tmp_path: Path) -> Iterator[Browsed]:
+    found = Browsed(browser, moving.html(picture()), tmp_path / "replay.html")
     found.view.wait_for_selector('[data-name="play"]')
     yield found
     found.close()
 
 
-def stage(opened: Opened) -> str:
+def stage(opened: Browsed) -> str:
     return str(opened.view.evaluate("() => document.querySelector('.stage').toDataURL()"))
 
 
-def words(opened: Opened) -> tuple[str, str]:
+def words(opened: Browsed) -> tuple[str, str]:
     view = opened.view
     label = view.locator(".stage").get_attribute("aria-label")
     return view.locator('[data-text="time"]').text_content(), label
 
 
-def test_steps_by_keyboard_show_what_happens(opened: Opened) -> None:
+def test_steps_by_keyboard_show_what_happens(opened: Browsed) -> None:
     view = opened.view
     pictures = [stage(opened)]
     for _ in range(2):
@@ -136,7 +136,7 @@ def test_steps_by_keyboard_show_what_happens(opened: Opened) -> None:
     assert view.locator('[data-text="speed"]').text_content() != before
 
 
-def test_it_plays_pauses_and_is_moved_by_its_slider(opened: Opened) -> None:
+def test_it_plays_pauses_and_is_moved_by_its_slider(opened: Browsed) -> None:
     view = opened.view
     slider = view.locator('[data-name="time"]')
     slider.focus()
@@ -154,7 +154,7 @@ def test_it_plays_pauses_and_is_moved_by_its_slider(opened: Opened) -> None:
     assert play.text_content() == "Play"
 
 
-def test_nothing_flies_where_motion_is_not_wanted(opened: Opened) -> None:
+def test_nothing_flies_where_motion_is_not_wanted(opened: Browsed) -> None:
     opened.view.keyboard.press("ArrowRight")
     flying = stage(opened)
     opened.view.emulate_media(reduced_motion="reduce")
@@ -168,7 +168,7 @@ def test_names_of_users_are_harmless(browser: Any, tmp_path: Path) -> None:
     text = moving.html(picture(HOSTILE))
     assert text.lower().count("</script") == 2 and "<img" not in text
     assert len(text) < moving.LARGEST / 10
-    opened = Opened(browser, text, tmp_path / "replay.html")
+    opened = Browsed(browser, text, tmp_path / "replay.html")
     opened.view.wait_for_selector('[data-name="play"]')
     opened.view.keyboard.press("End")
     assert HOSTILE in opened.view.locator(".happened li").first.text_content()

@@ -107,6 +107,7 @@ def seconds(option: str, text: str | None) -> float | None:
 
     if text is None:
         return None
+    number: float | None
     try:
         number, unit = float(text), ""
     except ValueError:

@@ -13,6 +13,7 @@ It must not know how runs are made, `display` or Matplotlib. All that it shows i
     curves   time series and distributions
     marks    events on time series
     render   the page
+    moving   the picture of `redtail replay`: a queue packet by packet
     filled   templates as one file; `templates`: HTML, styles, scripts, and Plotly's basic bundle
 """
 

@@ -54,10 +54,19 @@ const curves = (() => {
 
   const short = (value) => String(Number(value.toPrecision(3)));
 
-  function trace(pen, each, from, to, x, y, share) {
-    const level = each.levels.find(({ times }) => reel.upTo(times, to) - reel.upTo(times, from) <= MOST / share) ?? each.levels.at(-1);
+  // The points of a curve between two times, with those beside them, at a level with few enough.
+  function seen({ levels }, from, to, share) {
+    const level = levels.find(({ times }) => reel.upTo(times, to) - reel.upTo(times, from) <= MOST / share) ?? levels.at(-1);
     const { times, values } = level;
-    const start = Math.max(0, reel.upTo(times, from) - 1), end = Math.min(times.length, reel.upTo(times, to) + 1);
+    return { times, values, start: Math.max(0, reel.upTo(times, from) - 1), end: Math.min(times.length, reel.upTo(times, to) + 1) };
+  }
+
+  function highest({ values, start, end }, most) {
+    for (let i = start; i < end; i++) if (values[i] > most && Number.isFinite(values[i])) most = values[i];
+    return most;
+  }
+
+  function trace(pen, each, { times, values, start, end }, x, y) {
     pen.strokeStyle = pen.fillStyle = each.colour;
     if (each.dots) {
       for (let i = start; i < end; i++) pen.fillRect(x(times[i]) - 1, y(values[i]) - 1, 2, 2);
@@ -78,14 +87,15 @@ const curves = (() => {
     pen.stroke();
   }
 
-  // Draws curves between two times; what comes after `now` is pale.
-  function draw(canvas, list, { from, to, now, most, lines = [], marks = [] }) {
+  // Draws curves between two times, with room for what is there then; what comes after `now` is pale.
+  function draw(canvas, list, { from, to, now, lines = [], marks = [] }) {
     const got = sheet(canvas);
     if (!got) return;
     const { pen, width, height } = got;
     const soft = elements.css("--soft"), grid = elements.css("--grid"), text = elements.css("--text");
     const left = 46, right = width - 8, top = 8, bottom = height - 20;
-    const ceiling = round(most);
+    const parts = list.map((each) => seen(each, from, to, list.length));
+    const ceiling = round(parts.reduce((most, part) => highest(part, most), 0));
     const x = (t) => left + ((t - from) / (to - from)) * (right - left);
     const y = (value) => bottom - (value / ceiling) * (bottom - top);
     pen.lineWidth = 1;
@@ -119,7 +129,7 @@ const curves = (() => {
       pen.beginPath();
       pen.rect(start, 0, Math.max(0, end - start), bottom + 2);
       pen.clip();
-      list.forEach((each) => trace(pen, each, from, to, x, y, list.length));
+      list.forEach((each, place) => trace(pen, each, parts[place], x, y));
       for (const { t, colour } of marks) {
         pen.fillStyle = colour;
         pen.fillRect(x(t) - 0.5, bottom - 5, 1, 5);

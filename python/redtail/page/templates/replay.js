@@ -31,6 +31,7 @@
     const time = (t) => `${t.toFixed(digits)} s`;
     const spans = (s) => (s < 1e-3 ? `${+(1e6 * s).toPrecision(3)} µs` : s < 1 ? `${+(1e3 * s).toPrecision(3)} ms` : `${+s.toPrecision(3)} s`);
     const flowName = (flow) => `${model.groups[model.flows[flow][0]]} ${model.flows[flow][1]}`;
+    const longestQueue = found.length.values.reduce((a, b) => Math.max(a, b), 0);
     const times = found.happened.map((each) => each.t);
     const counted = { place: 0, drops: 0, marks: 0 };
     let palette = [], hits = [], charts = [], wordsAt = -Infinity;
@@ -229,8 +230,7 @@
       if (charts.length !== given.length) {
         where.replaceChildren(...given.map(([name, title]) => make("figure", { class: "card chart" }, make("figcaption", {}, title), make("canvas", { "data-canvas": name, role: "img", "aria-label": `${title}, over time` }))));
       }
-      const top = (list) => list.reduce((most, { values }) => values.reduce((a, b) => (b > a && Number.isFinite(b) ? b : a), most), 0);
-      charts = given.map(([name, , list, lines]) => ({ canvas: at("canvas", name), most: top(list), lines, list: list.map(curves.curve) }));
+      charts = given.map(([name, , list, lines]) => ({ canvas: at("canvas", name), lines, list: list.map(curves.curve) }));
     }
 
     function drawCharts() {
@@ -247,9 +247,9 @@
       };
       for (const each of charts) {
         const told = each.canvas.dataset.canvas === "length" ? marks(start, start + span, 1000) : [];
-        curves.draw(each.canvas, each.list, { from: start, to: start + span, now: state.t, most: each.most, lines: each.lines, marks: told });
+        curves.draw(each.canvas, each.list, { from: start, to: start + span, now: state.t, lines: each.lines, marks: told });
       }
-      if (charts.length) curves.draw(overview, [charts[0].list[0]], { from, to, now: state.t, most: charts[0].most, marks: marks(from, to, 2000) });
+      if (charts.length) curves.draw(overview, [charts[0].list[0]], { from, to, now: state.t, marks: marks(from, to, 2000) });
     }
 
     // --- Words ---------------------------------------------------------------------------------
@@ -342,8 +342,7 @@
 
     // Room for the limit, unless the queue is never near it.
     function capacity() {
-      const most = charts[0]?.list[0] ? charts[0].most : 1;
-      return Math.max(1, known(model.limit) && model.limit <= 4 * most ? Math.max(model.limit, most) : Math.ceil(1.2 * most));
+      return Math.max(1, known(model.limit) && model.limit <= 4 * longestQueue ? Math.max(model.limit, longestQueue) : Math.ceil(1.2 * longestQueue));
     }
   }
 })();
