@@ -87,6 +87,8 @@ class Side:
     # Starts of what is not acknowledged, in order; and the transmissions that begin there.
     _starts: list[int] = field(default_factory=list)
     _at: dict[int, list[Sent]] = field(default_factory=dict)
+    # The latest transmission from each offset, and with each identification.
+    _carried: dict[int, int] = field(default_factory=dict)
     _latest: dict[int, Sent] = field(default_factory=dict)
 
     def offset(self, number: int) -> int:
@@ -107,13 +109,12 @@ class Side:
         self.sent.append(sent)
         self._latest[packet.id] = sent
         if packet.payload:
-            before = self._at.get(start)
-            if before:
-                sent.again = before[-1].number
-                before.append(sent)
-            else:
-                self._at[start] = [sent]
+            sent.again = self._carried.get(start)
+            self._carried[start] = sent.number
+            if start not in self._at:
+                self._at[start] = []
                 bisect.insort(self._starts, start)
+            self._at[start].append(sent)
         return sent
 
     def latest(self, identification: int) -> Sent | None:
