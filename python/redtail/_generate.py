@@ -92,8 +92,8 @@ def events_page(kinds: list[dict[str, Any]]) -> str:
         "",
         f"<!-- {_NOTE} -->",
         "",
-        "What each kind of events of [`[events]`](experiment-file.md) means, what its `value` is, and",
-        "which reasons it may have. `redtail list events` prints the same;",
+        "What each kind of events of [`[events]`](experiment-file.md) means, what its `value` is,",
+        "and which reasons it may have. `redtail list events` prints the same;",
         "[the event log](../how-to/events.md) says how to record and read them.",
     ]
     for each in kinds:

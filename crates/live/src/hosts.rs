@@ -5,6 +5,7 @@
 
 mod call;
 mod datagrams;
+pub mod log;
 mod port;
 mod stream;
 mod udp;
@@ -23,6 +24,7 @@ use redtail_traffic::{Application, FlowKind, Traces, TrafficParams, User};
 use rustix::event::epoll;
 
 pub use self::call::CallFlow;
+use self::log::{HostLog, LOOK};
 use self::port::{Connection, UserSlot};
 pub use self::stream::TcpFlow;
 pub use self::udp::UdpFlow;
@@ -94,6 +96,8 @@ enum Timer {
     Phase,
     /// A sample of the flows.
     Sample,
+    /// A look at the flows for the event log.
+    Look,
     /// The response on the connection at this place is ready.
     Ready(u32),
     /// The TCP flow of this number starts.
@@ -202,6 +206,8 @@ pub struct Hosts<'a> {
     pub back_delays: Vec<Delays>,
     /// Samples of the TCP flows.
     pub series: FlowSeries,
+    /// The event log, if it was asked for.
+    pub log: Option<HostLog>,
     /// The response times, by group; `None` for a group without users.
     pub answers: Vec<Option<Box<Answers>>>,
     /// Bytes delivered to users over connections that are gone, by group.
@@ -255,6 +261,7 @@ impl<'a> Hosts<'a> {
             delays: vec![Delays::default(); groups],
             back_delays: vec![Delays::default(); groups],
             series: FlowSeries::default(),
+            log: None,
             answers: Vec::new(),
             gone: vec![0; groups],
             measure_from: Time::ZERO + scenario.warmup,
@@ -276,6 +283,12 @@ impl<'a> Hosts<'a> {
         }
         for group in 0..groups {
             hosts.add_group(group, traces)?;
+        }
+        if let Some(events) = &scenario.events {
+            hosts.log = Some(HostLog::new(hosts.tcp.len(), events));
+            if events.kinds.iter().any(|&kind| log::is_of_flow(kind)) {
+                hosts.timers.add(Time::ZERO, Timer::Look);
+            }
         }
         Ok(hosts)
     }
@@ -352,6 +365,7 @@ impl<'a> Hosts<'a> {
                 self.marks.push(marks);
             }
             Timer::Sample => self.sample(at)?,
+            Timer::Look => self.look(at)?,
             Timer::Ready(place) => self.act(place)?,
             Timer::Start(flow) => self.start_tcp(flow)?,
             Timer::Stop(flow) => self.stop_tcp(flow)?,
@@ -387,6 +401,20 @@ impl<'a> Hosts<'a> {
         }
         if let Some(series) = &self.scenario.series {
             self.timers.add(at + series.interval, Timer::Sample);
+        }
+        Ok(())
+    }
+
+    /// Looks at the TCP flows that are open, for the event log.
+    fn look(&mut self, at: Time) -> io::Result<()> {
+        if let Some(log) = &mut self.log {
+            for (place, flow) in self.tcp.iter().enumerate() {
+                if let Some(socket) = flow.sender_socket() {
+                    let number = self.first_flow[flow.group] + flow.index as u32;
+                    log.look(place, (flow.group as u32, number), tcp_info(socket)?, at);
+                }
+            }
+            self.timers.add(at + LOOK, Timer::Look);
         }
         Ok(())
     }

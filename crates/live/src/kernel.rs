@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 
 use redtail_core::{Bytes, Rate};
-use redtail_spec::Scenario;
+use redtail_spec::{EventKind, Scenario};
 use redtail_traffic::TrafficParams;
 use redtail_transport::ResolvedTcpParams;
 use redtail_transport::TcpParams;
@@ -16,6 +16,7 @@ use redtail_transport::tcp::recovery::RecoveryKind;
 use serde_json::Value as Json;
 
 use crate::addresses;
+use crate::hosts::log::is_told;
 
 /// Settings of the hosts on one side of a group.
 #[derive(Clone, Debug, Default)]
@@ -166,6 +167,19 @@ pub fn refuse(scenario: &Scenario, available: &BTreeSet<String>) -> Vec<Refusal>
                 );
             }
         }
+    }
+    if let Some(events) = &scenario.events
+        && !events.kinds.iter().any(|&kind| is_told(kind))
+    {
+        let told = EventKind::ALL.iter().filter(|&&kind| is_told(kind));
+        let told: Vec<_> = told.map(|kind| kind.meaning().name).collect();
+        refuse(
+            "events.kinds".to_owned(),
+            format!(
+                "has only events of which a kernel does not tell; accepted: {}, or backend sim",
+                told.join(", ")
+            ),
+        );
     }
     if scenario.traffic.len() > addresses::MAX_GROUPS {
         let count = scenario.traffic.len();

@@ -14,6 +14,7 @@ use redtail_network::statistics::{Delays, jain};
 use redtail_traffic::{Application, TrafficParams};
 
 use crate::counters::Counters;
+use crate::hosts::log::HostEvent;
 use crate::hosts::{CallFlow, Hosts, Marks, TcpFlow, UdpFlow};
 
 /// What the hosts have measured.
@@ -37,6 +38,8 @@ pub struct HostReport {
     pub response_times: ResponseTimes,
     /// Samples of the TCP flows.
     pub series: FlowSeries,
+    /// What the event log has of them.
+    pub events: Vec<HostEvent>,
     /// How late timers were handled.
     pub lateness: Delays,
     /// Packets that the devices of the hosts could not hold.
@@ -53,6 +56,7 @@ impl Hosts<'_> {
             metrics: vec![Vec::new(); groups],
             has_tcp: Vec::new(),
             series: std::mem::take(&mut self.series),
+            events: self.log.take().map_or(Vec::new(), |log| log.events),
             flows: self.flow_rows(ended),
             transfers: self.transfers(),
             lateness: std::mem::take(&mut self.lateness),

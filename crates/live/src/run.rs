@@ -9,7 +9,6 @@ use std::sync::mpsc;
 use std::thread;
 
 use redtail_core::{Span, Time};
-use redtail_network::EventRecorder;
 use redtail_network::capture::{CaptureError, PointsAndFile};
 use redtail_network::group_report::bits_per_second;
 use redtail_network::metrics::*;
@@ -371,7 +370,12 @@ fn make_spaces(scenario: &Scenario, outside: bool) -> io::Result<Vec<[Space; 2]>
 fn result(scenario: &Scenario, mut emulator: Emulator<'_>, hosts: HostReport) -> LiveResult {
     let now = emulator.end;
     let period = now.saturating_since(Time::ZERO + scenario.warmup);
-    let event_log = emulator.log.take().map(EventRecorder::finish);
+    let event_log = emulator.log.take().map(|mut log| {
+        for (kind, at, row) in &hosts.events {
+            log.record(*kind, *at, row);
+        }
+        log.finish()
+    });
     let links = emulator.finish();
     let names = links.network.links.iter().map(|link| link.name.clone());
     let forward = links.network.links.iter().filter(|link| link.forward);

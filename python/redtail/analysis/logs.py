@@ -23,8 +23,9 @@ def warnings(results: Results) -> list[str]:
     ]
     if not left_out:
         return []
+    limit = results.scenario["events"]["limit"]
     return [
-        f"the event log of {len(left_out)} of {names.counted(results.run_count, 'run')} reached its "
-        f"limit, {results.scenario['events']['limit']} rows: up to {max(left_out):.0f} later events "
-        "were left out; events.limit, kinds, groups, from and to say what is recorded"
+        f"the event log of {len(left_out)} of {names.counted(results.run_count, 'run')} reached "
+        f"its limit, {limit} rows: up to {max(left_out):.0f} later events were left out; "
+        "events.limit, kinds, groups, from and to say what is recorded"
     ]

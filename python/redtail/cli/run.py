@@ -138,7 +138,16 @@ def run(
     if verify:
         allowed = given.pop("allow_code", None) or ()
         others = (form, dask, pcap, pcap_case, backend, kernel, out != "runs")
-        if given or any(others) or events or phases or report or dry_run or keep_going or not figures:
+        if (
+            given
+            or any(others)
+            or events
+            or phases
+            or report
+            or dry_run
+            or keep_going
+            or not figures
+        ):
             raise SpecError(
                 "--verify repeats what the archive says; accepted: --jobs, --allow-code, --json"
             )

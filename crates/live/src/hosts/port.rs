@@ -164,10 +164,21 @@ impl Network for Port<'_, '_> {
         if let Some(answers) = &mut self.hosts.answers[group] {
             answers.on_page(took, self.now);
         }
+        let flow = self.hosts.flow_of_user(self.user);
+        if let Some(log) = &mut self.hosts.log {
+            log.on_user(flow, took, None, self.now);
+        }
     }
 }
 
 impl Hosts<'_> {
+    /// The group of a user, and the number of its flow.
+    fn flow_of_user(&self, user: u32) -> (u32, u32) {
+        let group = self.users[user as usize].group;
+        let first = self.users.partition_point(|other| other.group < group) as u32;
+        (group as u32, self.first_flow[group] + user - first)
+    }
+
     /// The timer of a user's program has expired.
     pub(super) fn wake_user(&mut self, user: u32) -> io::Result<()> {
         self.users[user as usize].armed = None;
@@ -299,6 +310,10 @@ impl Hosts<'_> {
                 .at;
             if let Some(answers) = &mut self.answers[at.group] {
                 answers.on_answer(&done, at.host as u32, now);
+            }
+            let flow = self.flow_of_user(at.user);
+            if let Some(log) = &mut self.log {
+                log.on_user(flow, now - done.asked, Some(done.exchange.response), now);
             }
             let answer = Answer {
                 connection: ConnectionId(at.nth),

@@ -7,6 +7,8 @@ use std::os::fd::{AsFd, AsRawFd};
 /// The state of a TCP connection at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TcpInfo {
+    /// What the sender is doing (`tcp_ca_state`).
+    pub ca_state: u8,
     /// Congestion window in segments.
     pub cwnd: u32,
     /// Slow start threshold in segments; `None` before the first reduction.
@@ -52,6 +54,7 @@ fn of_bytes(bytes: &[u8]) -> TcpInfo {
     let word = |at: usize| chunk(at).map_or(0, |four| u32::from_ne_bytes(*four));
     let ssthresh = word(76);
     TcpInfo {
+        ca_state: bytes.get(1).copied().unwrap_or(0),
         mss: word(16),
         outstanding: word(24),
         srtt_us: word(68),

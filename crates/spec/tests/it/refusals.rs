@@ -1569,3 +1569,69 @@ fn hosts_in_rules() {
         refused("{ host = 0 }")
     );
 }
+
+#[test]
+fn event_logs() {
+    let with = |keys: &str| {
+        single_with(
+            "warmup = \"50 s\"",
+            &format!("warmup = \"50 s\"\nevents = {{ {keys} }}"),
+        )
+    };
+    let all: Vec<_> = redtail_spec::EventKind::ALL
+        .iter()
+        .map(|kind| kind.meaning().name)
+        .collect();
+    let all = all.join(", ");
+    for (keys, expected) in [
+        (
+            "kinds = [\"drops\"]",
+            format!(
+                "events.kinds (entry 1) = \"drops\" is not known; accepted: {all}; did you mean \"drop\"?"
+            ),
+        ),
+        (
+            "kinds = []",
+            format!("events.kinds = [] names no kind; accepted: {all}"),
+        ),
+        (
+            "from = \"200 s\"",
+            "events.from = \"200 s\" is not before the end; accepted: less than \"200 s\"".to_owned(),
+        ),
+        (
+            "from = \"20 s\", to = \"20 s\"",
+            "events.to = \"20 s\" is not after `from`; accepted: more than \"20 s\"".to_owned(),
+        ),
+        (
+            "limit = 0",
+            "events.limit = 0 is not from 1 to 10000000 rows; accepted: one of these".to_owned(),
+        ),
+        (
+            "replications = 0",
+            "events.replications = 0 is zero; accepted: 1 or more (without [events] none is recorded)"
+                .to_owned(),
+        ),
+        (
+            "flows = [1000]",
+            "events.flows = [1000] names the flow 1000; accepted: 0 to ".to_owned(),
+        ),
+        (
+            "groups = [\"nobody\"]",
+            "events.groups = [\"nobody\"] names \"nobody\", and there is no such group; accepted: "
+                .to_owned(),
+        ),
+        (
+            "groups = [], flows = []",
+            "events.flows = [] stands beside events.groups; accepted: one of the two".to_owned(),
+        ),
+        (
+            "kind = \"drop\"",
+            "events.kind: unknown key".to_owned(),
+        ),
+    ] {
+        let found = with(keys);
+        let message = found.strip_prefix("e.toml:4: ");
+        let message = message.unwrap_or_else(|| panic!("{found}"));
+        assert!(message.starts_with(&expected), "{message}\n{expected}");
+    }
+}
