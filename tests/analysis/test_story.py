@@ -20,6 +20,7 @@ _COLUMNS = {
     **dict.fromkeys(TEXTS, pa.string()),
     "flow": pa.uint32(),
     "connection": pa.uint32(),
+    "back": pa.uint32(),
     "sequence": pa.uint64(),
     "bytes": pa.uint64(),
     **dict.fromkeys(
@@ -154,7 +155,10 @@ def test_all_that_was_outstanding_was_lost() -> None:
 
 
 def test_acknowledgements_that_were_dropped() -> None:
-    acks = [drop(2.05 + place / 1000, None, "limit", link="return", bytes=52) for place in range(2)]
+    acks = [
+        drop(2.05 + place / 1000, None, "limit", link="return", back=1, bytes=52)
+        for place in range(2)
+    ]
     found = cause(*acks, event(2.3, "timeout", 1000, value=0.3, reason="data"))
     assert found.kind == timeouts.ACKS
     assert "2 acknowledgements of the flow were lost on the return path" in found.text
@@ -163,7 +167,7 @@ def test_acknowledgements_that_were_dropped() -> None:
 
 def test_acknowledgements_lost_before_the_timer_started_explain_nothing() -> None:
     found = cause(
-        drop(0.5, None, "limit", link="return", bytes=52),
+        drop(0.5, None, "limit", link="return", back=1, bytes=52),
         event(2.3, "timeout", 1000, value=0.3, reason="data"),
     )
     assert found.kind == timeouts.UNKNOWN

@@ -26,12 +26,19 @@ from redtail.errors import SpecError, StoreError
 from redtail.running import events, explaining
 from redtail.running.explaining import Wanted
 
+# The example has a small buffer on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore:.*bandwidth-delay product:redtail.RedtailWarning")
+
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "why.toml"
 
 
+SYN = -1
+"""The sequence number of a SYN where data begin with 0."""
+
+
 class Sent(NamedTuple):
-    """A data packet as it arrives at the bottleneck."""
+    """A packet with data, or a SYN, as it arrives at the bottleneck."""
 
     time_s: float
     sequence: int
@@ -39,11 +46,19 @@ class Sent(NamedTuple):
 
 
 def rows(capture: Path) -> list[list[str]]:
-    """Return time, source, sequence number, length and timestamp of the data in a capture."""
+    """Return time, source, sequence number, length and timestamp of SYNs and data in a capture."""
     tshark = shutil.which("tshark")
     assert tshark is not None, "the tests need tshark: apt-get install tshark"
     fields = ("frame.time_epoch", "ip.src", "tcp.seq", "tcp.len", "tcp.options.timestamp.tsval")
-    command = [tshark, "-r", str(capture), "-Y", "tcp.len > 0", "-T", "fields"]
+    command = [
+        tshark,
+        "-r",
+        str(capture),
+        "-Y",
+        "tcp.len > 0 or tcp.flags.syn == 1",
+        "-T",
+        "fields",
+    ]
     done = subprocess.run(
         command + [word for field in fields for word in ("-e", field)],
         capture_output=True,
@@ -91,6 +106,7 @@ def test_every_timeout_of_the_example_has_a_cause(told: list[Line]) -> None:
         timeouts.AGAIN,
         timeouts.AFTER_TIMEOUT,
         timeouts.WINDOW,
+        timeouts.SYN,
     }
 
 
@@ -117,10 +133,14 @@ def test_the_cause_of_each_timeout_is_what_the_capture_shows(
         assert line.cause is not None and flow is not None
         first = line.cause.lost[0] if line.cause.kind == timeouts.WINDOW else line.cause.lost[-1]
         sent = [each for each in captured[flow] if each.time_s < line.time_s]
-        copies = [each for each in sent if each.sequence == first.sequence]
+        # The sequence number of a SYN is that before the first byte.
+        wanted = SYN if line.cause.kind == timeouts.SYN else first.sequence
+        copies = [each for each in sent if each.sequence == wanted]
         assert not any(each.arrives for each in copies), line
         assert copies[-1].time_s == pytest.approx(first.time_s, abs=1e-6), line
-        if line.cause.kind == timeouts.WINDOW:
+        if line.cause.kind == timeouts.SYN:
+            assert [each.sequence for each in sent] == [SYN], line
+        elif line.cause.kind == timeouts.WINDOW:
             assert len(copies) == 1, line
             behind = [each for each in sent if each.time_s >= copies[0].time_s]
             beyond = [each for each in behind if each.sequence >= copies[0].sequence]

@@ -123,11 +123,11 @@ def folder_of_run(run: str, out: str, case: int | None, replication: int | None)
         StoreError: there is no such run.
     """
     from redtail.files import path_of
-    from redtail.store import objects, runs
+    from redtail.store import format, objects, runs
 
     path = path_of(run)
     results = None
-    if not runs.is_run(path):
+    if not format.is_run(path):
         try:
             results = stored(run, out)
         except StoreError:

@@ -25,9 +25,9 @@ class Losses:
         for event in events:
             own = side(event) == back
             if event.event in LOSSES:
-                if not own or event.sequence is None:
+                if not own:
                     self.acks.append(event)
-                else:
+                elif event.sequence is not None:
                     self.data.setdefault(event.sequence, []).append(event)
             elif own and event.event == AGAIN and event.sequence is not None:
                 self.sent.setdefault(event.sequence, []).append(event)
@@ -62,5 +62,5 @@ def side(event: Event) -> int:
 
 
 def is_ack(event: Event) -> bool:
-    """Return whether a lost packet had no data."""
-    return event.sequence is None
+    """Return whether a packet was one back to the sender of data, without data of its own."""
+    return side(event) == 1 and event.sequence is None

@@ -82,7 +82,7 @@ class Timeouts:
         if timeout.reason == "handshake":
             return self._handshake(timeout, losses)
         if timeout.sequence is None:
-            return self._unknown(timeout, "the timeout has no sequence number")
+            return self._unknown(timeout, "it has no sequence number, which kernels do not tell")
         lost = losses.of(timeout.sequence, timeout.row)
         again = losses.again(timeout.sequence, timeout.row)
         latest = [each for each in lost if not again or each.row > again[-1].row]
