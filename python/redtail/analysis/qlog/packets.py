@@ -175,12 +175,8 @@ def of_conversation(
     names = ("at_ns", "id", "size", "payload", "flags", "seq", "ack", "ecn")
     values = zip(*(columns[name][rows].tolist() for name in names), strict=True)
     ours = (columns["end"][rows] == us).tolist()
-    for (at_ns, *rest), own, low, high in zip(values, ours, first, last, strict=True):
-        sack = tuple(
-            zip(
-                columns["sack_left"][low:high].tolist(),
-                columns["sack_right"][low:high].tolist(),
-                strict=True,
-            )
-        )
-        yield Packet(at_ns, own, *rest, sack)
+    for one, own, low, high in zip(values, ours, first, last, strict=True):
+        edges = (columns[name][low:high].tolist() for name in ("sack_left", "sack_right"))
+        at_ns, number, size, payload, flags, seq, ack, ecn = one
+        sack = tuple(zip(*edges, strict=True))
+        yield Packet(at_ns, own, number, size, payload, flags, seq, ack, ecn, sack)
