@@ -313,6 +313,43 @@ def test_packets_with_ce_are_those_the_queue_marked(name: str, tmp_path: Path) -
     marks = metrics["mark"] * len(arrived)
     assert marks == pytest.approx(round(marks), abs=1e-6)
     assert sum(row.ecn == "3" for row in analysed(after)) == round(marks) > 50
+    told = [comment for (comment,) in tshark(before, "frame.comment") if comment]
+    law = r"average \d+\.\d packets, probability \d\.\d{3}"
+    marked = [text for text in told if re.fullmatch(f"marked CE at bottleneck: red, {law}", text)]
+    assert len(marked) == round(marks)
+    dropped = r"dropped at bottleneck: red, (limit|early|forced), " + law
+    dropped = [text for text in told if re.fullmatch(dropped, text)]
+    assert len(marked) + len(dropped) == len(told)
+    assert len(dropped) == round(metrics["loss"] * len(arrived))
+
+
+def test_tools_read_what_is_told_beside_packets(tmp_path: Path) -> None:
+    path, whole = tmp_path / "out.pcapng", tmp_path / "edited.pcapng"
+    captured((SMALL_BUFFER, '"sack"'), path, points=("bottleneck:in", "bottleneck:out"))
+    (dropped,) = (text.count("dropped at") for text in [path.read_bytes().decode("latin-1")])
+    subprocess.run([tool("editcap"), str(path), str(whole)], check=True, capture_output=True)
+    for file in (path, whole):
+        told = [text for (text,) in tshark(file, "frame.comment") if text]
+        assert set(told) == {"dropped at bottleneck: tail-drop, limit"} and len(told) == dropped
+        seen = subprocess.run(
+            [tool("capinfos"), "-c", "-M", str(file)], capture_output=True, text=True, check=True
+        ).stdout
+        packets = len(native.module().read_capture(file).columns["ecn"][1])
+        assert re.search(rf"Number of packets: +{packets}$", seen, re.MULTILINE)
+    # Interface statistics: what passed each point, and what did not fit the queue behind it.
+    data, at, counted = path.read_bytes(), 0, []
+    while at < len(data):
+        kind, length = struct.unpack_from("<II", data, at)
+        if kind == 5:
+            interface, _, option, _, received, other, _, lost = struct.unpack_from(
+                "<IQHHQHHQ", data, at + 8
+            )
+            assert (option, other) == (4, 5)
+            counted.append((interface, received, lost))
+        at += length
+    columns = native.module().read_capture(path).columns
+    passed = Counter(struct.unpack(f"<{packets}I", columns["interface"][1]))
+    assert counted == [(0, passed[0], 0), (1, passed[1], dropped)]
 
 
 def tcptrace(path: Path, name: str) -> list[float]:

@@ -87,6 +87,8 @@ class Side:
     # Starts of what is not acknowledged, in order; and the transmissions that begin there.
     _starts: list[int] = field(default_factory=list)
     _at: dict[int, list[Sent]] = field(default_factory=dict)
+    # The latest transmission from each offset, and with each identification.
+    _carried: dict[int, int] = field(default_factory=dict)
     _latest: dict[int, Sent] = field(default_factory=dict)
 
     def offset(self, number: int) -> int:
@@ -107,13 +109,12 @@ class Side:
         self.sent.append(sent)
         self._latest[packet.id] = sent
         if packet.payload:
-            before = self._at.get(start)
-            if before:
-                sent.again = before[-1].number
-                before.append(sent)
-            else:
-                self._at[start] = [sent]
+            sent.again = self._carried.get(start)
+            self._carried[start] = sent.number
+            if start not in self._at:
+                self._at[start] = []
                 bisect.insort(self._starts, start)
+            self._at[start].append(sent)
         return sent
 
     def latest(self, identification: int) -> Sent | None:
@@ -174,12 +175,8 @@ def of_conversation(
     names = ("at_ns", "id", "size", "payload", "flags", "seq", "ack", "ecn")
     values = zip(*(columns[name][rows].tolist() for name in names), strict=True)
     ours = (columns["end"][rows] == us).tolist()
-    for (at_ns, *rest), own, low, high in zip(values, ours, first, last, strict=True):
-        sack = tuple(
-            zip(
-                columns["sack_left"][low:high].tolist(),
-                columns["sack_right"][low:high].tolist(),
-                strict=True,
-            )
-        )
-        yield Packet(at_ns, own, *rest, sack)
+    for one, own, low, high in zip(values, ours, first, last, strict=True):
+        edges = (columns[name][low:high].tolist() for name in ("sack_left", "sack_right"))
+        at_ns, number, size, payload, flags, seq, ack, ecn = one
+        sack = tuple(zip(*edges, strict=True))
+        yield Packet(at_ns, own, number, size, payload, flags, seq, ack, ecn, sack)

@@ -74,14 +74,17 @@ def metrics(time_s: float, values: Mapping[str, float], known: dict[str, float])
         yield Noted(time_s * 1e3, "recovery:metrics_updated", data)
 
 
-def sampled(series: Mapping[str, Sequence[float]]) -> Iterator[Noted]:
+def sampled(series: Mapping[str, Sequence[float]], since_s: float) -> Iterator[Noted]:
     """Yield the samples of a sender's windows.
 
     Args:
         series: the columns of `series_flows` for one flow.
+        since_s: earlier samples are left out: when the flow began.
     """
     known: dict[str, float] = {}
     for place, time_s in enumerate(series["time_s"]):
+        if time_s < since_s:
+            continue
         srtt_ms = series["srtt_s"][place] * 1e3
         values = {
             "smoothed_rtt": round(srtt_ms, 6) if math.isfinite(srtt_ms) else math.nan,
@@ -131,6 +134,8 @@ def _own(event: Event) -> dict[str, Any]:
         value = getattr(event, column)
         if value is not None:
             data[name] = value if factor is None else round(value * factor, 9)
+    if event.back:
+        data["from"] = "peer"
     if event.value is not None and math.isfinite(event.value):
         name, scale = _VALUES.get(event.event, ("value", 1))
         data[name] = round(event.value * scale, 9)
@@ -175,7 +180,7 @@ class _State:
         if event.event == "recovery":
             return "recovery"
         if event.event == "timeout":
-            return "loss"
+            return None if event.reason == "handshake" else "loss"
         if event.event in ("recovery_end", "loss_end"):
             if event.reason in ("timeout", "recovery"):
                 return None  # the event of that name tells it

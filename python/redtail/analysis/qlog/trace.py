@@ -55,12 +55,13 @@ class Connection:
 
 def file_of(connection: Connection) -> dict[str, Any]:
     """Return the content of the qlog file of a connection."""
-    events = list(_opened(connection))
+    start_s = next((each.time_s for each in connection.events if each.event == "start"), 0.0)
+    events = list(_opened(connection, start_s * 1e3))
     packets, numbers = _packets(connection)
     events += packets
     events += recovery.of_events(connection.events, numbers)
     if connection.series is not None:
-        events += recovery.sampled(connection.series)
+        events += recovery.sampled(connection.series, start_s)
     # Stable: what happens at the same time stays in the order in which it was told.
     events.sort(key=lambda event: event.time_ms)
     return {
@@ -89,9 +90,8 @@ def file_of(connection: Connection) -> dict[str, Any]:
     }
 
 
-def _opened(connection: Connection) -> Iterator[Noted]:
-    """Yield what is known from the start."""
-    start = next((each.time_s * 1e3 for each in connection.events if each.event == "start"), 0.0)
+def _opened(connection: Connection, start: float) -> Iterator[Noted]:
+    """Yield what is known from the start, and when it closes; `start` is in milliseconds."""
     if connection.ends is not None:
         (address, port), (other, other_port) = connection.ends
         data: dict[str, Any] = {
