@@ -1,8 +1,9 @@
 """Metrics that an experiment defines itself: by formulas, and by what its programs tell.
 
-Those of the table `[metrics]` follow from others by formulas. They are computed replication by replication when results are put together, so they have intervals
-and are compared like all others. No run depends on them: another formula makes no new run. A value
-is undefined where one of those that it follows from is, and where the formula divides by zero.
+Those of the table `[metrics]` follow from others by formulas. They are computed replication by
+replication when results are put together, so they have intervals and are compared like all others.
+No run depends on them: another formula makes no new run. A value is undefined where one of those
+that it follows from is, and where the formula divides by zero.
 
 What programs measure (`measure` of a group of kind program) is stored with the other metrics of a
 run. Here such metrics get their units and titles.
@@ -24,8 +25,8 @@ from redtail.errors import SpecError
 from redtail.formula import Formula
 from redtail.metrics import Definition, Derived, Metric, Own
 
-# Units that values can be shown in: the SI unit, the end of a column's name, the scale, and the unit
-# as it is printed. Rust defines them; `make generate` writes them to `units.json`.
+# Units that values can be shown in: the SI unit, the end of a column's name, the scale, and the
+# unit as it is printed. Rust defines them; `make generate` writes them to `units.json`.
 _SHOWN: dict[str, tuple[str, str, float, str]] = {
     each["word"]: (each["unit"], each["suffix"], each["scale"], each["shown_unit"])
     for each in json.loads(Path(__file__).with_name("units.json").read_text(encoding="utf-8"))

@@ -43,7 +43,9 @@ def measures(scenario: Mapping[str, Any]) -> set[str]:
     {'a.measured.rtt'}
     """
     groups = (group for group in scenario["traffic"] if group.get("kind") == "program")
-    return {f"{group['name']}.measured.{name}" for group in groups for name in group["measure"]}
+    return {
+        f"{group['name']}.measured.{name}" for group in groups for name in group.get("measure", {})
+    }
 
 
 def series_key(table: str) -> str:

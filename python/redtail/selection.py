@@ -116,10 +116,10 @@ def select(
 def default(present: Collection[str], links: Sequence[str] = ()) -> list[str]:
     """Return which metrics to show when none is named.
 
-    What programs measure and what the experiment derives by formulas, those of `_DEFAULT`, and besides the
-    goodput of each group when there are several, what each group is judged by, and utilization,
-    loss and delay of queues beyond the first. In a chain no queue is the first. Phases are left
-    out.
+    What programs measure and what the experiment derives by formulas, those of `_DEFAULT`, and
+    besides the goodput of each group when there are several, what each group is judged by, and
+    utilization, loss and delay of queues beyond the first. In a chain no queue is the first. Phases
+    are left out.
 
     >>> default(["goodput", "hop1.loss", "hop1.ftp.loss"], ["hop1"])
     ['goodput', 'hop1.loss']

@@ -28,6 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyIndexError, PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 use redtail_core::plugin::{Identity, PluginFailure, Role};
 use redtail_core::{LargePages, ParamError, Rate, Span};
@@ -860,9 +861,9 @@ type Left = (
     String,
     u32,
     bool,
-    Vec<u8>,
+    PyBackedBytes,
     bool,
-    Vec<(String, Vec<u8>)>,
+    Vec<(String, PyBackedBytes)>,
     Vec<String>,
 );
 
@@ -874,6 +875,11 @@ fn program_measures(
     left: Vec<Left>,
 ) -> PyResult<Vec<(String, f64)>> {
     let scenario = Scenario::from_json(scenario).map_err(|error| spec_error(py, &error))?;
+    py.detach(|| measures_of(&scenario, &left))
+        .map_err(PyValueError::new_err)
+}
+
+fn measures_of(scenario: &Scenario, left: &[Left]) -> Result<Vec<(String, f64)>, String> {
     let mut found = Vec::new();
     for group in scenario.traffic.iter().filter_map(TrafficParams::programs) {
         let of_group = left.iter().filter(|(name, ..)| *name == group.name);
@@ -891,7 +897,7 @@ fn program_measures(
             })
             .collect();
         let told = reading::read(&group.name, group.flows, &group.measure, &outputs);
-        found.extend(told.map_err(PyValueError::new_err)?);
+        found.extend(told?);
     }
     Ok(found)
 }

@@ -37,7 +37,7 @@ pub struct MeasureParams {
     /// Source: none, the name of the metric.
     #[serde(default, skip_serializing)]
     pub title: Option<String>,
-    /// Where the number stands: in what the `"client"` or the `"server"` prints, or in the files in `{out}` whose names fit a pattern such as `"result.json"` or `"*.qlog"`.
+    /// Where the number stands: in what the `"client"` or the `"server"` prints, or in the files of the client's `{out}` whose names fit a pattern such as `"result.json"` or `"*.qlog"`; `"server/*.qlog"` are files of the server's.
     /// Source: the client, at which most programs measure.
     #[serde(default)]
     pub from: Source,
@@ -105,7 +105,8 @@ impl MeasureParams {
     pub fn definition(&self) -> String {
         let of = match &self.from {
             Source::Client | Source::Server => format!("what the {} prints", self.from),
-            Source::Files(name) => format!("`{name}` in `{{out}}`"),
+            Source::FilesOfClient(name) => format!("`{name}` in `{{out}}` of the client"),
+            Source::FilesOfServer(name) => format!("`{name}` in `{{out}}` of the server"),
         };
         let what = match &self.statistic {
             Some(statistic) => format!("The {statistic} of "),
@@ -147,7 +148,7 @@ impl MeasureParams {
             );
         }
         if let Some(field) = &self.qlog {
-            if !matches!(self.from, Source::Files(_)) {
+            if self.from.files().is_none() {
                 let problem = format!("is \"{}\", whose output is no qlog", self.from);
                 return refuse("from", &problem, "files in {out}, such as \"*.qlog\"");
             }
@@ -185,9 +186,9 @@ pub fn check(name: &str, measure: &MeasureParams, has_server: bool) -> Result<()
         let accepted = "letters, digits and _, a letter first";
         return Err(ParamError::new(table, "is no name of a metric", accepted));
     }
-    if measure.from == Source::Server && !has_server {
-        let accepted = "\"client\", files in {out}, or a command line as `server` of the group";
-        let problem = "is \"server\", which the group does not have";
+    if measure.from.is_server() && !has_server {
+        let accepted = "\"client\", files in its {out}, or a command line as `server` of the group";
+        let problem = format!("is \"{}\", and the group has no server", measure.from);
         return Err(ParamError::new("from", problem, accepted).within(&table));
     }
     measure.check().map_err(|error| error.within(&table))
@@ -228,17 +229,30 @@ pub enum Source {
     Client,
     /// What the server prints.
     Server,
-    /// The files in the folder of the pair whose names fit a pattern.
-    Files(String),
+    /// The files in `{out}` of the client whose names fit a pattern.
+    FilesOfClient(String),
+    /// The files in `{out}` of the server whose names fit a pattern.
+    FilesOfServer(String),
 }
 
 impl Source {
-    /// Whether a file is one of them.
-    pub fn fits(&self, name: &str) -> bool {
+    /// Whether it is what the server prints or writes.
+    pub fn is_server(&self) -> bool {
+        matches!(self, Self::Server | Self::FilesOfServer(_))
+    }
+
+    /// The pattern of the names of files; `None` for what is printed.
+    pub fn files(&self) -> Option<&str> {
         match self {
-            Self::Files(pattern) => fits(pattern.as_bytes(), name.as_bytes()),
-            _ => false,
+            Self::Client | Self::Server => None,
+            Self::FilesOfClient(pattern) | Self::FilesOfServer(pattern) => Some(pattern),
         }
+    }
+
+    /// Whether a file of the client or the server is one of them.
+    pub fn has(&self, server: bool, name: &str) -> bool {
+        let fits = |pattern: &str| fits(pattern.as_bytes(), name.as_bytes());
+        server == self.is_server() && self.files().is_some_and(fits)
     }
 }
 
@@ -268,11 +282,12 @@ fn fits(pattern: &[u8], name: &[u8]) -> bool {
 
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Client => "client",
-            Self::Server => "server",
-            Self::Files(pattern) => pattern,
-        })
+        match self {
+            Self::Client => f.write_str("client"),
+            Self::Server => f.write_str("server"),
+            Self::FilesOfClient(pattern) => write!(f, "client/{pattern}"),
+            Self::FilesOfServer(pattern) => write!(f, "server/{pattern}"),
+        }
     }
 }
 
@@ -280,12 +295,16 @@ impl FromStr for Source {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "client" => Ok(Self::Client),
-            "server" => Ok(Self::Server),
-            _ if super::is_inside(text) && text.len() <= 1000 => Ok(Self::Files(text.to_owned())),
-            _ => Err(format!("\"{text}\" is no path inside {{out}}")),
+        if !super::is_inside(text) || text.len() > 1000 {
+            return Err(format!("\"{text}\" is no path inside {{out}}"));
         }
+        Ok(match text.split_once('/') {
+            None if text == "client" => Self::Client,
+            None if text == "server" => Self::Server,
+            Some(("server", pattern)) => Self::FilesOfServer(pattern.to_owned()),
+            Some(("client", pattern)) => Self::FilesOfClient(pattern.to_owned()),
+            _ => Self::FilesOfClient(text.to_owned()),
+        })
     }
 }
 
@@ -395,7 +414,8 @@ textual!(
 );
 textual!(
     Source,
-    "client, server, or the name of files in {out} such as \"*.qlog\"".to_owned(),
+    "client, server, or the names of files in {out} such as \"*.qlog\" or \"server/*.qlog\""
+        .to_owned(),
     json_schema!({ "type": "string", "minLength": 1 })
 );
 textual!(
@@ -448,7 +468,21 @@ mod tests {
         assert_eq!(measure.from, Source::Server);
         let qlog = r#""unit": "ms", "qlog": "metrics_updated.smoothed_rtt", "from": "*.qlog""#;
         let measure = read(qlog).unwrap();
-        assert!(measure.from.fits("0a1b.qlog") && !measure.from.fits("0a1b.sqlog.gz"));
+        assert!(measure.from.has(false, "0a1b.qlog") && !measure.from.has(false, "0a1b.sqlog.gz"));
+        assert!(!measure.from.has(true, "0a1b.qlog"));
+        for (text, server) in [
+            ("client/a", false),
+            ("server/a", true),
+            ("server/*", true),
+            ("a", false),
+        ] {
+            let source: Source = text.parse().unwrap();
+            assert!(
+                source.has(server, "a") && !source.has(!server, "a"),
+                "{text}"
+            );
+            assert_eq!(source.to_string().parse(), Ok(source));
+        }
         read(r#""unit": "1", "line": "timeout", "statistic": "count""#).unwrap();
         read(r#""unit": "1", "qlog": "packet_lost", "from": "*.qlog", "statistic": "count""#)
             .unwrap();
@@ -542,9 +576,11 @@ mod tests {
     fn a_group_without_a_server_has_no_output_of_one() {
         let measure = read(r#""unit": "ms", "json": "a", "from": "server""#).unwrap();
         let refused = check("rtt", &measure, false).unwrap_err().to_string();
-        assert!(refused.starts_with(
-            "measure.rtt.from is \"server\", which the group does not have; accepted:"
-        ));
+        assert!(
+            refused.starts_with(
+                "measure.rtt.from is \"server\", and the group has no server; accepted:"
+            )
+        );
     }
 
     #[test]

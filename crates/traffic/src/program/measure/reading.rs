@@ -88,9 +88,14 @@ pub fn metric(group: &str, measure: &str) -> String {
 
 /// Whose output a source is, for messages.
 fn whose(source: &Source) -> String {
-    match source {
-        Source::Client | Source::Server => format!("the {source}'s output"),
-        Source::Files(pattern) => format!("the files {pattern} in {{out}}"),
+    let program = if source.is_server() {
+        "server"
+    } else {
+        "client"
+    };
+    match source.files() {
+        None => format!("the {program}'s output"),
+        Some(pattern) => format!("the files {pattern} in the {program}'s {{out}}"),
     }
 }
 
@@ -233,37 +238,38 @@ fn of_one_pair<'a, 'b: 'a, I: Iterator<Item = &'a Output<'b>>>(
 ) -> Vec<Found> {
     let mut found = vec![Found::default(); measures.len()];
     for output in outputs() {
-        let is_source = |from: &Source| match from {
-            Source::Client => !output.server,
-            Source::Server => output.server,
-            Source::Files(_) => false,
-        };
+        let server = output.server;
+        let printed = |from: &Source| from.files().is_none() && from.is_server() == server;
         let whole = (output.printed, output.cut);
-        of_one_output(measures, &mut found, is_source, whole, "it");
+        of_one_output(measures, &mut found, printed, whole, "it");
+        let mut files: Vec<_> = output.files.iter().collect();
+        files.sort_unstable();
+        for (name, bytes) in files {
+            let is_source = |from: &Source| from.has(server, name);
+            of_one_output(
+                measures,
+                &mut found,
+                is_source,
+                (bytes, false),
+                &cut(name, 80),
+            );
+        }
     }
-    let mut files: Vec<_> = outputs().flat_map(|output| &output.files).collect();
-    files.sort_unstable();
-    files.dedup_by_key(|(name, _)| *name);
-    for (name, bytes) in &files {
-        let is_source = |from: &Source| from.fits(name);
-        of_one_output(
-            measures,
-            &mut found,
-            is_source,
-            (bytes, false),
-            &cut(name, 80),
-        );
-    }
-    let left_out = || outputs().flat_map(|output| &output.left_out);
     for (found, measure) in found.iter_mut().zip(measures.values()) {
-        if let Some(name) = left_out().find(|name| measure.from.fits(name)) {
+        let from = &measure.from;
+        let of_program = || outputs().filter(|output| output.server == from.is_server());
+        let left_out = of_program().flat_map(|output| &output.left_out);
+        if let Some(name) = left_out
+            .copied()
+            .find(|name| from.has(from.is_server(), name))
+        {
             let problem = format!("{} is not kept", cut(name, 80));
             found.cannot(Missed::new(
                 problem,
                 "fewer, smaller and plain files in {out}",
             ));
-        } else if found.read == 0 && matches!(measure.from, Source::Files(_)) {
-            let names = files.iter().map(|(name, _)| *name);
+        } else if found.read == 0 && from.files().is_some() {
+            let names = of_program().flat_map(|output| output.files.iter().map(|(name, _)| *name));
             found.cannot(Missed::new("no file has such a name", some(names)));
         }
     }
@@ -745,7 +751,7 @@ mod tests {
             let why = told(RTT, &[file("a.qlog", text.as_bytes())]).expect_err(text);
             assert!(
                 why.starts_with(
-                    "g.measured.x: metrics_updated.smoothed_rtt is not in the files * in {out}: "
+                    "g.measured.x: metrics_updated.smoothed_rtt is not in the files * in the client's {out}: "
                 ),
                 "{why}"
             );
@@ -829,7 +835,7 @@ mod tests {
         );
         let why = why.expect_err("there is no such file");
         assert!(
-            why.ends_with("in the files *.json in {out}: no file has such a name; accepted: a.txt"),
+            why.ends_with("in the files *.json in the client's {out}: no file has such a name; accepted: a.txt"),
             "{why}"
         );
         let large = Output {
@@ -907,28 +913,26 @@ mod tests {
 
     #[test]
     fn a_source_is_that_of_its_name() {
-        let server = Output {
-            server: true,
-            ..printed(0, b"2")
-        };
         let outputs = [
-            printed(0, b"1"),
-            server,
-            file("r.json", b"3"),
-            file("r.json", b"3"),
+            Output {
+                printed: b"1",
+                ..file("r.json", b"3")
+            },
+            Output {
+                server: true,
+                printed: b"2",
+                ..file("r.json", b"4")
+            },
         ];
         for (from, wanted) in [
             ("client", 1.0),
             ("server", 2.0),
             ("r.json", 3.0),
-            ("r.*", 3.0),
+            ("client/r.*", 3.0),
+            ("server/r.*", 4.0),
         ] {
-            let outputs = match from {
-                "client" | "server" => &outputs[..2],
-                _ => &outputs[2..], // the folder is that of both programs, which is told twice
-            };
             let keys = format!(r#""unit": "1", "line": "(.*)", "from": "{from}""#);
-            assert_eq!(told(&keys, outputs), Ok(Some(wanted)), "{from}");
+            assert_eq!(told(&keys, &outputs), Ok(Some(wanted)), "{from}");
         }
     }
 
