@@ -84,6 +84,7 @@ __all__ = [
     "Rem",
     "RenoGrowth",
     "Report",
+    "Root",
     "Rule",
     "ScalableGrowth",
     "SelfConfiguringRed",
@@ -4515,13 +4516,13 @@ class Measure(Part):
 
     Attributes:
         unit: The unit in which the programs give the number. Results have it in the SI unit, tables
-            and figures in this one. "1" or "%" or "s" or "ms" or "us" or "ns" or "bit/s" or
-            "kbit/s" or "Mbit/s" or "Gbit/s" or "bytes/s" or "kB/s" or "MB/s" or "bytes" or "kB" or
-            "MB" or "GB" or "packets" or "1/s".
+            and figures in this one, or in Mbit/s and MB/s if it is bit/s or bytes/s. "1" or "%" or
+            "s" or "ms" or "us" or "ns" or "bit/s" or "kbit/s" or "Mbit/s" or "Gbit/s" or "bytes/s"
+            or "kB/s" or "MB/s" or "bytes" or "kB" or "MB" or "GB" or "packets" or "1/s".
         title: What tables and figures call it. Another title makes no new run. A text.
         from_: Where the number stands: in what the `"client"` or the `"server"` prints, or in the
-            files in `{out}` whose names fit a pattern such as `"result.json"` or `"*.qlog"`. A
-            text; default "client".
+            files of the client's `{out}` whose names fit a pattern such as `"result.json"` or
+            `"*.qlog"`; `"server/*.qlog"` are files of the server's. A text; default "client".
         json: The path of the number in JSON: keys, joined by dots and in quotes if they have signs,
             and places in lists, `[*]` for all of them. A text.
         line: A regular expression with one group, the number, which is looked for in each line. A
@@ -4681,6 +4682,24 @@ class Series(Part):
 
 
 @dataclass(kw_only=True)
+class Root(Part):
+    """The root filesystem of programs in a virtual machine.
+
+    What is in it is a part of what a run is known by.
+
+    Attributes:
+        root: A folder, or an archive of tar, that is `/` for the programs; relative to the
+            experiment file. It has all that they need, `sh` included. A text.
+        add: Without `root`, what is taken from this computer as well: programs by their names, and
+            files and folders by their absolute paths. A program of Python has the library of Python
+            with it, one of a virtual environment the packages, too. A list, each a text.
+    """
+
+    root: str | None = None
+    add: Sequence[str] | None = None
+
+
+@dataclass(kw_only=True)
 class Report(Part):
     """What tables and figures show. It changes no run, and is no part of what a run is known by.
 
@@ -4778,6 +4797,9 @@ class Experiment(Whole):
         keep_flows: The most flows that a run may have for its table of flows to be kept; 0 keeps
             none. Connections of users count as flows. In an experiment of 1000 runs or more, tables
             are kept only if this key is given. A whole number.
+        programs: What the programs of groups of kind `program` find in the virtual machine of the
+            backends "linux" and "linux-tcp". Other backends run this computer's programs. A table
+            with root, add.
         report: What tables and figures show; without it, what suits the traffic. It changes no run.
             A table with metrics.
         metrics: Metrics that follow from others, each a name with a formula: `share = "bbr.goodput
@@ -4810,6 +4832,7 @@ class Experiment(Whole):
     phases: Literal["auto"] | Sequence[str] | None = None
     series: Series | None = None
     keep_flows: int | None = None
+    programs: Root | None = None
     report: Report | None = None
     metrics: Mapping[str, str | DerivedMetric] | None = None
     expect: Mapping[str, str | Expectation] | None = None
