@@ -4,6 +4,7 @@
     python/redtail/model.py              typed objects
     docs/reference/experiment-file.md    every key with unit, default and source
     python/redtail/metrics.json          the definitions of metrics
+    python/redtail/units.json            the units of metrics that an experiment defines
     docs/explanation/metrics.md          the tables in it, between markers
     docs/reference/tc.md                 the tables in it, between markers (on Linux)
     docs/reference/router-commands.md    the tables in it, between markers (on Linux)
@@ -60,6 +61,7 @@ def main() -> None:
         "python/redtail/model.py": _formatted(model(schema)),
         "docs/reference/experiment-file.md": reference(schema, facts.presets()),
         "python/redtail/metrics.json": json.dumps(definitions, indent=1, ensure_ascii=False) + "\n",
+        "python/redtail/units.json": json.dumps(facts.units(), indent=1, ensure_ascii=False) + "\n",
         page: with_tables((options.root / page).read_text(encoding="utf-8"), definitions),
         "docs/reference/study-file.md": study_page(),
     }

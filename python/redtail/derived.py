@@ -1,44 +1,42 @@
-"""Metrics that an experiment derives from others by formulas, in its table `[metrics]`.
+"""Metrics that an experiment defines itself: by formulas, and by what its programs tell.
 
-They are computed replication by replication when results are put together, so they have intervals
-and are compared like all others. No run depends on them: another formula makes no new run. A value
-is undefined where one of those that it follows from is, and where the formula divides by zero.
+Those of the table `[metrics]` follow from others by formulas. They are computed replication by
+replication when results are put together, so they have intervals and are compared like all others.
+No run depends on them: another formula makes no new run. A value is undefined where one of those
+that it follows from is, and where the formula divides by zero.
+
+What programs measure (`measure` of a group of kind program) is stored with the other metrics of a
+run. Here such metrics get their units and titles.
 """
 
 from __future__ import annotations
 
+import json
 import keyword
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from redtail import metrics as names
 from redtail.errors import SpecError
 from redtail.formula import Formula
-from redtail.metrics import Definition, Derived, Metric
+from redtail.metrics import Definition, Derived, Metric, Own
 
-# Units that values can be shown in: the SI unit, the end of a column's name, and the scale.
-_SHOWN: dict[str, tuple[str, str, float]] = {
-    "1": ("1", "", 1.0),
-    "%": ("1", "", 100.0),
-    "s": ("s", "_s", 1.0),
-    "ms": ("s", "_s", 1e3),
-    "us": ("s", "_s", 1e6),
-    "bit/s": ("bit/s", "_bit_per_s", 1.0),
-    "kbit/s": ("bit/s", "_bit_per_s", 1e-3),
-    "Mbit/s": ("bit/s", "_bit_per_s", 1e-6),
-    "Gbit/s": ("bit/s", "_bit_per_s", 1e-9),
-    "bytes": ("bytes", "", 1.0),
-    "kB": ("bytes", "", 1e-3),
-    "MB": ("bytes", "", 1e-6),
-    "packets": ("packets", "_packets", 1.0),
-    "1/s": ("1/s", "_per_s", 1.0),
+# Units that values can be shown in: the SI unit, the end of a column's name, the scale, and the
+# unit as it is printed. Rust defines them; `make generate` writes them to `units.json`.
+_SHOWN: dict[str, tuple[str, str, float, str]] = {
+    each["word"]: (each["unit"], each["suffix"], each["scale"], each["shown_unit"])
+    for each in json.loads(Path(__file__).with_name("units.json").read_text(encoding="utf-8"))
 }
 
 # What values of an SI unit are shown in when the file does not say: as metrics of redtail's own.
 _USUAL = {"s": "ms", "bit/s": "Mbit/s"}
+
+# What rates are shown in when programs give them in these.
+_RATES = {"bit/s": "Mbit/s", "bytes/s": "MB/s"}
 
 # What tables call columns that are no metrics.
 _COLUMNS = ("case", "replication", "run", "metric", "phase")
@@ -46,18 +44,19 @@ _COLUMNS = ("case", "replication", "run", "metric", "phase")
 
 @dataclass(frozen=True)
 class DerivedMetric:
-    """A metric that follows from others by a formula.
+    """A metric that follows from others by a formula, or that programs measure.
 
     Attributes:
-        name: its name, which says how it is shown and which metrics of a run it follows from.
-        formula: how it is computed.
+        name: its name, which says how it is shown; that of a formula also says which metrics of a
+            run it follows from.
+        formula: how it is computed; None for what programs measure, which runs have.
         given: what the file says, by key, and the name.
         place: what stands before a message about it.
         line: of the file; None without one.
     """
 
-    name: Derived
-    formula: Formula
+    name: Own
+    formula: Formula | None
     given: Mapping[str, str]
     place: str = ""
     line: int | None = None
@@ -71,20 +70,70 @@ class DerivedMetric:
             metric=about,
             measure=about.unit or "not known",
             form=str(self.name),
-            scope="derived",
+            scope="group" if self.formula is None else "derived",
             phases=False,
             of="this experiment",
-            text=f"`{self.formula.text}`",
+            text=self.given["text"] if self.formula is None else f"`{self.formula.text}`",
         )
 
 
-def parse(given: Sequence[Mapping[str, Any]], file: str | None = None) -> tuple[DerivedMetric, ...]:
+_MEASURED = re.compile(rf"([A-Za-z0-9_-]+)\.{names.MEASURED}\.([A-Za-z][A-Za-z0-9_]*)")
+
+
+def measured_of(given: Sequence[Mapping[str, str | None]]) -> tuple[DerivedMetric, ...]:
+    r"""Return the metrics that programs measure.
+
+    Args:
+        given: of each metric its `name`, `unit`, `text` and, if there is one, `title`. One may
+            stand there several times, of several cases.
+
+    Raises:
+        SpecError: cases give one a unit each, and they are of different quantities.
+
+    >>> of = {"name": "iperf.measured.goodput", "unit": "bit/s", "text": "`end`"}
+    >>> (goodput,) = measured_of([of, {**of, "unit": "kbit/s"}])
+    >>> names.axis(goodput.name), names.head(goodput.name)
+    ('Measured goodput of iperf (Mbit/s)', 'iperf:\nmeasured goodput\nMbit/s')
+    """
+    found: dict[str, DerivedMetric] = {}
+    for each in given:
+        says = {key: value for key, value in each.items() if value is not None}
+        name = says["name"]
+        parts = _MEASURED.fullmatch(name)
+        if parts is None or not all(isinstance(value, str) for value in says.values()):
+            raise SpecError(f"{name!r}: no name of a metric that programs measure")
+        unit, suffix, scale, shown = _SHOWN[_RATES.get(says["unit"], says["unit"])]
+        known = found.get(name)
+        if known is None:
+            words = f"measured {parts[2].replace('_', ' ')}"
+            title, short = says.get("title", words.capitalize()), says.get("title", words)
+            about = Metric(title, short, unit, suffix, scale, shown)
+            found[name] = DerivedMetric(Own(name, about), None, says)
+        elif known.name.about.unit != unit:
+            key = f"traffic.{parts[1]}.measure.{parts[2]}.unit"
+            raise SpecError(
+                f"{key}: is {known.given['unit']!r} in one case and {each['unit']!r} in another; "
+                "accepted: units of one quantity",
+                key=key,
+            )
+    return tuple(found.values())
+
+
+def parse(
+    given: Sequence[Mapping[str, Any]],
+    file: str | None = None,
+    measured: Sequence[DerivedMetric] = (),
+) -> tuple[DerivedMetric, ...]:
     r"""Return the metrics of a table `[metrics]`, in an order in which they can be computed.
 
     Args:
         given: of each metric its `name`, `formula`, and what there is of `title`, `short`,
             `unit`, `place` and `line`.
         file: the name of the experiment's file, for errors.
+        measured: what programs measure, from which they may follow.
+
+    Returns:
+        Those that are measured and, after them, those of the table.
 
     Raises:
         SpecError: a name or a formula is not valid, or formulas refer to each other in a circle.
@@ -116,19 +165,25 @@ def parse(given: Sequence[Mapping[str, Any]], file: str | None = None) -> tuple[
             raise with_place(f"metrics.{name}: {error}") from None
     ordered = _in_order(formulas, {each["name"]: _Refuse(each, file) for each in given})
     by_name = {each["name"]: each for each in given}
-    found: dict[str, DerivedMetric] = {}
+    found: dict[str, DerivedMetric] = {str(each.name): each for each in measured}
     for name in ordered:
         found[name] = _derived(by_name[name], formulas[name], found, file)
     return tuple(found.values())
 
 
 def with_derived(metrics: dict[str, float], derived: Sequence[DerivedMetric]) -> dict[str, float]:
-    """Return the metrics of a run with those that follow from them; undefined ones are left out."""
+    """Return the metrics of a run with those that follow from them; undefined ones are left out.
+
+    The names of those that programs measured get their units.
+    """
     if not derived:
         return metrics
     found = dict(metrics)
     for each in derived:
-        if all(name in found for name in each.formula.names):
+        if each.formula is None:
+            if each.name in found:
+                found[each.name] = found.pop(each.name)  # the name with its unit
+        elif all(name in found for name in each.formula.names):
             value = each.formula(found)
             if not math.isnan(value):
                 found[each.name] = value
@@ -159,9 +214,12 @@ def check(derived: Sequence[DerivedMetric], known: Known, factors: Sequence[str]
     Raises:
         SpecError: for the first one that is not valid.
     """
-    columns = {names.column(name) for name in known.names if not isinstance(name, Derived)}
+    columns = {names.column(name) for name in known.names if not isinstance(name, Own)}
     columns.update(factors)
     for each in derived:
+        if each.formula is None:
+            columns.add(names.column(each.name))
+            continue
         refuse = _Refuse({"name": each.name, "place": each.place, "line": each.line}, None)
         for name in each.formula.names:
             if name not in known:
@@ -210,9 +268,9 @@ def _derived(
         raise refuse(f"metrics.{name}.unit = {wanted!r}: accepted: {', '.join(_SHOWN)}")
     if wanted is None:
         wanted = _USUAL.get(follows.text, follows.text)
-    unit, suffix, scale = _SHOWN.get(wanted, (wanted, "", 1.0))
+    unit, suffix, scale, shown = _SHOWN.get(wanted, (wanted, "", 1.0, wanted))
     if follows.certain and unit != follows.text:
-        fitting = [each for each, (of, _, _) in _SHOWN.items() if of == follows.text]
+        fitting = [each for each, (of, *_) in _SHOWN.items() if of == follows.text]
         raise refuse(
             f"metrics.{name}.unit = {wanted!r}: the formula {formula.text!r} has the unit "
             f"{follows.text}; accepted: {', '.join(fitting or [follows.text])}"
@@ -223,13 +281,9 @@ def _derived(
         unit=unit,
         suffix=suffix,
         scale=scale,
-        shown_unit={"1": "", "us": "µs"}.get(wanted, wanted),
+        shown_unit=shown,
     )
-    inputs = dict.fromkeys(
-        each
-        for used in formula.names
-        for each in (before[used].name.inputs if used in before else (used,))
-    )
+    inputs = dict.fromkeys(each for used in formula.names for each in _inputs(used, before))
     keys = ("name", "formula", "title", "short", "unit")
     return DerivedMetric(
         Derived(name, about, inputs),
@@ -238,6 +292,12 @@ def _derived(
         given.get("place") or "",
         given.get("line"),
     )
+
+
+def _inputs(name: str, before: Mapping[str, DerivedMetric]) -> Iterable[str]:
+    """Return the metrics of a run that a metric is made of."""
+    known = before[name].name if name in before else name
+    return known.inputs if isinstance(known, Derived) else (known,)
 
 
 def _in_order(formulas: Mapping[str, Formula], refuse: Mapping[str, _Refuse]) -> list[str]:

@@ -43,6 +43,12 @@ def metric_definitions() -> list[dict[str, Any]]:
     return found
 
 
+def units() -> list[dict[str, Any]]:
+    """Return the units that an experiment can give for its own metrics."""
+    found: list[dict[str, Any]] = json.loads(native.module().units())
+    return found
+
+
 def queue_keys(queue: Mapping[str, Any]) -> dict[str, Any]:
     """Return all keys of a queue with their values, defaults filled in.
 

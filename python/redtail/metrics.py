@@ -50,8 +50,8 @@ class Metric:
         return f"{self.title} ({self.shown_unit})" if self.shown_unit else self.title
 
 
-class Derived(str):
-    """The name of a metric that an experiment derives from others by a formula.
+class Own(str):
+    """The name of a metric that an experiment defines: programs tell it, or a formula gives it.
 
     It is a text like the names of all metrics. Unlike theirs, its unit and titles do not follow
     from it, so it has them with it.
@@ -59,29 +59,51 @@ class Derived(str):
     Args:
         name: the name.
         about: how the metric is shown.
-        inputs: the metrics of a run that it follows from.
 
     Attributes:
-        about, inputs: as given.
+        about: as given.
     """
 
     about: Metric
+
+    def __new__(cls, name: str, about: Metric) -> Own:
+        """Return the name with what belongs to it."""
+        made = super().__new__(cls, name)
+        made.about = about
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """Return what a copy is made from."""
+        return str(self), self.about
+
+
+class Derived(Own):
+    """The name of a metric that an experiment derives from others by a formula.
+
+    Args:
+        name: the name.
+        about: how the metric is shown.
+        inputs: the metrics of a run that it follows from.
+
+    Attributes:
+        inputs: as given.
+    """
+
     inputs: tuple[str, ...]
 
     def __new__(cls, name: str, about: Metric, inputs: Iterable[str] = ()) -> Derived:
         """Return the name with what belongs to it."""
-        made = super().__new__(cls, name)
-        made.about = about
+        made = super().__new__(cls, name, about)
         made.inputs = tuple(inputs)
         return made
 
-    def __getnewargs__(self) -> tuple[str, Metric, tuple[str, ...]]:  # type: ignore[override]
+    def __getnewargs__(self) -> tuple[Any, ...]:
         """Return what a copy is made from."""
         return str(self), self.about, self.inputs
 
 
 def named(present: Iterable[str], name: str) -> str:
-    """Return a name as it is among those that there are, so that a derived one says what it is."""
+    """Return a name as it is among those that there are, so that an own one says what it is."""
     return next((each for each in present if each == name), name)
 
 
@@ -179,7 +201,7 @@ def describe(name: str) -> Metric:
     >>> describe("ftp.something_new").unit
     ''
     """
-    if isinstance(name, Derived):
+    if isinstance(name, Own):
         return name.about
     known = METRICS.get(base(name))
     if known is not None:
@@ -188,22 +210,38 @@ def describe(name: str) -> Metric:
     return Metric(words.capitalize(), words, "", "", 1.0, "")
 
 
+MEASURED = "measured"
+"""What stands between a group and the names of what its programs measure.
+
+No group has this name (`validate.rs`).
+"""
+
+
 def base(name: str) -> str:
     """Return the last part of a name, which says what it is.
 
-    >>> base("ftp.goodput")
-    'goodput'
+    What programs measure keeps the word before it: its name is the user's, and says nothing of
+    redtail's metric of this name.
+
+    >>> base("ftp.goodput"), base("iperf.measured.goodput")
+    ('goodput', 'measured.goodput')
     """
-    return name.rpartition(".")[2]
+    return _parts(name)[1]
 
 
 def prefix(name: str) -> str:
     """Return the group or queue a metric belongs to; empty for the bottleneck or all traffic.
 
-    >>> prefix("ftp.goodput"), prefix("goodput")
-    ('ftp', '')
+    >>> prefix("ftp.goodput"), prefix("goodput"), prefix("iperf.measured.goodput")
+    ('ftp', '', 'iperf')
     """
-    return name.rpartition(".")[0]
+    return _parts(name)[0]
+
+
+def _parts(name: str) -> tuple[str, str]:
+    of, _, last = name.rpartition(".")
+    group, dot, word = of.rpartition(".")
+    return (group, f"{word}.{last}") if dot and word == MEASURED else (of, last)
 
 
 def phase(name: str) -> int | None:
@@ -267,10 +305,10 @@ def bounds(name: str) -> tuple[float, float]:
     >>> bounds("loss"), bounds("ftp.goodput"), bounds("calls.mos")
     ((0.0, 1.0), (0.0, inf), (1.0, 4.5))
     """
-    known = None if isinstance(name, Derived) else _BY_NAME.get(base(name))
+    known = None if isinstance(name, Own) else _BY_NAME.get(base(name))
     if base(name) in _RANGES:
         return _RANGES[base(name)]
-    if known is None:  # named by a queue of the user, or derived
+    if known is None:  # named by a queue of the user, or by the experiment
         return -math.inf, math.inf
     return 0.0, 1.0 if known.measure == "fraction" else math.inf
 

@@ -4511,29 +4511,58 @@ class Endpoint(Part):
 
 @dataclass(kw_only=True)
 class Measure(Part):
-    """A number that programs tell.
+    """A number that programs tell, as a metric of the group.
 
     Attributes:
-        unit: The unit of the number, one of those of `[metrics]`. A text.
-        title: What tables and figures call it. A text.
-        from_: Where it stands: "client" or "server", what the program prints, or a file in `{out}`,
-            by a pattern such as "*.qlog". A text; default "client".
-        json: The path of the number in JSON, such as "end.sum_received.bits_per_second" or
-            "intervals[*].sum.rtt". A text.
-        line: A regular expression with one group, the number, for lines of text. A text.
-        qlog: The event of a qlog and the field in its data, such as
-            "recovery:metrics_updated.smoothed_rtt". A text.
-        statistic: What is made of many numbers: "last", "first", "mean", "min", "max", "sum", or a
-            percentile such as "p95". A text.
+        unit: The unit in which the programs give the number. Results have it in the SI unit, tables
+            and figures in this one. "1" or "%" or "s" or "ms" or "us" or "ns" or "bit/s" or
+            "kbit/s" or "Mbit/s" or "Gbit/s" or "bytes/s" or "kB/s" or "MB/s" or "bytes" or "kB" or
+            "MB" or "GB" or "packets" or "1/s".
+        title: What tables and figures call it. Another title makes no new run. A text.
+        from_: Where the number stands: in what the `"client"` or the `"server"` prints, or in the
+            files in `{out}` whose names fit a pattern such as `"result.json"` or `"*.qlog"`. A
+            text; default "client".
+        json: The path of the number in JSON: keys, joined by dots and in quotes if they have signs,
+            and places in lists, `[*]` for all of them. A text.
+        line: A regular expression with one group, the number, which is looked for in each line. A
+            text.
+        qlog: The event of a qlog and the path of the number in its data, or the event alone to
+            count it. A text.
+        statistic: What is made of many numbers. Left out, there has to be one. A text.
+        pairs: What is made of the numbers of several pairs of programs. A text; default "mean".
+        optional: Whether a run without the number is a run all the same, in which the metric is
+            undefined. True or false.
     """
 
-    unit: str | None = None
+    unit: Literal[
+        "1",
+        "%",
+        "s",
+        "ms",
+        "us",
+        "ns",
+        "bit/s",
+        "kbit/s",
+        "Mbit/s",
+        "Gbit/s",
+        "bytes/s",
+        "kB/s",
+        "MB/s",
+        "bytes",
+        "kB",
+        "MB",
+        "GB",
+        "packets",
+        "1/s",
+    ]
     title: str | None = None
     from_: str | None = None
     json: str | None = None
     line: str | None = None
     qlog: str | None = None
     statistic: str | None = None
+    pairs: str | None = None
+    optional: bool | None = None
 
 
 @dataclass(kw_only=True)

@@ -40,7 +40,8 @@ from redtail.engine import plans
 from redtail.engine.plans import Plan
 from redtail.errors import Cancelled, RedtailError, RunError, SpecError, StoreError
 from redtail.files import digest, is_archive, is_file_name, is_plain, is_within, path_of
-from redtail.inputs.code import Allowed
+from redtail.inputs.code import Allowed, Code
+from redtail.inputs.programs import Lines
 from redtail.metrics import counted
 from redtail.options import ExecuteOptions
 from redtail.repetition import Verified, compare
@@ -547,14 +548,17 @@ def _plan_of(
         )
 
     plan = made(load=False)
-    refused = [code for code in plan.code if code.needs is not None]
+    code: list[Code | Lines] = [*plan.code, *plan.programs]
+    refused = [each for each in code if each.needs is not None]
     if refused:
-        shown = dict.fromkeys(each for code in refused for each in (code.shown, *code.imported))
+        shown = dict.fromkeys(
+            text for each in refused for text in (each.shown, *getattr(each, "imported", ()))
+        )
         # Code of the archive is allowed by its path, code beside it by its own.
         needs = {
-            str(given if is_within(code.needs, root) else code.needs): None
-            for code in refused
-            if code.needs is not None
+            str(given if is_within(each.needs, root) else each.needs): None
+            for each in refused
+            if each.needs is not None
         }
         options = " ".join(f"--allow-code {shlex.quote(path)}" for path in needs)
         whose = "code of the archive" if list(needs) == [str(given)] else "code"

@@ -36,6 +36,18 @@ def links(scenario: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return found
 
 
+def measures(scenario: Mapping[str, Any]) -> set[str]:
+    """Return the names of the metrics that programs of a scenario measure.
+
+    >>> measures({"traffic": [{"kind": "program", "name": "a", "measure": {"rtt": {}}}]})
+    {'a.measured.rtt'}
+    """
+    groups = (group for group in scenario["traffic"] if group.get("kind") == "program")
+    return {
+        f"{group['name']}.measured.{name}" for group in groups for name in group.get("measure", {})
+    }
+
+
 def series_key(table: str) -> str:
     """Return the key of the [series] section that asks for a table of series."""
     return {"flows": "windows", "controllers": "windows", "groups": "goodput"}.get(table, table)

@@ -128,10 +128,10 @@ def select(
 def default(present: Collection[str], links: Sequence[str] = ()) -> list[str]:
     """Return which metrics to show when none is named.
 
-    What the experiment derives by formulas of its own, those of `_DEFAULT`, and besides the
-    goodput of each group when there are several, what each group is judged by, and utilization,
-    loss and delay of queues beyond the first. In a chain no queue is the first. Phases are left
-    out.
+    What programs measure and what the experiment derives by formulas, those of `_DEFAULT`, and
+    besides the goodput of each group when there are several, what each group is judged by, and
+    utilization, loss and delay of queues beyond the first. In a chain no queue is the first. Phases
+    are left out.
 
     >>> default(["goodput", "hop1.loss", "hop1.ftp.loss"], ["hop1"])
     ['goodput', 'hop1.loss']
@@ -140,9 +140,7 @@ def default(present: Collection[str], links: Sequence[str] = ()) -> list[str]:
     >>> default(["goodput", "web.goodput", "web.responses", "web.response_time_p50"])
     ['goodput', 'web.responses', 'web.response_time_p50']
     """
-    found: dict[str, None] = dict.fromkeys(
-        name for name in present if isinstance(name, names.Derived)
-    )
+    found: dict[str, None] = dict.fromkeys(name for name in present if isinstance(name, names.Own))
     of_groups = [name for name in present if name.count(".") == 1 and names.phase(name) is None]
     goodputs = [name for name in of_groups if names.base(name) == "goodput"]
     for name in _DEFAULT:

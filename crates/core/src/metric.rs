@@ -97,6 +97,44 @@ impl Shown {
     }
 }
 
+/// The units that a file can give for metrics of its own, each with the word that stands for it there. Programs print
+/// values in them, and tables and figures show values in them.
+pub const UNITS: [(&str, Units); 19] = [
+    ("1", shown("1", "", 1.0, "")),
+    ("%", shown("1", "", 100.0, "%")),
+    ("s", shown("s", "_s", 1.0, "s")),
+    ("ms", shown("s", "_s", 1e3, "ms")),
+    ("us", shown("s", "_s", 1e6, "µs")),
+    ("ns", shown("s", "_s", 1e9, "ns")),
+    ("bit/s", shown("bit/s", "_bit_per_s", 1.0, "bit/s")),
+    ("kbit/s", shown("bit/s", "_bit_per_s", 1e-3, "kbit/s")),
+    ("Mbit/s", shown("bit/s", "_bit_per_s", 1e-6, "Mbit/s")),
+    ("Gbit/s", shown("bit/s", "_bit_per_s", 1e-9, "Gbit/s")),
+    ("bytes/s", shown("bit/s", "_bit_per_s", 0.125, "bytes/s")),
+    ("kB/s", shown("bit/s", "_bit_per_s", 0.125e-3, "kB/s")),
+    ("MB/s", shown("bit/s", "_bit_per_s", 0.125e-6, "MB/s")),
+    ("bytes", shown("bytes", "", 1.0, "bytes")),
+    ("kB", shown("bytes", "", 1e-3, "kB")),
+    ("MB", shown("bytes", "", 1e-6, "MB")),
+    ("GB", shown("bytes", "", 1e-9, "GB")),
+    ("packets", shown("packets", "_packets", 1.0, "packets")),
+    ("1/s", shown("1/s", "_per_s", 1.0, "1/s")),
+];
+
+const fn shown(
+    unit: &'static str,
+    suffix: &'static str,
+    scale: f64,
+    shown_unit: &'static str,
+) -> Units {
+    Units {
+        unit,
+        suffix,
+        scale,
+        shown_unit,
+    }
+}
+
 /// What a metric is measured of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {

@@ -458,13 +458,9 @@ pub fn names(scenario: &Scenario) -> Names {
     for group in &scenario.traffic {
         let prefix = format!("{}.", group.access().name);
         names.add(&prefix, &[OF_GROUP]);
-        if let Some(programs) = group.programs() {
+        if group.programs().is_some() {
             names.add(&prefix, &[FORWARD, BACK, &COUNTED]);
-            let measured = programs.measure.keys();
-            names
-                .open
-                .extend(measured.map(|name| format!("{prefix}{name}")));
-            continue;
+            continue; // what programs tell themselves is not measured here
         }
         names.add(&prefix, &[if is_tcp(group) { OF_TCP } else { OF_UDP }]);
         if group.has_users() {

@@ -28,6 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyIndexError, PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 use redtail_core::plugin::{Identity, PluginFailure, Role};
 use redtail_core::{LargePages, ParamError, Rate, Span};
@@ -37,6 +38,7 @@ use redtail_qdisc::advise::Situated;
 use redtail_sim::capture::{Capture, CaptureError, IpVersion, Point, PointsAndFile};
 use redtail_sim::{Plugins, RunError, RunOptions, Traces};
 use redtail_spec::{CalibratedUsers, Format, PlanOptions, Scenario, TraceSite, queue_from_json};
+use redtail_traffic::program::measure::reading::{self, Output};
 use redtail_traffic::{ProgramParams, TakenFile, TraceParams, TrafficParams};
 use redtail_transport::Preset;
 
@@ -241,6 +243,21 @@ impl Plan {
                 "unit": derived.params.unit,
                 "place": derived.place,
                 "line": derived.line,
+            })
+        });
+        serde_json::Value::Array(each.collect()).to_string()
+    }
+
+    /// What programs measure, as JSON text.
+    #[getter]
+    fn measures(&self) -> String {
+        let measures = self.0.measures();
+        let each = measures.iter().map(|(name, measure)| {
+            serde_json::json!({
+                "name": name,
+                "unit": measure.unit,
+                "title": measure.title,
+                "text": measure.definition(),
             })
         });
         serde_json::Value::Array(each.collect()).to_string()
@@ -813,6 +830,70 @@ fn hint(word: &str, known: Vec<String>) -> String {
     redtail_spec::hint(word, &known)
 }
 
+/// The units that an experiment can give for its own metrics, as JSON text.
+#[pyfunction]
+fn units() -> String {
+    let all = redtail_core::metric::UNITS
+        .into_iter()
+        .map(|(word, units)| {
+            serde_json::json!({
+                "word": word,
+                "unit": units.unit,
+                "suffix": units.suffix,
+                "scale": units.scale,
+                "shown_unit": units.shown_unit,
+            })
+        });
+    serde_json::Value::Array(all.collect()).to_string()
+}
+
+/// What a program of a group left: group, pair, whether it is the server, what it printed, whether it printed more,
+/// its files, and the names of files that are not kept.
+type Left = (
+    String,
+    u32,
+    bool,
+    PyBackedBytes,
+    bool,
+    Vec<(String, PyBackedBytes)>,
+    Vec<String>,
+);
+
+/// What the programs of a scenario's groups measured, by the names of the metrics.
+#[pyfunction]
+fn program_measures(
+    py: Python<'_>,
+    scenario: &str,
+    left: Vec<Left>,
+) -> PyResult<Vec<(String, f64)>> {
+    let scenario = Scenario::from_json(scenario).map_err(|error| spec_error(py, &error))?;
+    py.detach(|| measures_of(&scenario, &left))
+        .map_err(PyValueError::new_err)
+}
+
+fn measures_of(scenario: &Scenario, left: &[Left]) -> Result<Vec<(String, f64)>, String> {
+    let mut found = Vec::new();
+    for group in scenario.traffic.iter().filter_map(TrafficParams::programs) {
+        let of_group = left.iter().filter(|(name, ..)| *name == group.name);
+        let outputs: Vec<_> = of_group
+            .map(|(_, flow, server, printed, cut, files, left_out)| Output {
+                flow: *flow,
+                server: *server,
+                printed,
+                cut: *cut,
+                files: files
+                    .iter()
+                    .map(|(name, bytes)| (&**name, &**bytes))
+                    .collect(),
+                left_out: left_out.iter().map(String::as_str).collect(),
+            })
+            .collect();
+        let told = reading::read(&group.name, group.flows, &group.measure, &outputs);
+        found.extend(told?);
+    }
+    Ok(found)
+}
+
 /// The definitions of all metrics, as JSON text.
 #[pyfunction]
 fn metrics() -> String {
@@ -1003,6 +1084,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(kernel_controls, module)?)?;
     module.add_function(wrap_pyfunction!(line_of, module)?)?;
     module.add_function(wrap_pyfunction!(metrics, module)?)?;
+    module.add_function(wrap_pyfunction!(units, module)?)?;
+    module.add_function(wrap_pyfunction!(program_measures, module)?)?;
     module.add_function(wrap_pyfunction!(metric_names, module)?)?;
     module.add_function(wrap_pyfunction!(traffic_examples, module)?)?;
     module.add_function(wrap_pyfunction!(queue_examples, module)?)?;

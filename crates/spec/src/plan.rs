@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use redtail_core::plugin::{Identity, Role};
 use redtail_core::{Bytes, ParamError, Rate, Span};
+use redtail_traffic::program::measure::{MeasureParams, reading};
 use redtail_traffic::{
     Access, AccessFilling, Dealt, Direction, ProgramParams, TraceParams, TrafficParams,
 };
@@ -122,6 +123,24 @@ impl Case {
 }
 
 impl Plan {
+    /// What programs measure: the name of each metric and what the file says of it. One of several cases stands there
+    /// once for each unit that it has.
+    pub fn measures(&self) -> Vec<(String, &MeasureParams)> {
+        let mut found: Vec<(String, &MeasureParams)> = Vec::new();
+        let groups = self.cases.iter().flat_map(|case| &case.base.traffic);
+        for group in groups.filter_map(|group| group.programs()) {
+            for (name, measure) in &group.measure {
+                let name = reading::metric(&group.name, name);
+                if !(found.iter())
+                    .any(|(known, other)| *known == name && other.unit == measure.unit)
+                {
+                    found.push((name, measure));
+                }
+            }
+        }
+        found
+    }
+
     /// Reads, checks and expands an experiment.
     ///
     /// # Errors

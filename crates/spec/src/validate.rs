@@ -512,6 +512,12 @@ impl<'a> Findings<'a> {
                     &key,
                     "is what results call a link; accepted: any other name",
                 );
+            } else if name == "measured" {
+                // "hop1.measured.loss" would be of a group hop1, and of a link.
+                self.refuse(
+                    &key,
+                    "is what results call what programs measure; accepted: any other name",
+                );
             }
         }
     }

@@ -243,7 +243,7 @@ client = "echo {seed}""#
             return Err(ParamError::new("longest", "is zero", accepted));
         }
         for (name, measure) in &self.measure {
-            measure::check(name, measure)?;
+            measure::check(name, measure, self.server.is_some())?;
         }
         Ok(())
     }

@@ -82,7 +82,7 @@ class Results:
         provenance: the experiment as it was given, its seed, and the version of redtail.
         unsure: a line for each case whose intervals a stop rule's last look still found too wide.
         report: names of the metrics that the experiment wants shown, which may have wildcards.
-        derived: the metrics that the experiment derives from others by formulas.
+        derived: the metrics that its programs measure, and those that follow by its formulas.
     """
 
     def __init__(

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from redtail.analysis.case import CaseResult
 from redtail.analysis.loads import Calibrated
 from redtail.analysis.provenance import Provenance
 from redtail.analysis.results import Results
+from redtail.derived import DerivedMetric, measured_of
 from redtail.derived import parse as derived_of
 from redtail.errors import SpecError, StoreError
 from redtail.files import path_of, plain_bytes
@@ -43,7 +44,7 @@ def write(results: Results, store: ExperimentStore) -> list[Path]:
         "description": results.description,
         "provenance": results.provenance.as_json(),
         **({"report": {"metrics": results.report}} if results.report else {}),
-        **({"metrics": [each.given for each in results.derived]} if results.derived else {}),
+        **_own(results.derived),
         "factors": results.factors,
         "cases": [
             {
@@ -66,6 +67,15 @@ def write(results: Results, store: ExperimentStore) -> list[Path]:
     return written
 
 
+def _own(derived: Sequence[DerivedMetric]) -> dict[str, list[Mapping[str, str]]]:
+    """Return what an index has of the metrics that the experiment defines."""
+    tables = {
+        "measures": [each.given for each in derived if each.formula is None],
+        "metrics": [each.given for each in derived if each.formula is not None],
+    }
+    return {name: table for name, table in tables.items() if table}
+
+
 def load(folder: str | os.PathLike[str]) -> Results:
     """Read the results of an experiment back from its folder in the store.
 
@@ -81,7 +91,8 @@ def load(folder: str | os.PathLike[str]) -> Results:
             path = _fetched(str(folder))
         index = read_index(path)
         runs = _Stored(path, index)
-        derived = derived_of(index.get("metrics", []))
+        measured = measured_of(index.get("measures", []))
+        derived = derived_of(index.get("metrics", []), measured=measured)
         results = Results(
             name=index["experiment"],
             description=index["description"],

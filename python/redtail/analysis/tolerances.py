@@ -151,7 +151,7 @@ class Tolerances:
         own: Iterable[str] = (),
     ) -> None:
         self.given = dict(given or {})
-        self.own: dict[str, str] = {name: name for name in own if isinstance(name, names.Derived)}
+        self.own: dict[str, str] = {name: name for name in own if isinstance(name, names.Own)}
         self.where = {name: where for name in self.given} if isinstance(where, str) else where
         for name, text in self.given.items():
             place = self.where.get(name, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import threading
 from collections.abc import Collection, Iterator, Sequence
@@ -12,6 +13,7 @@ from redtail.backends.interface import Cancel, Refusal
 from redtail.engine import realtime
 from redtail.errors import RunError
 from redtail.metrics import DEFINITIONS
+from redtail.scenario import measures
 
 if TYPE_CHECKING:
     from redtail.engine.plans import Plan
@@ -137,9 +139,10 @@ class RealTcp:
         Raises:
             RunError: it has a metric that no such run has, or as there.
         """
-        outcome, invalid, code = realtime.run_outcome(reply, start, self.host)
+        outcome, invalid, code = realtime.run_outcome(reply, start, self.host, scenario)
         known, free = facts.metric_names(scenario)
-        strange = sorted(outcome.metrics.keys() - known.keys() - self.own_names())
+        told = measures(json.loads(scenario))
+        strange = sorted(outcome.metrics.keys() - known.keys() - self.own_names() - told)
         for name in strange:
             if not name.startswith(free):
                 raise RunError(

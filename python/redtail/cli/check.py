@@ -40,7 +40,7 @@ def check(
 
 def print_code(plan: Plan) -> None:
     """Say which code of the user a run executes."""
-    for each in plan.code:
+    for each in (*plan.code, *plan.programs):
         say(f"would run code: {each.text}")
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from redtail import native
 from redtail.analysis.stopping import StopRule
 from redtail.cases import Case
-from redtail.derived import DerivedMetric
+from redtail.derived import DerivedMetric, measured_of
 from redtail.derived import parse as derived_of
 from redtail.errors import SpecError
 from redtail.expectation import Expectation
@@ -67,8 +67,8 @@ class Plan:
             largest of them, and there is no stop rule.
         backend: the name of what makes the runs, if the experiment says so.
         report: names of the metrics that the experiment wants shown, which may have wildcards.
-        derived: the metrics that the experiment derives from others, in an order in which they can
-            be computed.
+        derived: the metrics that its programs measure, and those that it derives from others, in
+            an order in which they can be computed.
         expected: what has to hold of the results, which `redtail.studies.expect` judges.
         seed: where the random numbers start from.
         warnings: set-ups that are legal but degenerate, each a whole message.
@@ -122,7 +122,7 @@ class Plan:
     packages: Mapping[str, str] = field(default_factory=dict)
     derived: tuple[DerivedMetric, ...] = ()
     expected: tuple[Expectation, ...] = ()
-    programs: tuple[Code, ...] = ()
+    programs: tuple[programs.Lines, ...] = ()
 
     @property
     def loaded(self) -> bool:
@@ -301,7 +301,8 @@ def plan(
         if load and found.plugins:
             resolver.load = True
             found = made()
-        derived = derived_of(json.loads(getattr(found, "derived", "[]")), file)
+        measured = measured_of(json.loads(getattr(found, "measures", "[]")))
+        derived = derived_of(json.loads(getattr(found, "derived", "[]")), file, measured)
         cases = tuple(
             Case(dict(case["factors"]), dict(case["labels"]), case.get("settings"))
             for case in json.loads(found.cases)

@@ -6,9 +6,9 @@ It must not know which process or machine a request goes to: `backends` decides 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from redtail import native
 from redtail.engine.batches import outcome, translated
@@ -89,7 +89,9 @@ def _loaded(traces: Traces | None) -> tuple[list[Any], dict[str, bytes]]:
     return loaded, files
 
 
-def run_outcome(reply: bytes, start: float, host: str) -> tuple[Outcome, str | None, int | None]:
+def run_outcome(
+    reply: bytes, start: float, host: str, scenario: str = ""
+) -> tuple[Outcome, str | None, int | None]:
     """Return what an agent's run has measured.
 
     The reply is data, whoever has written it: programs of the user run where the agent does.
@@ -98,6 +100,7 @@ def run_outcome(reply: bytes, start: float, host: str) -> tuple[Outcome, str | N
         reply: what the agent sent.
         start: `time.perf_counter()` when it began.
         host: whose kernel made it, for messages, such as "the guest".
+        scenario: the run, which says what its programs measure.
 
     Returns:
         What was measured, why it must not be used, if there is a reason, and the exit code of the
@@ -119,7 +122,10 @@ def run_outcome(reply: bytes, start: float, host: str) -> tuple[Outcome, str | N
         )
     result, invalid, code, left = ran
     found = outcome(result, time.perf_counter() - start)
-    found = replace(found, programs=tuple(map(_program, left)))
+    if left:
+        programs = tuple(map(_program, left))
+        metrics = found.metrics | program_measures(scenario, left)
+        found = replace(found, programs=programs, metrics=metrics)
     return found, invalid, code
 
 
@@ -141,6 +147,67 @@ def _program(left: Any) -> Program:
         files={name: bytes(content) for name, content in left.files},
         left_out=tuple(left.left_out),
     )
+
+
+class Left(Protocol):
+    """What a program of a group left; `redtail._native.ProgramReport` is one."""
+
+    @property
+    def group(self) -> str:
+        """The name of its group."""
+
+    @property
+    def flow(self) -> int:
+        """The number of its pair."""
+
+    @property
+    def role(self) -> str:
+        """Whether it is the "client" or the "server"."""
+
+    @property
+    def output(self) -> bytes:
+        """What it printed to standard output."""
+
+    @property
+    def output_cut(self) -> int:
+        """Bytes of standard output that are not kept."""
+
+    @property
+    def files(self) -> Sequence[tuple[str, bytes]]:
+        """The names and contents of its files in `{out}`."""
+
+    @property
+    def left_out(self) -> Sequence[str]:
+        """The names of files that are not kept."""
+
+
+def program_measures(scenario: str, left: Iterable[Left]) -> dict[str, float]:
+    """Return what the programs of a run measured, by the names of the metrics.
+
+    Args:
+        scenario: the run, whose groups say where in the outputs each number stands.
+        left: what their programs left.
+
+    Raises:
+        RunError: a number is not there; the text says what is.
+    """
+    given = [
+        (
+            each.group,
+            each.flow,
+            each.role == "server",
+            each.output,
+            each.output_cut > 0,
+            list(each.files),
+            list(each.left_out),
+        )
+        for each in left
+    ]
+    with native.translated():
+        try:
+            return dict(native.module().program_measures(scenario, given))
+        except ValueError as error:
+            raise RunError(str(error)) from None
 
 
 def live_version() -> str:

@@ -1,4 +1,4 @@
-"""What an experiment refers to: queues and controllers in Python, and tables of connections.
+"""What an experiment refers to: queues, controllers, tables of connections, and programs.
 
 It must not know the rest of the experiment, or how it is run. Code of users is read here first, and
 is executed only in `queues`, when it lies in the experiment's folder or is allowed.
@@ -8,5 +8,6 @@ is executed only in `queues`, when it lies in the experiment's folder or is allo
     modules  loads them apart from other modules
     queues   executes them; the interface of queues
     controllers  the interface of congestion controllers
+    programs  files of programs, and whether the command lines may be executed
     traces   tables of connections, which `connections` has as plain data; `vectors`: those of tmix
 """

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from redtail.errors import SpecError
 from redtail.files import OUTSIDE, is_within, plain_bytes
-from redtail.inputs.code import Code, Refusal, Rule, folder_of
+from redtail.inputs.code import Refusal, Rule, folder_of
 
 MOST_FILES = 1000
 """Files that a group may take along; as `MAX_FILES` in crates/traffic/src/program.rs."""
@@ -69,6 +69,32 @@ class Located:
         return Located(self.name, self.path, content["content"])
 
 
+@dataclass(frozen=True)
+class Lines:
+    """The command lines of a group.
+
+    Attributes:
+        key: the group, as a key of the experiment.
+        lines: they.
+        needs: the folder that `--allow-code` has to name; None when they are allowed.
+    """
+
+    key: str
+    lines: tuple[str, ...]
+    needs: Path | None
+
+    @property
+    def text(self) -> str:
+        """What would be executed, in one line."""
+        text = f"{self.key}: {self.shown}"
+        return text if self.needs is None else f"{text}; needs --allow-code {self.needs}"
+
+    @property
+    def shown(self) -> str:
+        """The command lines."""
+        return ", ".join(f"`{line}`" for line in self.lines)
+
+
 class Wrong(Exception):
     """A group cannot have its files; holds what is wrong."""
 
@@ -95,7 +121,7 @@ class Resolver:
         self.rule = rule
         self.refuse = refuse
         self.confined = confined
-        self.code: dict[str, Code] = {}
+        self.code: dict[str, Lines] = {}
         self.found: dict[str, Located] = {}
         self.names: dict[str, None] = {}
 
@@ -121,12 +147,11 @@ class Resolver:
             return wrong.refusal
         return taken
 
-    def _code(self, group: str, lines: Sequence[str]) -> Code:
+    def _code(self, group: str, lines: Sequence[str]) -> Lines:
         needs = None
         if self.file is not None and not self.rule.allows(self.file.resolve()):
             needs = self.file.resolve().parent
-        shown = "; ".join(lines)
-        return Code(f"traffic.{group}", (), shown, needs, key=f"traffic.{group}")
+        return Lines(f"traffic.{group}", tuple(lines), needs)
 
     def _taken(self, files: Sequence[str]) -> Taken:
         taken: Taken = []

@@ -18,6 +18,7 @@ this code.
     parquet   Parquet files with units, read within bounds (`open_parquet`)
     segments  runs of large campaigns, many to a file, from the columns of a batch
     tables    flows and histograms, in either
+    programs  what the programs of a run left
     columns   Arrow's tables without pandas, which takes as long to load as a thousand short runs
     objects   puts what is finished into an object store, and fetches what is there
     index     `results.json`

@@ -31,7 +31,7 @@ def tables(programs: Sequence[Program]) -> dict[str, bytes]:
 
     if not programs:
         return {}
-    ends = [
+    ends: list[tuple[pa.Field, list[Any]]] = [
         (field("group", pa.string()), [each.group for each in programs]),
         (field("pair", pa.uint32()), [each.flow for each in programs]),
         (field("role", pa.string()), [each.role for each in programs]),
@@ -59,7 +59,7 @@ def tables(programs: Sequence[Program]) -> dict[str, bytes]:
         ),
     ]
     texts = [(each, name, content) for each in programs for name, content in _texts(each)]
-    files = [
+    files: list[tuple[pa.Field, list[Any]]] = [
         (field("group", pa.string()), [each.group for each, _, _ in texts]),
         (field("pair", pa.uint32()), [each.flow for each, _, _ in texts]),
         (field("role", pa.string()), [each.role for each, _, _ in texts]),

@@ -261,7 +261,11 @@ class CaseRuns(Mapping[int, StoredRun]):
         run_table = self.run_table
         shapes = dict.fromkeys(run_table.shape[row] for row in self._rows)
         found = dict.fromkeys(name for shape in shapes for name in run_table.shapes[shape])
-        return {**found, **dict.fromkeys(each.name for each in self.derived)}
+        for each in self.derived:
+            if each.formula is not None or each.name in found:
+                found.pop(each.name, None)
+                found[each.name] = None  # the name with its unit
+        return found
 
     def links(self) -> dict[str, None]:
         """Return the names of the queues of the runs, in their order."""
