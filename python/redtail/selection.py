@@ -33,6 +33,18 @@ _OF_GROUPS = (
         ),
     ),
     ("completed", ("completion_time_mean", "completion_time_p50")),
+    (
+        "payload_rate",
+        (
+            "back_payload_rate",
+            "datagram_loss",
+            "back_datagram_loss",
+            "tcp_rtt_p50",
+            "back_tcp_rtt_p50",
+            "quic_rtt_p50",
+            "back_quic_rtt_p50",
+        ),
+    ),
 )
 
 # The default, the most important first. None stands for what groups are judged by.

@@ -822,12 +822,49 @@ def test_a_program_runs_behind_the_bottleneck(tmp_path: Path) -> None:
     bits = mean(results, "achieved_rate") / received
     assert 1 < bits < 1.2, "headers, handshake and retransmissions are the difference"
     assert not [pid for pid in agents() if _speaks_of(pid, tmp_path)]
+    # Of 500 kB each byte once; what was sent again is in the received rate alone.
+    payload = mean(results, "shell.payload_rate")
+    assert 0.5 * received < payload <= received
+    assert mean(results, "shell.tcp_rtt_min") >= 0.010
+    assert mean(results, "shell.tcp_rtt_p50") > mean(results, "shell.tcp_rtt_min")
+    assert not [name for name in results.cases[0].metrics if "datagram" in name or "quic" in name]
+
+
+@on_this_host
+@pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
+def test_what_packets_tell_is_what_iperf3_reports(tmp_path: Path) -> None:
+    names = {name: tmp_path / f"{name}.json" for name in ("up", "down")}
+    lines = [
+        f"iperf3 -c $REDTAIL_SERVER -t 2 --json > {names['up']}",
+        f"iperf3 -c $REDTAIL_SERVER -t 2 -u -b 12M -l 1200 -R --json > {names['down']}",
+    ]
+    back = "{rate='10 Mbit/s', delay='10 ms', queue={kind='tail-drop', limit='50 packets'}}"
+    words = ("--set", f"bottleneck.return={back}", "--server", "iperf3 -s")
+    ran = shell(tmp_path, *words, "--", "sh", "-c", "sleep 1; " + "; ".join(lines))
+    assert ran.returncode == 0, ran.stderr
+    told = {name: json.loads(path.read_text())["end"] for name, path in names.items()}
+    results = redtail.load(tmp_path / "out" / SHELL_RUN)
+    # The bytes of both, of which the control connections have less than 1 %. A datagram that was
+    # received after iperf3 has ended is in one of them.
+    datagrams = told["down"]["streams"][0]["udp"]
+    down = 1200 * (datagrams["packets"] - datagrams["lost_packets"])
+    up = told["up"]["sum_received"]["bytes"]
+    rates = mean(results, "shell.payload_rate") / mean(results, "shell.back_payload_rate")
+    assert rates == pytest.approx(down / up, rel=0.01)
+    # iperf3 does not know of what was lost after the last datagram that it received.
+    lost = datagrams["lost_packets"] / datagrams["packets"]
+    assert lost > 0.05 and mean(results, "shell.datagram_loss") == pytest.approx(lost, rel=0.05)
+    # TCP's own round trips are smoothed, so their extremes lie within those of the samples.
+    sender = told["up"]["streams"][0]["sender"]
+    low, high = mean(results, "shell.back_tcp_rtt_min"), mean(results, "shell.back_tcp_rtt_p95")
+    assert 0.020 <= low <= sender["mean_rtt"] * 1e-6 <= high * 1.1
 
 
 SEND_DATAGRAMS = """
 import os, socket
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as it:
     it.bind((os.environ["REDTAIL_SERVER"], 7000))
+    it.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 2)  # ECT(0)
     _, client = it.recvfrom(100)
     for _ in range(500):
         it.sendto(bytes(1000), client)
@@ -863,11 +900,21 @@ def test_what_tcp_measures_is_undefined_for_programs_without_tcp(tmp_path: Path)
     assert ran.returncode == 0, ran.stderr
     [received] = re.findall(r"received (\d+)", ran.stdout)
     assert int(received) > 0
-    metrics = redtail.load(tmp_path / "out" / SHELL_RUN).cases[0].metrics
+    results = redtail.load(tmp_path / "out" / SHELL_RUN)
+    metrics = results.cases[0].metrics
     assert metrics["shell.utilization"].mean > 0
-    for name in ("received_rate", "data_segments", "retransmissions", "timeouts", "goodput"):
-        assert f"shell.{name}" not in metrics
+    of_tcp = ("received_rate", "data_segments", "retransmissions", "timeouts", "goodput")
+    of_others = ("ece_segments", "cwr_segments", "marks_told", "quic_rtt_mean", "quic_rtt_min")
+    for name in (*of_tcp, "tcp_rtt_mean", "tcp_rtt_min", *of_others):
+        assert f"shell.{name}" not in metrics and f"shell.back_{name}" not in metrics, name
     assert "goodput" not in metrics
+    # What the network saw is what the client received: all was sent seconds before the end.
+    lost = 1 - int(received) / 500_000
+    assert lost > 0 and mean(results, "shell.datagram_loss") == pytest.approx(lost, abs=1e-12)
+    rates = mean(results, "shell.payload_rate") / mean(results, "shell.back_payload_rate")
+    assert rates == pytest.approx(int(received) / len("go"), rel=1e-9)
+    assert mean(results, "shell.ect0") == 1 and mean(results, "shell.back_ect0") == 0
+    assert mean(results, "shell.ce_after") == 0 and mean(results, "shell.back_datagram_loss") == 0
 
 
 def _speaks_of(pid: int, folder: Path) -> bool:

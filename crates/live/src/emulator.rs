@@ -178,9 +178,9 @@ impl Ends for RealEnds<'_> {
 /// The packets of a group, as the network saw them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupCounts {
-    /// Packets with payload that the sending side has sent; in a group of users, both sides.
+    /// Segments of TCP with payload that the sending side has sent; in a group of users, both sides.
     pub data_packets: u64,
-    /// Payload bytes that reached the receiving side, those that arrived twice included.
+    /// Payload bytes of TCP that reached the receiving side, those that arrived twice included.
     pub arrived_bytes: u64,
     /// Packets that entered the network, by direction (data, back).
     pub entered: [u64; 2],
@@ -552,7 +552,7 @@ impl<'a> Emulator<'a> {
         let place = Headers::of(bytes).and_then(|headers| {
             let table = &self.links.network.flows;
             let place = self.flows.place(group, side, &headers, table, now)?;
-            Some((place, headers.payload(), headers.traffic_class()))
+            Some((place, headers.tcp_payload(), headers.traffic_class()))
         });
         let Some((place, payload, class)) = place else {
             self.punctuality.strays += 1;
@@ -668,7 +668,7 @@ impl<'a> Emulator<'a> {
         let counts = &mut self.counts[group as usize];
         counts.left[usize::from(back)] += 1;
         if !back && let Some(headers) = Headers::of(buffer) {
-            counts.arrived_bytes += u64::from(headers.payload());
+            counts.arrived_bytes += u64::from(headers.tcp_payload());
         }
         if let Some(observer) = &mut self.observers[group as usize] {
             let note = self.buffers.note(packet.content);

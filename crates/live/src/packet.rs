@@ -110,6 +110,14 @@ impl<'a> Headers<'a> {
         (self.transport.len() - header) as u32
     }
 
+    /// Bytes of payload of TCP; none of other protocols.
+    pub fn tcp_payload(&self) -> u32 {
+        match self.protocol() {
+            TCP => self.payload(),
+            _ => 0,
+        }
+    }
+
     /// The control bits of a TCP header, AE above the byte of flags; none of UDP.
     pub fn flags(&self) -> u16 {
         match self.protocol() {

@@ -27,8 +27,8 @@
                       .progress.json                 how far the command at work here is
 
 The folder of an experiment under another backend than `sim` has its name behind an `@`, as in
-`runs/quickstart@live`: the results of one backend do not take the place of another's. Each run of `redtail shell` has a
-folder, as in `runs/line-run-1@live-shell`.
+`runs/quickstart@live`: the results of one backend do not take the place of another's. Each run of
+`redtail shell` has a folder, as in `runs/line-run-1@live-shell`.
 
 The hash covers the scenario, the backend and the code version, so a result that is present is
 the result of exactly this run. A folder is written aside and renamed when whole. There is no
