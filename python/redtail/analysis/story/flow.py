@@ -101,15 +101,14 @@ def _as_json(event: Event) -> dict[str, Any]:
     return {key: value for key in kept if (value := getattr(event, key)) is not None}
 
 
-def lines(log: Log, flow: Flow, *, payload: int | None = None) -> list[Line]:
+def lines(log: Log, flow: Flow) -> list[Line]:
     """Return the story of a flow, all kinds of events included.
 
     Args:
         log: the events of the run.
         flow: whose story.
-        payload: bytes of data in a full segment, None if it is not known.
     """
-    return list(_Teller(log, flow, payload).lines())
+    return list(_Teller(log, flow).lines())
 
 
 def mentions(line: Line, kinds: Sequence[str] | None) -> bool:
@@ -120,7 +119,7 @@ def mentions(line: Line, kinds: Sequence[str] | None) -> bool:
 class _Teller:
     """Goes through the events of a flow, and knows which losses are not repaired yet."""
 
-    def __init__(self, log: Log, flow: Flow, payload: int | None) -> None:
+    def __init__(self, log: Log, flow: Flow) -> None:
         self.log = log
         self.flow = flow
         self.events = log.of(flow)
@@ -128,7 +127,7 @@ class _Teller:
         self.marks: list[Event] = []
         self.state = ""
         self.slow_start_ended = False
-        told = Timeouts(self.events, log.queues, log.recorded, payload).causes()
+        told = Timeouts(log, flow, self.events).causes()
         self.causes = {event.row: cause for event, cause in told}
 
     def lines(self) -> Iterator[Line]:

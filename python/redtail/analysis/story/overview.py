@@ -99,16 +99,14 @@ class Overview:
         }
 
 
-def overview(log: Log, payloads: dict[str, int] | None = None) -> Overview:
+def overview(log: Log) -> Overview:
     """Return what happened in a run.
 
     Args:
         log: its events.
-        payloads: by group, the bytes of data in a full segment.
     """
-    payloads = payloads or {}
     found = {
-        flow: Timeouts(log.of(flow), log.queues, log.recorded, payloads.get(flow.group)).causes()
+        flow: Timeouts(log, flow, log.of(flow)).causes()
         for flow in dict.fromkeys(map(flow_of, log.of_kind("timeout")))
     }
     causes = [cause for each in found.values() for _, cause in each]
