@@ -97,7 +97,7 @@ fn run_to_end(scenario: &Scenario, options: RunOptions<'_>) -> Result<RunResult,
     if let Some(capture) = options.capture {
         let recorder = Recorder::new(capture, scenario, &engine.links.network, &engine.ends.flows)?;
         engine.ends.recorder = Some(Box::new(recorder));
-        engine.ends.watches = true;
+        engine.watch();
     } else if !options.without_lookahead && scenario.events.is_none() {
         engine.use_lookahead();
     }
