@@ -18,7 +18,7 @@ from redtail import page
 from redtail.analysis.results import Results
 from redtail.cli import app
 from redtail.errors import SpecError, StoreError
-from redtail.page import answer, model, network
+from redtail.page import answer, marks, model, network
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 # What a browser in a test must not do: fetch updates, look for devices, keep a profile.
@@ -362,6 +362,76 @@ def test_a_panel_has_the_limit_of_the_queue_that_it_shows(tmp_path: Path) -> Non
     assert data["plane"] == ["return.queue_delay_mean", "goodput"]
 
 
+EVENTFUL = """
+name = "Events"
+duration = "8 s"
+warmup = "2 s"
+replications = 1
+[bottleneck]
+rate = "5 Mbit/s"
+delay = "20 ms"
+queue = { kind = "red", limit = "60 packets", min_th = "5 packets", max_th = "15 packets" }
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+flows = 12
+tcp = "linux"
+start = "uniform 0..1 s"
+[series]
+interval = "20 ms"
+windows = true
+[events]
+"""
+
+
+@pytest.fixture(scope="module")
+def eventful(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return redtail.run(redtail.Toml(EVENTFUL), out=tmp_path_factory.mktemp("events"))
+
+
+def panel(found: Any, title: str) -> Any:
+    (wanted,) = (each for each in found["series"]["panels"] if each["title"].startswith(title))
+    return wanted
+
+
+def test_events_are_marks_on_the_curves_that_they_are_of(eventful: Results) -> None:
+    data = data_of(page.page([eventful]))
+    events = eventful.events().to_pylist()
+    for curve in panel(data, "Congestion window")["curves"]:
+        shown = curve["marks"]
+        assert 0 < len(shown) <= marks.EACH
+        assert [mark["x"] for mark in shown] == sorted(mark["x"] for mark in shown)
+        number = int(curve["name"].removeprefix("flow "))
+        timeouts = [e for e in events if (e["event"], e["flow"]) == ("timeout", number)]
+        told = [mark for mark in shown if mark["kind"] == "timeout"]
+        assert [mark["x"] for mark in told] == [round(e["time_s"], 4) for e in timeouts]
+        assert all(": timeout after " in mark["text"] for mark in told)
+        assert all(0 <= mark["y"] <= max(curve["y"]) for mark in shown)
+    (queue,) = panel(data, "Queue length")["curves"]
+    assert all("were dropped at the bottleneck" in mark["text"] for mark in queue["marks"])
+
+
+def test_so_many_marks_are_shown_and_the_rest_is_counted(
+    eventful: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of_queue() -> tuple[list[Any], int]:
+        (curve,) = panel(data_of(page.page([eventful])), "Queue length")["curves"]
+        return curve["marks"], curve["left_out"]
+
+    every, none = of_queue()
+    monkeypatch.setattr(marks, "EACH", 3)
+    few, left_out = of_queue()
+    assert none == 0 and len(few) == 3 and left_out == len(every) - 3
+    # The largest bursts are those that stay.
+    sizes = sorted((int(mark["text"].split()[0]) for mark in every), reverse=True)
+    assert sorted((int(mark["text"].split()[0]) for mark in few), reverse=True) == sizes[:3]
+
+
+def test_without_events_there_are_no_marks(text: str) -> None:
+    panels = data_of(text)["series"]["panels"]
+    assert not any("marks" in curve for each in panels for curve in each["curves"])
+
+
 def test_metrics_can_be_chosen(results: Results) -> None:
     data = data_of(page.page([results], metrics=["loss", "ftp.*"]))
     chosen = [metric["name"] for metric in data["metrics"] if metric["chosen"]]
@@ -514,6 +584,35 @@ def test_a_series_is_zoomed_by_keyboard(opened: Opened) -> None:
     assert bounds() == pytest.approx([whole[1] / 2, whole[1]])
     buttons.get_by_role("button", name="Show the whole run").press("Enter")
     assert bounds() == whole
+
+
+def test_events_are_reached_by_keyboard_and_printed(
+    browser: Any, eventful: Results, tmp_path: Path
+) -> None:
+    shown = Opened(browser, page.page([eventful]), tmp_path / "events.html")
+    shown.control("panel").select_option(label="Congestion window (kB), ftp")
+    events = shown.view.locator("[data-events]")
+    drawn = [trace for trace in shown.drawn("series") if trace["name"] == "event"]
+    count = sum(len(trace["x"]) for trace in drawn)
+    assert count > 0
+    assert events.locator("summary").inner_text().startswith(f"{count} events on the curves")
+    events.locator("summary").press("Enter")
+    button = events.locator("button").first
+    button.focus()
+    said = button.inner_text()
+    time = said.split(" s: ")[0].split(" ")[-1]
+    label = shown.view.locator('[data-plot="series"] .hoverlayer')
+    assert time in label.text_content()
+    button.press("Enter")
+    low, high = shown.view.evaluate(
+        "document.querySelector('[data-plot=series]').layout.xaxis.range"
+    )
+    assert low <= float(time) <= high and high - low <= 2
+    assert events.locator("button").first.evaluate("each => each === document.activeElement")
+    events.locator("summary").press("Enter")
+    for event, is_open in (("beforeprint", True), ("afterprint", False)):
+        shown.view.evaluate(f"window.dispatchEvent(new Event('{event}'))")
+        assert events.evaluate("each => each.open") is is_open
 
 
 def test_the_table_is_sorted_and_shows_differences(opened: Opened, results: Results) -> None:

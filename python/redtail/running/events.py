@@ -8,14 +8,14 @@ compared with what is stored.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redtail import facts
 from redtail.analysis.story import recorded
-from redtail.analysis.story.events import PACKETS
+from redtail.analysis.story.events import ARRIVAL, FULL, PACKETS
 from redtail.engine import batches
 from redtail.errors import RedtailError, SpecError, StoreError
 from redtail.store import runs
@@ -74,6 +74,22 @@ def of_run(folder: Path, wanted: Mapping[str, Any] | None = None) -> RunEvents:
     outcome = made_again(scenario, found["metrics"], folder)
     table = table_of_outcome(outcome, "events")
     return RunEvents(found["run"], table, scenario, manifest["backend"], again=True)
+
+
+def arrivals(folder: Path, flows: Sequence[int]) -> pa.Table | None:
+    """Return the arrivals of the packets of some flows at links, from the run made again.
+
+    None for a run that cannot be made again.
+
+    Raises:
+        StoreError: the run is damaged.
+    """
+    found = runs.show(folder.parent, folder)
+    if not_again(found["scenario"], found["manifest"]):
+        return None
+    asked = {"kinds": [ARRIVAL, FULL], "flows": list(flows), "from": "0 s", "limit": LIMIT}
+    scenario = {**found["scenario"], "events": asked}
+    return table_of_outcome(made_again(scenario, found["metrics"], folder), "events")
 
 
 def kinds() -> list[str]:
