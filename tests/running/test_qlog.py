@@ -12,7 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail.analysis.qlog import packets
+from redtail.analysis.qlog import packets, recovery
+from redtail.analysis.story.events import Event
 from redtail.cli import app
 from redtail.running import events
 
@@ -160,6 +161,43 @@ def test_what_does_not_exist_is_refused(
 ) -> None:
     code, _, err = qlog("lossy", "--out", str(lossy[0] / "runs"), *arguments)
     assert code == 2 and message in err
+
+
+def test_states_of_congestion_control_follow_from_events() -> None:
+    def states(*told: tuple[str, str | None, float, float]) -> list[str]:
+        found = [
+            Event(at, at / 10, name, reason, cwnd_bytes=window, ssthresh_bytes=threshold)
+            for at, (name, reason, window, threshold) in enumerate(told)
+        ]
+        return [
+            each.data["new"]
+            for each in recovery.of_events(found, {})
+            if each.name == "recovery:congestion_state_updated"
+        ]
+
+    inf = float("inf")
+    assert states(
+        ("timeout", "handshake", 1000, inf),
+        ("slow_start_end", "loss", 9000, 9000),
+        ("recovery", None, 9000, 9000),
+        ("recovery_end", "timeout", 1000, 4000),
+        ("timeout", "data", 1000, 4000),
+        ("loss_end", "acknowledged", 2000, 4000),
+        ("slow_start_end", "threshold", 4000, 4000),
+    ) == [
+        "congestion_avoidance",
+        "recovery",
+        "loss",
+        "slow_start",
+        "congestion_avoidance",
+    ]
+    # A model has states of its own; those of Linux's repair are not among them.
+    assert states(
+        ("state", "startup", 1000, inf),
+        ("recovery", None, 1000, inf),
+        ("state", "recovery", 1000, inf),
+        ("state", "drain", 1000, inf),
+    ) == ["drain"]
 
 
 def test_bytes_are_acknowledged_for_the_transmissions_that_arrived() -> None:
