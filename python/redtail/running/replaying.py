@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redtail import quantities
-from redtail.analysis import passages
+from redtail.analysis import passages, stored
 from redtail.analysis.story import flow as stories
 from redtail.analysis.story import recorded
 from redtail.engine import batches
@@ -165,7 +165,7 @@ def picture(
         told_note,
     ]
     return moving.Picture(
-        title=title or str(found["experiment"]),
+        title=title or _title(folder, found),
         facts=_facts(found, link, known.log, window, shown),
         window=(window.from_s, window.to_s),
         start_s=window.start_s,
@@ -182,6 +182,14 @@ def picture(
         rows=rows,
         notes=[each for each in notes if each],
     )
+
+
+def _title(folder: Path, found: Mapping[str, Any]) -> str:
+    """Return the name of the experiment, or of its folder where there are no results."""
+    try:
+        return stored.load(folder.parent).name
+    except StoreError:
+        return str(found["experiment"])
 
 
 def _link(scenario: Mapping[str, Any], name: str | None) -> str:
