@@ -21,6 +21,7 @@ __all__ = [
     "Trace",
     "advise",
     "code_version",
+    "event_kinds",
     "failed_reply",
     "guest_printed",
     "guest_programs",

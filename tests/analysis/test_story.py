@@ -10,10 +10,11 @@ import pytest
 
 from redtail.analysis.story import flow as stories
 from redtail.analysis.story import overview, timeouts
-from redtail.analysis.story.events import TEXTS, Event, Flow, Log, Recorded
+from redtail.analysis.story.events import TEXTS, Event, Flow, Log, Recorded, Sender
 from redtail.analysis.story.words import Queue
 
 PAYLOAD = 1448
+SENDER = Sender(PAYLOAD, duplicates=3)
 FLOW = Flow("cubic", 3)
 QUEUES = {"bottleneck": Queue("RED", "packets"), "return": Queue("tail drop")}
 _COLUMNS = {
@@ -50,12 +51,12 @@ def log(*rows: dict[str, Any], **recorded: Any) -> Log:
     columns = {"time_s": pa.array([row["time_s"] for row in rows], pa.float64())}
     for name, kind in _COLUMNS.items():
         columns[name] = pa.array([row.get(name) for row in rows], kind)
-    return Log(pa.table(columns), Recorded(**recorded), QUEUES)
+    return Log(pa.table(columns), Recorded(**recorded), QUEUES, 0.04, {"cubic": SENDER})
 
 
 def cause(*rows: dict[str, Any], **recorded: Any) -> timeouts.Cause:
     found = log(*rows, **recorded)
-    told = timeouts.Timeouts(found.of(FLOW), QUEUES, found.recorded, PAYLOAD).causes()
+    told = timeouts.Timeouts(found, FLOW, found.of(FLOW)).causes()
     return told[-1][1]
 
 
@@ -139,19 +140,57 @@ def test_the_tail_and_the_probe_that_repeats_it_were_lost() -> None:
     assert "the tail-loss probe of 2.100 s repeated it" in found.text
 
 
-@pytest.mark.parametrize(("outstanding", "kind"), [(3, timeouts.FEW), (9, timeouts.UNKNOWN)])
-def test_few_outstanding_packets_cannot_make_three_duplicates(outstanding: int, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("behind", "kind", "words"),
+    [
+        (0, timeouts.WINDOW, "all 1 packet from it on were lost"),
+        (2, timeouts.FEW, "2 of the 2 packets behind it arrived, which makes fewer than 3 dup"),
+        (3, timeouts.UNKNOWN, "3 of the 3 packets behind it arrived; why no fast recovery began"),
+    ],
+)
+def test_what_arrived_behind_a_lost_packet_makes_duplicates(
+    behind: int, kind: str, words: str
+) -> None:
+    """It is known where arrivals of packets were recorded too."""
+    arrivals = [
+        event(2.0 + place / 1000, "arrival", 1000 + place * PAYLOAD, link="bottleneck")
+        for place in range(behind + 1)
+    ]
+    # What was sent less than a round trip before the timeout could not be answered.
+    late = event(2.39, "arrival", 1000 + 9 * PAYLOAD, link="bottleneck")
+    end = event(2.4, "timeout", 1000, value=0.3, reason="data")
+    found = cause(*arrivals, drop(2.0, 1000), late, end)
+    assert found.kind == kind
+    assert words in found.text
+
+
+def test_a_recovery_in_progress_had_not_come_to_the_packet() -> None:
     found = cause(
         drop(2.0, 1000),
-        event(2.4, "timeout", 1000, value=0.3, reason="data", bytes=outstanding * PAYLOAD),
+        drop(2.001, 1000 + PAYLOAD),
+        event(2.06, "recovery", 1000),
+        event(2.061, "retransmission", 1000),
+        event(2.4, "timeout", 1000 + PAYLOAD, value=0.3, reason="data"),
+        event(2.4, "recovery_end", reason="timeout"),
     )
-    assert found.kind == kind
+    assert found.kind == timeouts.SLOW
+    assert "the fast recovery of 2.060 s was in progress" in found.text
 
 
-def test_all_that_was_outstanding_was_lost() -> None:
-    rows = [drop(2.0 + place / 1000, 1000 + place * PAYLOAD) for place in range(5)]
-    end = event(2.4, "timeout", 1000, value=0.3, reason="data", bytes=5 * PAYLOAD)
-    assert cause(*rows, end).kind == timeouts.WINDOW
+def test_a_recovery_that_ended_without_the_packet() -> None:
+    rows = (
+        drop(2.0, 1000),
+        drop(2.001, 1000 + PAYLOAD),
+        event(2.06, "recovery", 1000),
+        event(2.061, "retransmission", 1000),
+        event(2.12, "recovery_end", reason="acknowledged"),
+        event(2.4, "timeout", 1000 + PAYLOAD, value=0.3, reason="data"),
+    )
+    found = cause(*rows)
+    assert found.kind == timeouts.LEFT
+    assert "of 2.060 s ended at 2.120 s without sending it again" in found.text
+    # What was lost later was not its task.
+    assert cause(*rows[:1], *rows[2:5], rows[1] | {"time_s": 2.13}, rows[5]).kind != timeouts.LEFT
 
 
 def test_acknowledgements_that_were_dropped() -> None:
@@ -187,7 +226,7 @@ def test_what_proved_spurious_later_is_not_this_timeout() -> None:
         event(2.9, "timeout", 2000, value=0.21, reason="data"),
         event(2.95, "spurious", reason="frto"),
     )
-    told = timeouts.Timeouts(found.of(FLOW), QUEUES, found.recorded, PAYLOAD).causes()
+    told = timeouts.Timeouts(found, FLOW, found.of(FLOW)).causes()
     assert [each.kind for _, each in told] == [timeouts.UNKNOWN, timeouts.SPURIOUS]
 
 
@@ -269,7 +308,7 @@ def test_the_summary_counts_causes_and_reasons() -> None:
             drop(begin + 0.2, sequence, reason),
             event(begin + 0.5, "timeout", sequence, value=0.3, reason="data"),
         ]
-    found = overview.overview(log(*rows), {"cubic": PAYLOAD})
+    found = overview.overview(log(*rows))
     assert found.timeouts == (
         "3 timeouts: 3 the retransmission was dropped again (RED, early 2, forced 1)"
     )

@@ -22,6 +22,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -120,6 +121,10 @@ def mean(results: Results, metric: str) -> float:
         (
             {"traffic.ftp.tcp.growth.beta": 0.5},
             r'tcp\.growth: is "linux-cubic" with other constants, which cannot be set',
+        ),
+        (
+            {"events.kinds": ["alpha", "undo"]},
+            r"events\.kinds: has only events of which a kernel does not tell; accepted: timeout, ",
         ),
         (
             {"traffic.ftp.packet": "uniform 1400..1600 B"},
@@ -1285,6 +1290,9 @@ tcp = "linux"
 )
 
 
+LOGGED = ["retransmission", "recovery", "drop", "arrival"]
+
+
 def counted(results: Results) -> dict[str, float]:
     """What the kernel has counted, for its hosts and for its flows."""
     flows = results.flows()
@@ -1309,9 +1317,17 @@ def agree(counts: dict[str, float]) -> None:
 
 @on_this_host
 def test_the_kernels_counters_are_what_its_flows_count(tmp_path: Path) -> None:
-    results = measured(CROWDED, tmp_path)
+    results = measured(CROWDED, tmp_path, set={"events.kinds": LOGGED})
     counts = counted(results)
     agree(counts)
+    # The event log has each, and the drops of the queue.
+    columns = (results.events()[name].to_pylist() for name in ("event", "back"))
+    events = Counter(zip(*columns, strict=True))
+    assert events["retransmission", None] == counts["retransmissions"]
+    assert 0 < events["recovery", None] <= counts["fast_recoveries"]
+    assert events["drop", 0] > 0
+    share = events["drop", 0] / events["arrival", 0]
+    assert share == pytest.approx(mean(results, "ftp.loss"), rel=1e-9)
     if not math.isnan(counts["flows' timeouts"]):  # since Linux 6.7
         assert counts["timeouts"] == counts["flows' timeouts"]
 

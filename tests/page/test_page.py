@@ -19,8 +19,7 @@ from redtail import page
 from redtail.analysis.results import Results
 from redtail.cli import app
 from redtail.errors import SpecError, StoreError
-from redtail.page import answer, model, network
-from redtail.page.marks import EACH
+from redtail.page import answer, marks, model, network
 
 EXPERIMENT = """
 name = "Two queues"
@@ -388,18 +387,33 @@ def test_events_are_marks_on_the_curves_that_they_are_of(eventful: Results) -> N
     data = data_of(page.page([eventful]))
     events = eventful.events().to_pylist()
     for curve in panel(data, "Congestion window")["curves"]:
-        marks = curve["marks"]
-        assert 0 < len(marks) <= EACH
-        assert [mark["x"] for mark in marks] == sorted(mark["x"] for mark in marks)
+        shown = curve["marks"]
+        assert 0 < len(shown) <= marks.EACH
+        assert [mark["x"] for mark in shown] == sorted(mark["x"] for mark in shown)
         number = int(curve["name"].removeprefix("flow "))
         timeouts = [e for e in events if (e["event"], e["flow"]) == ("timeout", number)]
-        told = [mark for mark in marks if mark["kind"] == "timeout"]
+        told = [mark for mark in shown if mark["kind"] == "timeout"]
         assert [mark["x"] for mark in told] == [round(e["time_s"], 4) for e in timeouts]
         assert all(": timeout after " in mark["text"] for mark in told)
-        assert all(0 <= mark["y"] <= max(curve["y"]) for mark in marks)
+        assert all(0 <= mark["y"] <= max(curve["y"]) for mark in shown)
     (queue,) = panel(data, "Queue length")["curves"]
-    assert len(queue["marks"]) == EACH and queue["left_out"] > 0
     assert all("were dropped at the bottleneck" in mark["text"] for mark in queue["marks"])
+
+
+def test_so_many_marks_are_shown_and_the_rest_is_counted(
+    eventful: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of_queue() -> tuple[list[Any], int]:
+        (curve,) = panel(data_of(page.page([eventful])), "Queue length")["curves"]
+        return curve["marks"], curve["left_out"]
+
+    every, none = of_queue()
+    monkeypatch.setattr(marks, "EACH", 3)
+    few, left_out = of_queue()
+    assert none == 0 and len(few) == 3 and left_out == len(every) - 3
+    # The largest bursts are those that stay.
+    sizes = sorted((int(mark["text"].split()[0]) for mark in every), reverse=True)
+    assert sorted((int(mark["text"].split()[0]) for mark in few), reverse=True) == sizes[:3]
 
 
 def test_without_events_there_are_no_marks(text: str) -> None:

@@ -34,7 +34,7 @@ use crate::event_loop::{Part, Watched};
 use crate::packet::Socket;
 use crate::spaces::{self, Space};
 use crate::sys::clock::Clock;
-use crate::sys::tcp_info::tcp_info;
+use crate::sys::tcp_info::{TcpInfo, tcp_info};
 
 /// Room for the largest datagram.
 const LARGEST: usize = 65_536;
@@ -365,7 +365,10 @@ impl<'a> Hosts<'a> {
                 self.marks.push(marks);
             }
             Timer::Sample => self.sample(at)?,
-            Timer::Look => self.look(at)?,
+            Timer::Look => {
+                self.look(at);
+                self.timers.add(at + LOOK, Timer::Look);
+            }
             Timer::Ready(place) => self.act(place)?,
             Timer::Start(flow) => self.start_tcp(flow)?,
             Timer::Stop(flow) => self.stop_tcp(flow)?,
@@ -405,18 +408,18 @@ impl<'a> Hosts<'a> {
         Ok(())
     }
 
-    /// Looks at the TCP flows that are open, for the event log.
-    fn look(&mut self, at: Time) -> io::Result<()> {
-        if let Some(log) = &mut self.log {
-            for (place, flow) in self.tcp.iter().enumerate() {
-                if let Some(socket) = flow.sender_socket() {
-                    let number = self.first_flow[flow.group] + flow.index as u32;
-                    log.look(place, (flow.group as u32, number), tcp_info(socket)?, at);
-                }
+    /// Looks at the TCP flows for the event log, if there is one.
+    pub fn look(&mut self, at: Time) {
+        let Some(log) = &mut self.log else {
+            return;
+        };
+        for (place, flow) in self.tcp.iter().enumerate() {
+            let info = flow.latest_info();
+            if info != TcpInfo::default() {
+                let number = self.first_flow[flow.group] + flow.index as u32;
+                log.look(place, (flow.group as u32, number), info, at);
             }
-            self.timers.add(at + LOOK, Timer::Look);
         }
-        Ok(())
     }
 
     fn begin_measuring(&mut self) -> io::Result<()> {

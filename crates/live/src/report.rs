@@ -52,6 +52,7 @@ impl Hosts<'_> {
         let ended = end.since.min(Time::ZERO + self.scenario.duration);
         let period = ended.saturating_since(Time::ZERO + self.scenario.warmup);
         let groups = self.scenario.traffic.len();
+        self.look(ended);
         let mut report = HostReport {
             metrics: vec![Vec::new(); groups],
             has_tcp: Vec::new(),

@@ -307,10 +307,10 @@ impl<E: Ends> Sink<SimPacket> for QueueEvents<'_, E> {
             since: waited.then_some(packet.stamp),
             now,
         });
-        if let Some(statistics) = &mut self.counters.statistics {
-            if statistics.on_mark(group, waited.then_some(packet.stamp)) {
-                self.ends.marked(packet);
-            }
+        if let Some(statistics) = &mut self.counters.statistics
+            && statistics.on_mark(group, waited.then_some(packet.stamp))
+        {
+            self.ends.marked(packet);
         }
     }
 

@@ -370,7 +370,10 @@ impl RunResult {
         let log = self.event_log.as_ref();
         let reasons = log.map_or(0, |log| log.reasons.len());
         let log = log.map(|log| log.rows.columns());
-        for columns in tables.iter().flatten().chain(&log) {
+        let whole = tables.iter().flatten().map(|columns| (columns, false));
+        // An event says only what it is of.
+        let partly = log.iter().map(|columns| (columns, true));
+        for (columns, may_be_unset) in whole.chain(partly) {
             let rows = columns.first().map_or(0, |(_, column)| column.len());
             for (name, column) in columns {
                 if column.len() != rows {
@@ -391,9 +394,7 @@ impl RunResult {
                 };
                 if let Column::U32(codes) = column
                     && let Some(code) = codes.iter().find(|&&code| {
-                        // Events of the log say only what they are of.
-                        code as usize >= known
-                            && (log.as_ref() != Some(columns) || code != u32::MAX)
+                        code as usize >= known && !(may_be_unset && code == u32::MAX)
                     })
                 {
                     return Some(format!("a table has {name} {code}, and there are {known}"));
@@ -453,6 +454,46 @@ mod tests {
         forged.group_series.as_mut().expect("there is one").group[1] = 7;
         let why = forged.inconsistency().expect("it is forged");
         assert_eq!(why, "a table has group 7, and there are 1");
+    }
+
+    #[test]
+    fn an_event_may_be_of_nothing_and_has_a_reason_that_is_named() {
+        let mut forged = result();
+        let mut log = EventLog::default();
+        log.rows.value.push(f64::NAN);
+        log.rows.event.push(0);
+        for codes in [
+            &mut log.rows.reason,
+            &mut log.rows.link,
+            &mut log.rows.group,
+        ] {
+            codes.push(u32::MAX);
+        }
+        for values in [
+            &mut log.rows.time_s,
+            &mut log.rows.wait_s,
+            &mut log.rows.average,
+            &mut log.rows.probability,
+            &mut log.rows.cwnd_bytes,
+            &mut log.rows.ssthresh_bytes,
+        ] {
+            values.push(0.0);
+        }
+        for numbers in [
+            &mut log.rows.connection,
+            &mut log.rows.sequence,
+            &mut log.rows.bytes,
+        ] {
+            numbers.push(0);
+        }
+        for numbers in [&mut log.rows.flow, &mut log.rows.back, &mut log.rows.packet] {
+            numbers.push(0);
+        }
+        forged.event_log = Some(log);
+        assert_eq!(forged.inconsistency(), None);
+        forged.event_log.as_mut().expect("it is there").rows.reason[0] = 0;
+        let why = forged.inconsistency().expect("it is forged");
+        assert_eq!(why, "a table has reason 0, and there are 0");
     }
 
     #[test]

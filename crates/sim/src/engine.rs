@@ -85,9 +85,11 @@ struct Engine<'a> {
     phases: Phases,
     /// What each flow had done when the measurement began; `None` if flows are not kept.
     flows_before: Option<FlowsBefore>,
+    /// The events up to the next at which the loop pauses: looks whether it is to stop, and notes what the event before
+    /// has changed if there is a log.
     events: u64,
-    /// Before this event the loop looks whether it is to stop, and notes what the event before has changed.
-    pause_at: u64,
+    /// How many of them are still to come.
+    until_pause: u64,
 }
 
 impl<'a> Engine<'a> {
@@ -136,8 +138,8 @@ impl<'a> Engine<'a> {
             reached_before: Vec::new(),
             phases: Phases::default(),
             flows_before: None,
-            events: 0,
-            pause_at: 1,
+            events: CANCEL_INTERVAL,
+            until_pause: CANCEL_INTERVAL,
         }
     }
 
@@ -149,18 +151,9 @@ impl<'a> Engine<'a> {
             debug_assert!(event.at() >= self.now, "time went back");
             self.now = event.at();
             self.event = event;
-            self.events += 1;
-            if self.events >= self.pause_at {
-                if self.ends.log.is_some() {
-                    self.log_between(event);
-                }
-                self.pause_at = self.next_pause();
-                if self.is_stopped(cancel) {
-                    return Err(Cancelled);
-                }
-                if let Some(progress) = progress {
-                    progress.store((self.now - Time::ZERO).as_ps(), Ordering::Relaxed);
-                }
+            self.until_pause -= 1;
+            if self.until_pause == 0 {
+                self.pause(event, cancel, progress)?;
             }
             match event.class() {
                 Class::LinkFree => {
@@ -192,12 +185,37 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// At which event the loop next does more than carry it out: with a log at each.
-    fn next_pause(&self) -> u64 {
-        match self.ends.log {
-            Some(_) => self.events + 1,
-            None => self.events + CANCEL_INTERVAL,
+    /// The loop does more than carry out `event`, which is due now.
+    #[cold]
+    fn pause(
+        &mut self,
+        event: Event,
+        cancel: &AtomicBool,
+        progress: Option<&AtomicU64>,
+    ) -> Result<(), Cancelled> {
+        let logs = self.ends.log.is_some();
+        if logs {
+            self.log_between(event);
         }
+        self.pause_after(if logs { 1 } else { CANCEL_INTERVAL });
+        if self.is_stopped(cancel) {
+            return Err(Cancelled);
+        }
+        if let Some(progress) = progress {
+            progress.store((self.now - Time::ZERO).as_ps(), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// The loop pauses at the event that comes so many events later.
+    fn pause_after(&mut self, events: u64) {
+        self.events = self.event_count() + events;
+        self.until_pause = events;
+    }
+
+    /// The events so far.
+    fn event_count(&self) -> u64 {
+        self.events - self.until_pause
     }
 
     fn is_stopped(&self, cancel: &AtomicBool) -> bool {

@@ -60,6 +60,8 @@ pub trait Network {
     fn close(&mut self, connection: ConnectionId);
     /// Records that a page, or another unit of several exchanges, is complete after `took`.
     fn page(&mut self, took: Span);
+    /// Tells that what the user watches goes on after it stood still for `took`.
+    fn stalled(&mut self, _took: Span) {}
 }
 
 /// A user's program.

@@ -359,6 +359,13 @@ impl VideoUser {
             .map_or(self.group.segment, |left| left.min(self.group.segment))
     }
 
+    /// Tells of a stall that is over.
+    fn tell_stall(&mut self, network: &mut impl Network) {
+        if let Some(took) = self.playback.take_stall(network.now()) {
+            network.stalled(took);
+        }
+    }
+
     /// Requests the next segment; `level` is the buffered video.
     fn ask(&mut self, level: Span, network: &mut impl Network) {
         let length = self.next_length();
@@ -419,6 +426,7 @@ impl Application for VideoUser {
             self.gone = true;
             self.next = None;
             self.playback.end(now);
+            self.tell_stall(network);
             if let Some(connection) = self.connection.take() {
                 network.close(connection);
             }
@@ -442,6 +450,7 @@ impl Application for VideoUser {
         self.fetched.switches += u64::from(segment.rung != self.rung);
         self.rung = segment.rung;
         let level = self.playback.add(segment.length, segment.is_last, now);
+        self.tell_stall(network);
         if segment.is_last {
             return;
         }

@@ -80,15 +80,16 @@ def explain(
 
     if at is not None and (since is not None or until is not None):
         raise SpecError("--at: does not go with --from and --to")
-    begin, end = seconds("--from", since), seconds("--to", until)
+    begin, end = seconds("--from", since) or 0.0, seconds("--to", until)
     middle = seconds("--at", at)
     if middle is not None:
-        begin, end = middle - explaining.AROUND_S, middle + explaining.AROUND_S
+        begin = max(0.0, middle - explaining.AROUND_S)
+        end = middle + explaining.AROUND_S
     wanted = explaining.Wanted(
         flow=flow,
         group=group,
         kinds=tuple(each.strip() for each in (kinds or "").split(",") if each.strip()),
-        from_s=max(0.0, begin or 0.0),
+        from_s=begin,
         to_s=end,
         most=most,
     )

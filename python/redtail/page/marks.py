@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from redtail.analysis.story.events import Log
 
 EACH = 40
 """So many marks has a curve at most."""
@@ -48,11 +47,8 @@ class Marks:
 
     def __init__(self, folder: Path, curves: int) -> None:
         self._each = max(1, min(EACH, ALL // max(1, curves)))
-        self._log: Log | None = None
         self._lines: dict[str, list[stories.Line]] = {}
-        found = recorded.log_of_run(folder)
-        if found is not None:
-            self._log, self._payloads = found
+        self._log = recorded.log_of_run(folder)
 
     def of(
         self,
@@ -111,7 +107,7 @@ class Marks:
                 line
                 for flow in self._log.flows
                 if flow.group == group
-                for line in stories.lines(self._log, flow, payload=self._payloads.get(group))
+                for line in stories.lines(self._log, flow)
             ]
         return self._lines[group]
 

@@ -8,14 +8,14 @@ compared with what is stored.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redtail import facts
 from redtail.analysis.story import recorded
-from redtail.analysis.story.events import PACKETS
+from redtail.analysis.story.events import ARRIVAL, FULL, PACKETS
 from redtail.engine import batches
 from redtail.errors import RedtailError, SpecError, StoreError
 from redtail.store import runs
@@ -69,6 +69,21 @@ def of_run(folder: Path, wanted: Mapping[str, Any] | None = None) -> RunEvents:
     table = table_of_outcome(made_again(folder, found, {"events": asked}), "events")
     scenario = {**scenario, "events": asked}
     return RunEvents(found["run"], table, scenario, manifest["backend"], again=True)
+
+
+def arrivals(folder: Path, flows: Sequence[int]) -> pa.Table | None:
+    """Return the arrivals of the packets of some flows at links, from the run made again.
+
+    None for a run that cannot be made again.
+
+    Raises:
+        StoreError: the run is damaged.
+    """
+    found = runs.show(folder.parent, folder)
+    if _not_again(found["scenario"], found["manifest"]):
+        return None
+    asked = {"kinds": [ARRIVAL, FULL], "flows": list(flows), "from": "0 s", "limit": LIMIT}
+    return _made_again({**found["scenario"], "events": asked}, found["metrics"], folder)
 
 
 def kinds() -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from redtail import escape
 from redtail.analysis.story import flow as stories
 from redtail.analysis.story import overview, recorded, timeouts, words
-from redtail.analysis.story.events import Flow, Log
+from redtail.analysis.story.events import Flow, Log, Sent
 from redtail.errors import SpecError
 from redtail.running import events
 
@@ -153,24 +153,19 @@ def explain(folder: Path, wanted: Wanted) -> Explanation:
             raise SpecError(
                 f"there is no kind of events {kind!r}; accepted: {', '.join(events.kinds())}"
             )
-    payloads = recorded.payloads(found.scenario)
     notes = _notes(found, log)
+    if missing := timeouts.unexplained(log, _flows(log, wanted)):
+        # What arrived tells which duplicate acknowledgements there were.
+        arrivals = events.arrivals(folder, missing)
+        if arrivals is not None:
+            log.sent = Sent(arrivals)
     if not wanted.tells_lines and wanted.group is None:
-        told = overview.overview(log, payloads)
+        told = overview.overview(log)
         return Explanation(found.key, notes, log.counts, [], 0, [], told.timeouts, told)
-    flows = [
-        each
-        for each in log.flows
-        if wanted.flow in (None, each.number) and wanted.group in (None, each.group)
-    ]
+    flows = _flows(log, wanted)
     if wanted.flow is not None and not flows:
         raise SpecError(_no_flow(log, wanted))
-    lines = [
-        line
-        for flow in flows
-        for line in stories.lines(log, flow, payload=payloads.get(flow.group))
-        if wanted.holds(line)
-    ]
+    lines = [line for flow in flows for line in stories.lines(log, flow) if wanted.holds(line)]
     lines.sort(key=lambda line: line.time_s)
     causes = [line.cause for line in lines if line.cause is not None]
     summary = timeouts.summary(causes, log.queues) if causes else ""
@@ -178,6 +173,14 @@ def explain(folder: Path, wanted: Wanted) -> Explanation:
     return Explanation(
         found.key, notes, log.counts, lines[: wanted.most], more, flows, summary, None
     )
+
+
+def _flows(log: Log, wanted: Wanted) -> list[Flow]:
+    return [
+        each
+        for each in log.flows
+        if wanted.flow in (None, each.number) and wanted.group in (None, each.group)
+    ]
 
 
 def _no_flow(log: Log, wanted: Wanted) -> str:

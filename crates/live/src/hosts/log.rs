@@ -42,6 +42,7 @@ pub fn is_told(kind: EventKind) -> bool {
                 | EventKind::Departure
                 | EventKind::Page
                 | EventKind::Response
+                | EventKind::Stall
         )
 }
 
@@ -88,6 +89,17 @@ impl HostLog {
             None => EventKind::Page,
         };
         self.push(kind, now, row);
+    }
+
+    /// What a user with this group and flow watches goes on after it stood still for `took`.
+    pub fn on_stall(&mut self, flow: (u32, u32), took: Span, now: Time) {
+        let row = EventRow {
+            reason: Some("video"),
+            flow: Some(flow),
+            value: took.as_secs_f64(),
+            ..EventRow::default()
+        };
+        self.push(EventKind::Stall, now, row);
     }
 
     /// Adds an event. What is not wanted must not take the room of what is.

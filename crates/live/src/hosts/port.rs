@@ -169,6 +169,13 @@ impl Network for Port<'_, '_> {
             log.on_user(flow, took, None, self.now);
         }
     }
+
+    fn stalled(&mut self, took: Span) {
+        let flow = self.hosts.flow_of_user(self.user);
+        if let Some(log) = &mut self.hosts.log {
+            log.on_stall(flow, took, self.now);
+        }
+    }
 }
 
 impl Hosts<'_> {

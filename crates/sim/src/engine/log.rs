@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use redtail_core::Time;
+use redtail_core::{Span, Time};
 use redtail_network::events::{row_of_packet, row_of_pass};
 use redtail_network::{
     Class, End, Event, EventRecorder, EventRow, Link, PacketEvent, SimPacket, Target,
@@ -72,14 +72,22 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// A user's page is complete.
-    pub(super) fn on_page(&mut self, flow: (u32, u32), took: f64, now: Time) {
+    /// A user sees that a page is complete, or that a video goes on.
+    pub(super) fn on_user(
+        &mut self,
+        kind: EventKind,
+        reason: Option<&'static str>,
+        flow: (u32, u32),
+        took: Span,
+        now: Time,
+    ) {
         let row = EventRow {
+            reason,
             flow: Some(flow),
-            value: took,
+            value: took.as_secs_f64(),
             ..EventRow::default()
         };
-        self.recorder.record(EventKind::Page, now, &row);
+        self.recorder.record(kind, now, &row);
     }
 
     /// A user's response is complete.
@@ -382,6 +390,7 @@ impl Engine<'_> {
             back: network.paths.back_routes(),
         }));
         self.ends.watches = true;
+        self.pause_after(1);
     }
 
     /// The event before this one, which is due now, has been carried out: notes what it changed.

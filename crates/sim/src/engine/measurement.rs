@@ -108,7 +108,7 @@ impl Engine<'_> {
                 .map(|g| g.access().name.to_owned())
                 .collect(),
             bottleneck_packets: forward.map(|link| link.counters.passed.departed).sum(),
-            events: self.events,
+            events: self.event_count(),
             event_log,
             ..RunResult::default()
         };

@@ -6,6 +6,7 @@
 
 use redtail_core::{Ecn, FlowId, Span, Time};
 use redtail_qdisc::FlowTable;
+use redtail_spec::EventKind;
 use redtail_traffic::{Answer, Application, ConnectionId, Done, Exchange, Network, Server, User};
 use redtail_transport::{Due, Taken};
 
@@ -32,6 +33,15 @@ impl Port<'_> {
     fn place(&self, connection: ConnectionId) -> u32 {
         let slot = &self.flows.users[self.user as usize];
         slot.open[connection.0 as usize].expect("the user has it open")
+    }
+
+    /// Tells the log, if there is one, what the user sees.
+    #[inline]
+    fn tell(&mut self, kind: EventKind, reason: Option<&'static str>, took: Span) {
+        if let Some(log) = self.log {
+            let slot = &self.flows.users[self.user as usize];
+            log.on_user(kind, reason, (slot.group, slot.flow), took, self.now);
+        }
     }
 
     /// The program acts on the connection at a place. It acts mostly on one several times in a row.
@@ -109,10 +119,11 @@ impl Network for Port<'_> {
         if let Some(answers) = &mut self.flows.answers[group as usize] {
             answers.on_page(took, self.now);
         }
-        if let Some(log) = self.log {
-            let flow = self.flows.users[self.user as usize].flow;
-            log.on_page((group, flow), took.as_secs_f64(), self.now);
-        }
+        self.tell(EventKind::Page, None, took);
+    }
+
+    fn stalled(&mut self, took: Span) {
+        self.tell(EventKind::Stall, Some("video"), took);
     }
 }
 

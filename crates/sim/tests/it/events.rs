@@ -437,3 +437,48 @@ users = 10
     };
     assert!(format!("{without:?}") == format!("{same:?}"));
 }
+
+#[test]
+fn videos_tell_each_stall_when_it_ends() {
+    let text = r#"
+duration = "120 s"
+[bottleneck]
+rate = "800 kbit/s"
+delay = "20 ms"
+queue = { kind = "tail-drop", limit = "50 packets" }
+[[traffic]]
+name = "video"
+kind = "video"
+users = 2
+bitrates = ["1 Mbit/s"]
+"#;
+    let scenario = scenario(text, 0);
+    let result = logged(&scenario);
+    let log = log(&result);
+    let table = &log.rows;
+    let responses: Vec<f64> = (rows(log, EventKind::Response).iter())
+        .map(|&row| table.time_s[row])
+        .collect();
+    let mut stalled = 0.0;
+    let mut last = [0.0; 2];
+    for stall in rows(log, EventKind::Stall) {
+        if reason(log, stall) != "video" {
+            continue;
+        }
+        let (at, took) = (table.time_s[stall], table.value[stall]);
+        assert!(
+            responses.contains(&at),
+            "playback goes on when a segment arrives"
+        );
+        let before = &mut last[table.flow[stall] as usize];
+        assert!(took > 0.0 && at - took >= *before, "stalls overlap");
+        *before = at;
+        stalled += took;
+    }
+    // At most all of the watching time, of which the ratio is a share.
+    let ratio = metric(&result, "video.rebuffering_ratio");
+    assert!(
+        stalled > 0.0 && stalled <= ratio * 240.0,
+        "{stalled} {ratio}"
+    );
+}

@@ -34,6 +34,8 @@ pub struct Playback {
     started: bool,
     /// The buffer holds all that is left of the video.
     complete: bool,
+    /// When the latest stall began, until it is [told](Self::take_stall).
+    stall: Option<Time>,
     /// What was counted since the measurement began.
     figures: Figures,
 }
@@ -62,6 +64,7 @@ impl Playback {
             asked: now,
             started: false,
             complete: false,
+            stall: None,
             figures: Figures::default(),
         }
     }
@@ -84,6 +87,7 @@ impl Playback {
                     self.state = PlaybackState::Ended;
                 } else {
                     self.state = PlaybackState::Stalled;
+                    self.stall = Some(now - (passed - left));
                     self.figures.stalls += 1;
                     self.figures.stalled += passed - left;
                 }
@@ -108,6 +112,12 @@ impl Playback {
             _ => {}
         }
         self.level
+    }
+
+    /// How long the latest stall took, if it is over and was not told yet.
+    pub fn take_stall(&mut self, now: Time) -> Option<Span> {
+        let is_over = self.state != PlaybackState::Stalled;
+        self.stall.take_if(|_| is_over).map(|began| now - began)
     }
 
     /// Whether it has ever started.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +20,8 @@ TEXTS = ("event", "reason", "link", "group")
 NUMBERS = ("flow", "connection", "back", "sequence", "bytes")
 VALUES = ("wait_s", "average", "probability", "cwnd_bytes", "ssthresh_bytes", "value")
 
-PACKETS = ("arrival", "departure")
+ARRIVAL = "arrival"
+PACKETS = (ARRIVAL, "departure")
 """Events of every packet: recorded only when asked for, and no part of a story."""
 
 
@@ -142,6 +144,75 @@ class Recorded:
         return by_group or (self.flows is not None and flow.number not in self.flows)
 
 
+@dataclass(frozen=True)
+class Sender:
+    """What is known of the senders of a group.
+
+    Attributes:
+        payload: bytes of data in a full segment, None if it is not known.
+        duplicates: so many duplicate acknowledgements tell of a loss; None where other rules do.
+    """
+
+    payload: int | None = None
+    duplicates: int | None = None
+
+
+class _Rows:
+    """The rows of a table by flow, each flow's looked up once."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+        self._of = _grouped(table, _coded(table, "group"))
+        self._known: dict[Flow, list[dict[str, Any]]] = {}
+
+    def of(self, flow: Flow) -> list[dict[str, Any]] | None:
+        """Return the rows of a flow, None if it has none."""
+        if flow not in self._known:
+            places = self._of.get(flow)
+            if places is None:
+                return None
+            columns = ["time_s", "link", "back", "sequence"]
+            self._known[flow] = self._table.select(columns).take(places).to_pylist()
+        return self._known[flow]
+
+
+class Sent:
+    """What the flows of a run sent, as it arrived at the first link of each.
+
+    Args:
+        table: of events; it tells nothing if it has no arrivals.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        import pyarrow.compute as pc
+
+        kinds = table.column("event").cast("string")
+        part = table.filter(pc.equal(kinds, ARRIVAL))
+        self.end_s = math.inf
+        self._rows = _Rows(part) if part.num_rows else None
+        full = table.filter(pc.equal(kinds, FULL))
+        if full.num_rows:
+            self.end_s = full.column("time_s")[0].as_py()
+
+    def copies(self, flow: Flow, back: int, before_s: float) -> Counter[int] | None:
+        """Return how often each packet of data was sent before a time, by its sequence number.
+
+        None where it is not known.
+        """
+        rows = self._rows.of(flow) if self._rows is not None and before_s < self.end_s else None
+        if rows is None:
+            return None
+        first = next((row["link"] for row in rows if (row["back"] or 0) == back), None)
+        return Counter(
+            row["sequence"]
+            for row in rows
+            if row["time_s"] < before_s
+            and row["link"] == first
+            and (row["back"] or 0) == back
+            and row["sequence"] is not None
+        )
+
+
 class Log:
     """The events of one run.
 
@@ -150,6 +221,10 @@ class Log:
         recorded: what of the run they can tell.
         queues: by link, what is known of its queue.
         round_trip_s: what every round trip takes at least, as far as it is known.
+        senders: by group, what is known of its senders.
+
+    Attributes:
+        sent: what the flows sent; from arrivals in the table, or in another of the same run.
     """
 
     def __init__(
@@ -158,14 +233,17 @@ class Log:
         recorded: Recorded | None = None,
         queues: Mapping[str, Queue] | None = None,
         round_trip_s: float = 0.0,
+        senders: Mapping[str, Sender] | None = None,
     ) -> None:
         self.recorded = recorded or Recorded()
         self.queues = queues or {}
         self.round_trip_s = round_trip_s
+        self.senders = senders or {}
         self.table = table
         self.times = table.column("time_s").to_numpy()
         self._names = {name: _coded(table, name) for name in TEXTS}
         self._of = _grouped(table, self._names["group"])
+        self.sent = Sent(table)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from redtail.analysis.story import words
@@ -101,15 +102,14 @@ def _as_json(event: Event) -> dict[str, Any]:
     return {key: value for key in kept if (value := getattr(event, key)) is not None}
 
 
-def lines(log: Log, flow: Flow, *, payload: int | None = None) -> list[Line]:
+def lines(log: Log, flow: Flow) -> list[Line]:
     """Return the story of a flow, all kinds of events included.
 
     Args:
         log: the events of the run.
         flow: whose story.
-        payload: bytes of data in a full segment, None if it is not known.
     """
-    return list(_Teller(log, flow, payload).lines())
+    return list(_Teller(log, flow).lines())
 
 
 def mentions(line: Line, kinds: Sequence[str] | None) -> bool:
@@ -120,7 +120,7 @@ def mentions(line: Line, kinds: Sequence[str] | None) -> bool:
 class _Teller:
     """Goes through the events of a flow, and knows which losses are not repaired yet."""
 
-    def __init__(self, log: Log, flow: Flow, payload: int | None) -> None:
+    def __init__(self, log: Log, flow: Flow) -> None:
         self.log = log
         self.flow = flow
         self.events = log.of(flow)
@@ -128,7 +128,7 @@ class _Teller:
         self.marks: list[Event] = []
         self.state = ""
         self.slow_start_ended = False
-        told = Timeouts(self.events, log.queues, log.recorded, payload).causes()
+        told = Timeouts(log, flow, self.events).causes()
         self.causes = {event.row: cause for event, cause in told}
 
     def lines(self) -> Iterator[Line]:
@@ -150,6 +150,11 @@ class _Teller:
         before, self.state = self.state, event.reason or ""
         within = before.startswith(_PROBING) and self.state.startswith(_PROBING)
         return within or self.state in _STATES_OF_LINUX
+
+    @cached_property
+    def related(self) -> list[Event]:
+        """The events of the flow, and of the other connections of its user."""
+        return related(self.log, self.flow)
 
     @property
     def queues(self) -> Mapping[str, words.Queue]:
@@ -272,28 +277,34 @@ def _idle_restart(_: _Teller, event: Event) -> str:
 
 
 def _stall(teller: _Teller, event: Event) -> str:
-    return _during(teller, event, f"stalled for {words.lasting(event.value or 0.0)}")
+    return during(teller.log, teller.related, event)
 
 
 def _page(teller: _Teller, event: Event) -> str:
-    return _during(teller, event, f"a page was complete after {words.lasting(event.value or 0.0)}")
+    return during(teller.log, teller.related, event)
 
 
-def _during(teller: _Teller, event: Event, what: str) -> str:
-    """Return what happened, and how many timeouts and losses there were in its time."""
+def during(log: Log, events: Sequence[Event], event: Event) -> str:
+    """Return how long a stall or a page took, with the timeouts and losses in its time.
+
+    Args:
+        log: the events of the run.
+        events: of its flow, or of all connections of its user.
+        event: its end.
+    """
+    took = words.lasting(event.value or 0.0)
+    what = f"stalled for {took}" if event.event == "stall" else f"a page was complete after {took}"
     if event.reason == "video":
         what = f"{what}: {_reason(event)}"
     since = event.time_s - (event.value or 0.0)
-    within = [
-        each for each in related(teller.log, teller.flow) if since <= each.time_s <= event.time_s
-    ]
+    within = [each for each in events if since <= each.time_s <= event.time_s]
     timeouts = sum(each.event == "timeout" for each in within)
     lost = [each for each in within if each.event in LOSSES]
     parts = []
     if timeouts:
         parts.append(f"{timeouts} {'timeout' if timeouts == 1 else 'timeouts'}")
     if lost:
-        parts.append(f"{words.packets(len(lost))} lost ({words.reasons(lost, teller.queues)})")
+        parts.append(f"{words.packets(len(lost))} lost ({words.reasons(lost, log.queues)})")
     return f"{what}; in this time {' and '.join(parts)}" if parts else what
 
 

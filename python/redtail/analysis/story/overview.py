@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from redtail.analysis.story import flow as stories
 from redtail.analysis.story import words
 from redtail.analysis.story.events import Event, Flow, Log, flow_of
 from redtail.analysis.story.losses import LOSSES
@@ -99,16 +100,14 @@ class Overview:
         }
 
 
-def overview(log: Log, payloads: dict[str, int] | None = None) -> Overview:
+def overview(log: Log) -> Overview:
     """Return what happened in a run.
 
     Args:
         log: its events.
-        payloads: by group, the bytes of data in a full segment.
     """
-    payloads = payloads or {}
     found = {
-        flow: Timeouts(log.of(flow), log.queues, log.recorded, payloads.get(flow.group)).causes()
+        flow: Timeouts(log, flow, log.of(flow)).causes()
         for flow in dict.fromkeys(map(flow_of, log.of_kind("timeout")))
     }
     causes = [cause for each in found.values() for _, cause in each]
@@ -118,8 +117,8 @@ def overview(log: Log, payloads: dict[str, int] | None = None) -> Overview:
     parts = [
         _part("flows with most timeouts", sorted(_by_flow(found), key=_rank)),
         _part("longest waits for a timer", sorted(_waits(found), key=_rank)),
-        _part("longest stalls", sorted(_slow(log, "stall", "stalled for"), key=_rank)),
-        _part("slowest pages", sorted(_slow(log, "page", "a page took"), key=_rank)),
+        _slowest(log, "stall", "longest stalls"),
+        _slowest(log, "page", "slowest pages"),
         _bursts(log),
     ]
     return Overview(
@@ -169,12 +168,15 @@ def _packet(told: tuple[Event, Cause]) -> tuple[bool, int]:
     return event.sequence is None, event.row if event.sequence is None else event.sequence
 
 
-def _slow(log: Log, kind: str, what: str) -> Iterator[tuple[float, Entry]]:
-    for event in log.of_kind(kind):
-        took = event.value or 0.0
-        name = words.flow(flow_of(event))
-        text = f"{name}: {what} {words.lasting(took)} until {words.at(event.time_s)}"
-        yield took, Entry(text, flow_of(event), event.time_s - took, event.time_s)
+def _slowest(log: Log, kind: str, title: str) -> Part:
+    found = sorted(log.of_kind(kind), key=lambda event: (-(event.value or 0.0), event.row))
+    entries = []
+    for event in found[:MOST]:
+        flow = flow_of(event)
+        told = stories.during(log, stories.related(log, flow), event)
+        text = f"{words.flow(flow)}, {words.at(event.time_s)}: {told}"
+        entries.append(Entry(text, flow, event.time_s - (event.value or 0.0), event.time_s))
+    return Part(title, entries, max(0, len(found) - MOST))
 
 
 def _bursts(log: Log) -> Part:

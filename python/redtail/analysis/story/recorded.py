@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import scenario as scenarios
 from redtail.analysis.story import words
-from redtail.analysis.story.events import Log, Recorded
+from redtail.analysis.story.events import Log, Recorded, Sender
 from redtail.files import plain_bytes
 from redtail.store.format import explain_read_errors
 from redtail.store.parquet import read_table_of
@@ -32,8 +32,8 @@ def table(folder: Path) -> pa.Table | None:
     return read_table_of(folder, FILE, COLUMNS)
 
 
-def log_of_run(folder: Path) -> tuple[Log, dict[str, int]] | None:
-    """Return the events of a run, and what `payloads` returns; None when it recorded none.
+def log_of_run(folder: Path) -> Log | None:
+    """Return the events of a run, None when it recorded none.
 
     Raises:
         StoreError: the run is damaged.
@@ -42,8 +42,7 @@ def log_of_run(folder: Path) -> tuple[Log, dict[str, int]] | None:
     if found is None:
         return None
     with explain_read_errors(folder):
-        scenario = json.loads(plain_bytes(folder / "scenario.json"))
-        return log(found, scenario), payloads(scenario)
+        return log(found, json.loads(plain_bytes(folder / "scenario.json")))
 
 
 def log(table: pa.Table, scenario: Mapping[str, Any]) -> Log:
@@ -55,7 +54,7 @@ def log(table: pa.Table, scenario: Mapping[str, Any]) -> Log:
     """
     links = scenarios.links(scenario)
     recorded = Recorded.of(scenario.get("events") or {}, table)
-    return Log(table, recorded, words.queues_of(links), _round_trip_s(links))
+    return Log(table, recorded, words.queues_of(links), _round_trip_s(links), _senders(scenario))
 
 
 def _round_trip_s(links: Mapping[str, Mapping[str, Any]]) -> float:
@@ -70,11 +69,20 @@ def _round_trip_s(links: Mapping[str, Mapping[str, Any]]) -> float:
     return sum(scenarios.seconds(each) for each in delays if isinstance(each, str))
 
 
-def payloads(scenario: Mapping[str, Any]) -> dict[str, int]:
-    """Return by group the bytes of data in a full segment, as far as the scenario says."""
+# Recoveries that do not count duplicate acknowledgements: RFC 8985.
+_BY_TIME = ("linux", "rack")
+
+
+def _senders(scenario: Mapping[str, Any]) -> dict[str, Sender]:
+    """Return by group what is known of its senders."""
     found = {}
     for group in scenario["traffic"]:
         tcp = group.get("tcp")
-        if isinstance(tcp, dict) and isinstance(tcp.get("mss"), str):
-            found[str(group.get("name"))] = round(scenarios.rate_or_size(tcp["mss"]))
+        if not isinstance(tcp, dict):
+            continue
+        size = tcp.get("mss")
+        payload = round(scenarios.rate_or_size(size)) if isinstance(size, str) else None
+        counts = tcp.get("recovery") not in (None, *_BY_TIME)
+        duplicates = tcp.get("dup_thresh") if counts else None
+        found[str(group.get("name"))] = Sender(payload, duplicates)
     return found

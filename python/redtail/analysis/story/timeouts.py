@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from redtail.analysis.story import words
-from redtail.analysis.story.events import Event, Recorded
+from redtail.analysis.story.events import Event, Flow, Log, Sender
 from redtail.analysis.story.losses import Losses, side
 
 # The causes, as they are counted.
@@ -15,7 +16,9 @@ AGAIN = "the retransmission was dropped again"
 AFTER_TIMEOUT = "the retransmission after a timeout was dropped again"
 PROBE = "the tail was dropped, and the tail-loss probe too"
 WINDOW = "all packets from the first missing one on were dropped"
-FEW = "too few packets were outstanding for three duplicate acknowledgements"
+FEW = "too few packets arrived for three duplicate acknowledgements"
+SLOW = "fast recovery was in progress and had not come to it"
+LEFT = "fast recovery ended without sending it again"
 ACKS = "acknowledgements were dropped"
 SYN = "the SYN or its answer was dropped"
 SPURIOUS = "spurious: nothing was lost"
@@ -24,8 +27,7 @@ UNKNOWN = "the cause is not in the recorded events"
 NEEDED = ("drop", "retransmission")
 """The kinds of events without which no cause can be told."""
 
-# A loss is recognised by so many duplicate acknowledgements (RFC 5681, section 3.2).
-_DUPLICATES = 3
+_RECOVERY = ("recovery", "recovery_end")
 
 
 @dataclass(frozen=True)
@@ -47,25 +49,20 @@ class Timeouts:
     """The timeouts of one flow.
 
     Args:
+        log: the events of the run.
+        flow: which flow.
         events: of the flow, in order.
-        queues: by link, what is known of its queue.
-        recorded: what the events can tell.
-        payload: bytes of data in a full segment, None if it is not known.
     """
 
-    def __init__(
-        self,
-        events: Sequence[Event],
-        queues: Mapping[str, words.Queue],
-        recorded: Recorded,
-        payload: int | None = None,
-    ) -> None:
-        self.queues = queues
-        self.recorded = recorded
-        self.payload = payload
+    def __init__(self, log: Log, flow: Flow, events: Sequence[Event]) -> None:
+        self.log = log
+        self.flow = flow
+        self.queues = log.queues
+        self.sender = log.senders.get(flow.group, Sender())
         self._losses = {back: Losses(events, back) for back in (0, 1)}
         self._timeouts = [event for event in events if event.event == "timeout"]
         self._probes = [event for event in events if event.event == "tail_loss_probe"]
+        self._recoveries = [event for event in events if event.event in _RECOVERY]
         self._undone = [event for event in events if event.event in ("spurious", "undo")]
         self._times = {(each.event, each.time_s) for each in (*self._timeouts, *self._probes)}
 
@@ -147,16 +144,15 @@ class Timeouts:
             text = f"{what}: {rest} ({reasons}), the last of them the tail-loss probe of "
             text += words.at(probe.time_s)
             return Cause(WINDOW if whole and len(in_a_row) > 2 else PROBE, text, tuple(behind))
-        outstanding = self._outstanding(timeout)
-        if outstanding is not None and outstanding <= len(in_a_row):
-            text = f"{what}: all {counted} were lost ({reasons})"
-            return Cause(WINDOW, text, tuple(behind))
-        if outstanding is not None and outstanding <= _DUPLICATES:
-            text = (
-                f"{what}: {words.packets(outstanding)} were outstanding, fewer than the four that "
-                "three duplicate acknowledgements take (RFC 5681, section 3.2)"
-            )
-            return Cause(FEW, text, (first,))
+        recovery = self._recovery(timeout, first)
+        if recovery is not None:
+            kind, rest = recovery
+            return Cause(kind, f"{what}: {rest}", (first,))
+        sent = self.log.sent.copies(
+            self.flow, side(timeout), timeout.time_s - self.log.round_trip_s
+        )
+        if sent is not None:
+            return self._of_what_arrived(timeout.sequence, sent, what, behind, losses)
         acks = losses.acks_lost(first.row, timeout.row)
         if acks:
             return Cause(ACKS, f"{what}: {self._acks(acks)}", (first, *acks))
@@ -181,7 +177,7 @@ class Timeouts:
                 and probe.sequence is not None
                 and each.sequence
                 < probe.sequence
-                <= each.sequence + (self.payload or each.bytes or 0)
+                <= each.sequence + (self.sender.payload or each.bytes or 0)
             ),
             None,
         )
@@ -190,16 +186,67 @@ class Timeouts:
         """Return the sequence numbers of lost packets that follow each other without a gap."""
         found = {sequence}
         numbers = sorted({each.sequence for each in behind if each.sequence is not None})
-        payload = self.payload or next((later - one for one, later in pairwise(numbers)), None)
+        payload = self.sender.payload or next(
+            (later - one for one, later in pairwise(numbers)), None
+        )
         while payload and max(found) + payload in numbers:
             found.add(max(found) + payload)
         return found
 
-    def _outstanding(self, timeout: Event) -> int | None:
-        """Return how many packets were outstanding, None if the event does not tell."""
-        if not timeout.bytes or not self.payload:
+    def _recovery(self, timeout: Event, first: Event) -> tuple[str, str] | None:
+        """Return the fast recovery that had not sent a packet again, as a cause and its sentence.
+
+        It was in progress when the timer expired; or it had begun after the loss and ended.
+        """
+        before = [
+            each
+            for each in self._recoveries
+            if each.row < timeout.row and side(each) == side(timeout)
+        ]
+        if not before:
             return None
-        return -(-timeout.bytes // self.payload)
+        last = before[-1]
+        if last.event == "recovery":
+            begun = words.at(last.time_s)
+            return SLOW, f"the fast recovery of {begun} was in progress, and had not come to it"
+        begins = [each for each in before if each.event == "recovery"]
+        if begins and begins[-1].row > first.row:
+            begun, ended = words.at(begins[-1].time_s), words.at(last.time_s)
+            return LEFT, f"the fast recovery of {begun} ended at {ended} without sending it again"
+        return None
+
+    def _of_what_arrived(
+        self,
+        sequence: int,
+        sent: Counter[int],
+        what: str,
+        behind: Sequence[Event],
+        losses: Losses,
+    ) -> Cause:
+        """It is known what was sent behind the missing packet, and so what of it arrived."""
+        lost = Counter(each.sequence for each in behind)
+        beyond = [number for number in sent if number >= sequence]
+        arrived = sum(sent[number] > lost[number] for number in beyond)
+        reasons = words.reasons(behind, self.queues)
+        if not arrived:
+            text = f"{what}: all {words.packets(len(beyond))} from it on were lost ({reasons})"
+            return Cause(WINDOW, text, tuple(behind))
+        count = f"{arrived} of the {words.packets(len(beyond) - 1)} behind it arrived"
+        acks = losses.acks_lost(behind[0].row, behind[-1].row + 1) if behind else []
+        wanted = self.sender.duplicates
+        if wanted is not None and arrived < wanted:
+            text = (
+                f"{what}: {count}, which makes fewer than {wanted} duplicate acknowledgements "
+                "(RFC 5681, section 3.2)"
+            )
+            return Cause(FEW, text, (behind[0],))
+        if acks:
+            return Cause(ACKS, f"{what}: {count}, and {self._acks(acks)}", tuple(acks))
+        return Cause(
+            UNKNOWN,
+            f"{what}: {count}; why no fast recovery began is not in the recorded events",
+            (behind[0],),
+        )
 
     def _not_lost(
         self, timeout: Event, again: Sequence[Event], losses: Losses, after: int | None
@@ -242,12 +289,22 @@ class Timeouts:
         return Cause(UNKNOWN, f"{UNKNOWN}{missing or f' ({why})'}")
 
     def _missing(self, timeout: Event) -> str:
-        since = timeout.time_s - 2 * (timeout.value or 0.0)
-        missing = self.recorded.missing(since, timeout.time_s, NEEDED)
+        since = max(0.0, timeout.time_s - 2 * (timeout.value or 0.0))
+        missing = self.log.recorded.missing(since, timeout.time_s, NEEDED)
         return f" ({missing})" if missing else ""
 
     def _lost(self, event: Event) -> str:
         return f"{words.verb(event)} {words.lost(event, self.queues)}"
+
+
+def unexplained(log: Log, flows: Iterable[Flow]) -> list[int]:
+    """Return the numbers of the flows of which a timeout has no cause in the events."""
+    found = set()
+    for flow in flows:
+        causes = Timeouts(log, flow, log.of(flow)).causes()
+        if flow.number is not None and any(cause.kind == UNKNOWN for _, cause in causes):
+            found.add(flow.number)
+    return sorted(found)
 
 
 def summary(causes: Sequence[Cause], queues: Mapping[str, words.Queue]) -> str:

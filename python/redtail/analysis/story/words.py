@@ -144,7 +144,8 @@ def place(link: str | None) -> str:
 def lost(event: Event, queues: Mapping[str, Queue]) -> str:
     """Return where and why a packet was lost, after "was dropped" or "was lost"."""
     if event.event == "wire_loss":
-        return f"on the wire {place(event.link).removeprefix('at ')}"
+        where = place(event.link).partition(" ")[2]
+        return f"on the wire of {where}" if event.link else "on the wire"
     return f"{place(event.link)}{why(event, queues)}"
 
 
