@@ -83,7 +83,7 @@ def arrivals(folder: Path, flows: Sequence[int]) -> pa.Table | None:
     if _not_again(found["scenario"], found["manifest"]):
         return None
     asked = {"kinds": [ARRIVAL, FULL], "flows": list(flows), "from": "0 s", "limit": LIMIT}
-    return _made_again({**found["scenario"], "events": asked}, found["metrics"], folder)
+    return table_of_outcome(made_again(folder, found, {"events": asked}), "events")
 
 
 def kinds() -> list[str]:

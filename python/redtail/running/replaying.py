@@ -151,7 +151,7 @@ def picture(
     curves, times, note = _curves(queues, flows, link, window, shown, unit)
     about = links(scenario)[link]
     rows, rows_note = _rows(about, shown)
-    told, told_note = _told(known.log, scenario, window, link, shown)
+    told, told_note = _told(known.log, window, shown)
     notes = [
         "The run was made again to record its packets; it measured the same as the stored one."
         if simulated
@@ -485,20 +485,15 @@ def _curves(
     return curves, times[within].tolist(), note
 
 
-def _told(
-    log: Log, scenario: dict[str, Any], window: _Window, link: str, shown: _AtQueue
-) -> tuple[list[moving.Told], str]:
+def _told(log: Log, window: _Window, shown: _AtQueue) -> tuple[list[moving.Told], str]:
     """Return what flows and users told in a window, in the words of `redtail explain`."""
-    payloads = recorded.payloads(scenario)
     hidden = {shown.flows[place][1] for place in shown.hidden}
     found = [
         moving.Told(line.time_s, line.kind, line.text, shown.places.get(flow.number or 0))
         for flow in log.flows
         if flow.number not in hidden
-        for line in stories.lines(log, flow, payload=payloads.get(flow.group))
-        if window.from_s <= line.time_s <= window.to_s
-        and line.kind not in stories.QUIET
-        and line.text
+        for line in stories.lines(log, flow)
+        if window.from_s <= line.time_s <= window.to_s and not line.quiet and line.text
     ]
     found.sort(key=lambda each: each.time_s)
     note = (
