@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redtail import quantities
-from redtail.analysis import passages
+from redtail.analysis import passages, stored
 from redtail.analysis.story import flow as stories
 from redtail.analysis.story import recorded
 from redtail.engine import batches
@@ -151,7 +151,7 @@ def picture(
     curves, times, note = _curves(queues, flows, link, window, shown, unit)
     about = links(scenario)[link]
     rows, rows_note = _rows(about, shown)
-    told, told_note = _told(known.log, scenario, window, link, shown)
+    told, told_note = _told(known.log, window, shown)
     notes = [
         "The run was made again to record its packets; it measured the same as the stored one."
         if simulated
@@ -165,7 +165,7 @@ def picture(
         told_note,
     ]
     return moving.Picture(
-        title=title or str(found["experiment"]),
+        title=title or _title(folder, found),
         facts=_facts(found, link, known.log, window, shown),
         window=(window.from_s, window.to_s),
         start_s=window.start_s,
@@ -182,6 +182,14 @@ def picture(
         rows=rows,
         notes=[each for each in notes if each],
     )
+
+
+def _title(folder: Path, found: Mapping[str, Any]) -> str:
+    """Return the name of the experiment, or of its folder where there are no results."""
+    try:
+        return stored.load(folder.parent).name
+    except StoreError:
+        return str(found["experiment"])
 
 
 def _link(scenario: Mapping[str, Any], name: str | None) -> str:
@@ -477,20 +485,15 @@ def _curves(
     return curves, times[within].tolist(), note
 
 
-def _told(
-    log: Log, scenario: dict[str, Any], window: _Window, link: str, shown: _AtQueue
-) -> tuple[list[moving.Told], str]:
+def _told(log: Log, window: _Window, shown: _AtQueue) -> tuple[list[moving.Told], str]:
     """Return what flows and users told in a window, in the words of `redtail explain`."""
-    payloads = recorded.payloads(scenario)
     hidden = {shown.flows[place][1] for place in shown.hidden}
     found = [
         moving.Told(line.time_s, line.kind, line.text, shown.places.get(flow.number or 0))
         for flow in log.flows
         if flow.number not in hidden
-        for line in stories.lines(log, flow, payload=payloads.get(flow.group))
-        if window.from_s <= line.time_s <= window.to_s
-        and line.kind not in stories.QUIET
-        and line.text
+        for line in stories.lines(log, flow)
+        if window.from_s <= line.time_s <= window.to_s and not line.quiet and line.text
     ]
     found.sort(key=lambda each: each.time_s)
     note = (
