@@ -85,6 +85,7 @@ __all__ = [
     "Rem",
     "RenoGrowth",
     "Report",
+    "Root",
     "Rule",
     "ScalableGrowth",
     "SelfConfiguringRed",
@@ -4745,6 +4746,24 @@ class Events(Part):
 
 
 @dataclass(kw_only=True)
+class Root(Part):
+    """The root filesystem of programs in a virtual machine.
+
+    What is in it is a part of what a run is known by.
+
+    Attributes:
+        root: A folder, or an archive of tar, that is `/` for the programs; relative to the
+            experiment file. It has all that they need, `sh` included. A text.
+        add: Without `root`, what is taken from this computer as well: programs by their names, and
+            files and folders by their absolute paths. A program of Python has the library of Python
+            with it, one of a virtual environment the packages, too. A list, each a text.
+    """
+
+    root: str | None = None
+    add: Sequence[str] | None = None
+
+
+@dataclass(kw_only=True)
 class Report(Part):
     """What tables and figures show. It changes no run, and is no part of what a run is known by.
 
@@ -4844,6 +4863,9 @@ class Experiment(Whole):
         keep_flows: The most flows that a run may have for its table of flows to be kept; 0 keeps
             none. Connections of users count as flows. In an experiment of 1000 runs or more, tables
             are kept only if this key is given. A whole number.
+        programs: What the programs of groups of kind `program` find in the virtual machine of the
+            backends "linux" and "linux-tcp". Other backends run this computer's programs. A table
+            with root, add.
         report: What tables and figures show; without it, what suits the traffic. It changes no run.
             A table with metrics.
         metrics: Metrics that follow from others, each a name with a formula: `share = "bbr.goodput
@@ -4877,6 +4899,7 @@ class Experiment(Whole):
     series: Series | None = None
     events: Events | None = None
     keep_flows: int | None = None
+    programs: Root | None = None
     report: Report | None = None
     metrics: Mapping[str, str | DerivedMetric] | None = None
     expect: Mapping[str, str | Expectation] | None = None
