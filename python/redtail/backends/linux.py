@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from redtail.backends.virtual.kernels import Kernel
     from redtail.backends.virtual.machine import Guest
     from redtail.engine.plans import Plan
-    from redtail.inputs import queues, traces
+    from redtail.inputs import programs, queues, traces
     from redtail.outcomes import Outcome
 
 
@@ -96,7 +96,7 @@ class Linux(RealTcp):
         scenario: str,
         cancel: Any = None,
         queues: Mapping[str, queues.Located] | None = None,
-        traces: Mapping[str, traces.Located] | None = None,
+        traces: Mapping[str, traces.Located | programs.Located] | None = None,
     ) -> Outcome:
         """Make one run, in a machine of its own."""
         from redtail.backends.virtual import machine
