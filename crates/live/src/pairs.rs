@@ -81,7 +81,7 @@ struct Start {
 struct Running {
     child: Child,
     /// Tells its end.
-    _end: OwnedFd,
+    end: OwnedFd,
     output: File,
     errors: File,
 }
@@ -230,7 +230,7 @@ impl<'a> Pairs<'a> {
         program.report.started_s = self.clock.now().as_secs_f64();
         program.running = Some(Running {
             child,
-            _end: end,
+            end,
             output,
             errors,
         });
@@ -411,7 +411,7 @@ impl Part for Pairs<'_> {
         if self.programs[number].over
             && let Some(running) = &self.programs[number].running
         {
-            self.watched.forget(&running._end)?;
+            self.watched.forget(&running.end)?;
         }
         self.stop
             .fetch_or(self.failure.is_some(), Ordering::Relaxed);

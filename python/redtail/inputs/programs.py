@@ -181,7 +181,9 @@ class Resolver:
                 continue
             for parent, folders, inner in os.walk(path):
                 folders.sort()
-                for each in sorted(inner):
+                # A link to a folder is not followed, and refused where it is read.
+                linked = [each for each in folders if (Path(parent) / each).is_symlink()]
+                for each in sorted([*inner, *linked]):
                     found = Path(parent) / each
                     yield found.relative_to(self.folder).as_posix(), found
 
