@@ -67,7 +67,7 @@ int main(int count, char **words) {
 
 TEXT = """
 name = "programs in a machine"
-duration = "3 s"
+duration = "2 s"
 replications = 2
 
 [bottleneck]
