@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from redtail import escape
 
@@ -66,7 +66,7 @@ class Own(str):
 
     about: Metric
 
-    def __new__(cls, name: str, about: Metric) -> Own:
+    def __new__(cls, name: str, about: Metric) -> Self:
         """Return the name with what belongs to it."""
         made = super().__new__(cls, name)
         made.about = about
@@ -91,7 +91,7 @@ class Derived(Own):
 
     inputs: tuple[str, ...]
 
-    def __new__(cls, name: str, about: Metric, inputs: Iterable[str] = ()) -> Derived:
+    def __new__(cls, name: str, about: Metric, inputs: Iterable[str] = ()) -> Self:
         """Return the name with what belongs to it."""
         made = super().__new__(cls, name, about)
         made.inputs = tuple(inputs)

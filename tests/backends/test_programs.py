@@ -26,6 +26,12 @@ from redtail.store import programs as kept
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "programs"
 
+pytestmark = [
+    pytest.mark.live,
+    # Of runs that find themselves invalid, and are made again.
+    pytest.mark.filterwarnings("ignore::redtail.RedtailWarning"),
+]
+
 
 def group(client: str, **keys: object) -> str:
     lines = [f"{key} = {redtail.experiment.toml_value(value)}" for key, value in keys.items()]

@@ -1,4 +1,4 @@
-"""A QUIC client: it asks for bytes, and prints how fast they came. `client.py ADDRESS PORT OUT BYTES`."""
+"""A QUIC client: it asks for bytes and prints their rate. `client.py ADDRESS PORT OUT BYTES`."""
 
 import asyncio
 import json
@@ -28,7 +28,8 @@ async def main() -> None:
         seconds = now() - begin
     if received != int(size):
         sys.exit(f"{received} bytes came, and not {size}")
-    print(json.dumps({"bytes": received, "seconds": seconds, "goodput_bps": 8 * received / seconds}))
+    told = {"bytes": received, "seconds": seconds, "goodput_bps": 8 * received / seconds}
+    print(json.dumps(told))
 
 
 asyncio.run(main())

@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime
+import signal
 import sys
 
 from aioquic.asyncio import QuicConnectionProtocol, serve
@@ -33,7 +34,7 @@ def certificate() -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
 
 
 async def main() -> None:
-    """Serve until somebody ends the process."""
+    """Serve until somebody asks the process to end."""
     address, port, out, control = sys.argv[1:]
     configuration = QuicConfiguration(
         is_client=False,
@@ -43,7 +44,9 @@ async def main() -> None:
     )
     configuration.certificate, configuration.private_key = certificate()
     await serve(address, int(port), configuration=configuration, create_protocol=Server)
-    await asyncio.Event().wait()
+    end = asyncio.Event()  # after what is being written
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end.set)
+    await end.wait()
 
 
 asyncio.run(main())

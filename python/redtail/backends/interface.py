@@ -13,7 +13,7 @@ from redtail.errors import RunError
 
 if TYPE_CHECKING:
     from redtail.engine.plans import Plan
-    from redtail.inputs import queues, traces
+    from redtail.inputs import programs, queues, traces
     from redtail.outcomes import Outcome, Outcomes
 
 
@@ -84,7 +84,7 @@ class Backend(Protocol):
         scenario: str,
         cancel: Any = None,
         queues: Mapping[str, queues.Located] | None = None,
-        traces: Mapping[str, traces.Located] | None = None,
+        traces: Mapping[str, traces.Located | programs.Located] | None = None,
     ) -> Outcome:
         """Make one run.
 
@@ -110,7 +110,7 @@ class Batching(Backend, Protocol):
         scenarios: Sequence[str],
         cancel: Any = None,
         queues: Mapping[str, queues.Located] | None = None,
-        traces: Mapping[str, traces.Located] | None = None,
+        traces: Mapping[str, traces.Located | programs.Located] | None = None,
         columns: bool = False,
     ) -> list[Outcomes | RunError]:
         """Make runs one after the other.
@@ -140,7 +140,7 @@ class Capturing(Backend, Protocol):
         ip: int = 4,
         cancel: Any = None,
         queues: Mapping[str, queues.Located] | None = None,
-        traces: Mapping[str, traces.Located] | None = None,
+        traces: Mapping[str, traces.Located | programs.Located] | None = None,
     ) -> Outcome:
         """Make one run and capture packets.
 

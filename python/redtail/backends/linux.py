@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from redtail.backends.virtual.machine import Guest
     from redtail.backends.virtual.roots import Root
     from redtail.engine.plans import Plan
-    from redtail.inputs import queues, traces
+    from redtail.inputs import programs, queues, traces
     from redtail.outcomes import Outcome
 
 
@@ -115,7 +115,7 @@ class Linux(RealTcp):
         scenario: str,
         cancel: Any = None,
         queues: Mapping[str, queues.Located] | None = None,
-        traces: Mapping[str, traces.Located] | None = None,
+        traces: Mapping[str, traces.Located | programs.Located] | None = None,
     ) -> Outcome:
         """Make one run, in a machine of its own."""
         from redtail.backends.virtual import machine

@@ -33,7 +33,7 @@ from redtail.errors import (
 )
 
 if TYPE_CHECKING:
-    from redtail.inputs import queues, traces
+    from redtail.inputs import programs, queues, traces
     from redtail.outcomes import Outcome
 
 
@@ -71,7 +71,7 @@ class Live(RealTcp):
         scenario: str,
         cancel: Any = None,
         queues: Mapping[str, queues.Located] | None = None,
-        traces: Mapping[str, traces.Located] | None = None,
+        traces: Mapping[str, traces.Located | programs.Located] | None = None,
     ) -> Outcome:
         """Make one run, in a process of its own."""
         request = Request(scenario, queues or {}, traces or {}, kernel_queues=self.kernel_queues)
@@ -87,7 +87,7 @@ class Live(RealTcp):
         ip: int = 4,
         cancel: Any = None,
         queues: Mapping[str, queues.Located] | None = None,
-        traces: Mapping[str, traces.Located] | None = None,
+        traces: Mapping[str, traces.Located | programs.Located] | None = None,
     ) -> Outcome:
         """Make one run and capture packets, as `batches.run_captured` does.
 

@@ -12,7 +12,7 @@ from redtail.errors import RunError
 
 if TYPE_CHECKING:
     from redtail.engine.plans import Plan
-    from redtail.inputs import queues, traces
+    from redtail.inputs import programs, queues, traces
     from redtail.outcomes import Outcome, Outcomes
 
 
@@ -57,7 +57,7 @@ class Sim:
         scenario: str,
         cancel: Any = None,
         queues: Mapping[str, queues.Located] | None = None,
-        traces: Mapping[str, traces.Located] | None = None,
+        traces: Mapping[str, traces.Located | programs.Located] | None = None,
     ) -> Outcome:
         """Make one run, without the interpreter lock, except for queues written in Python."""
         return batches.run_one(scenario, cancel, queues, traces)
@@ -67,7 +67,7 @@ class Sim:
         scenarios: Sequence[str],
         cancel: Any = None,
         queues: Mapping[str, queues.Located] | None = None,
-        traces: Mapping[str, traces.Located] | None = None,
+        traces: Mapping[str, traces.Located | programs.Located] | None = None,
         columns: bool = False,
     ) -> list[Outcomes | RunError]:
         """Make runs one after the other."""
@@ -80,7 +80,7 @@ class Sim:
         ip: int = 4,
         cancel: Any = None,
         queues: Mapping[str, queues.Located] | None = None,
-        traces: Mapping[str, traces.Located] | None = None,
+        traces: Mapping[str, traces.Located | programs.Located] | None = None,
     ) -> Outcome:
         """Make one run and capture packets."""
         return batches.run_captured(scenario, points, ip, cancel, queues, traces)

@@ -40,8 +40,8 @@ def check(
 
 def print_code(plan: Plan) -> None:
     """Say which code of the user a run executes."""
-    for each in (*plan.code, *plan.programs):
-        say(f"would run code: {each.text}")
+    for text in [each.text for each in plan.code] + [each.text for each in plan.programs]:
+        say(f"would run code: {text}")
 
 
 def print_controls(plan: Plan) -> None:

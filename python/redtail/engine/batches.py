@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import native
 from redtail.errors import Cancelled, RunError
+from redtail.inputs import programs
 from redtail.inputs import queues as own
 from redtail.inputs import traces as tables
 from redtail.outcomes import TABLES, Joined, Outcome, Outcomes, Rows
@@ -37,7 +38,7 @@ def run_many(
     scenarios: Sequence[str],
     cancel: CancelToken | None = None,
     queues: Mapping[str, own.Located] | None = None,
-    traces: Mapping[str, tables.Located] | None = None,
+    traces: Mapping[str, tables.Located | programs.Located] | None = None,
     columns: bool = False,
 ) -> list[Outcomes | RunError]:
     """Run scenarios one after the other.
@@ -81,7 +82,7 @@ def run_one(
     scenario: str,
     cancel: CancelToken | None = None,
     queues: Mapping[str, own.Located] | None = None,
-    traces: Mapping[str, tables.Located] | None = None,
+    traces: Mapping[str, tables.Located | programs.Located] | None = None,
 ) -> Outcome:
     """Run one scenario, without the interpreter lock, except for queues written in Python.
 
@@ -134,7 +135,7 @@ def run_captured(
     ip: int = 4,
     cancel: CancelToken | None = None,
     queues: Mapping[str, own.Located] | None = None,
-    traces: Mapping[str, tables.Located] | None = None,
+    traces: Mapping[str, tables.Located | programs.Located] | None = None,
 ) -> Outcome:
     """Run one scenario and capture packets, without the interpreter lock.
 

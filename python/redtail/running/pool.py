@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias, cast
 from redtail import backends, facts
 from redtail.backends import Backend, Batching, Cancel
 from redtail.errors import Cancelled, InvalidRun, PluginError, RunError, SpecError
+from redtail.inputs import programs
 from redtail.inputs import queues as own
 from redtail.inputs import traces as tables
 from redtail.outcomes import Listed, Outcomes
@@ -112,7 +113,7 @@ class Needs:
     """
 
     queues: Mapping[str, own.Located] = field(default_factory=dict)
-    traces: Mapping[str, tables.Located] = field(default_factory=dict)
+    traces: Mapping[str, tables.Located | programs.Located] = field(default_factory=dict)
     code_version: str | None = None
     backend: str = backends.DEFAULT
     columns: bool = False

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from redtail.analysis.results import Results
     from redtail.engine.plans import Plan
     from redtail.engine.realtime import Programs
-    from redtail.inputs import queues, traces
+    from redtail.inputs import programs, queues, traces
     from redtail.outcomes import Outcome
 
 GROUP = "shell"
@@ -71,7 +71,7 @@ class Shell(Live):
         scenario: str,
         cancel: Any = None,
         queues: Mapping[str, queues.Located] | None = None,
-        traces: Mapping[str, traces.Located] | None = None,
+        traces: Mapping[str, traces.Located | programs.Located] | None = None,
     ) -> Outcome:
         """Make the run, in processes that have the terminal."""
         start = time.perf_counter()

@@ -82,9 +82,9 @@ fn parts(text: &str) -> Result<Vec<Part<'_>>, String> {
     while let Some(at) = rest.find('{') {
         parts.push(Part::Text(&rest[..at]));
         let after = &rest[at + 1..];
-        if after.starts_with('{') {
+        if let Some(behind) = after.strip_prefix('{') {
             parts.push(Part::Text("{"));
-            rest = &after[1..];
+            rest = behind;
             continue;
         }
         let end = after

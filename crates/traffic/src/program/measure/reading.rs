@@ -307,19 +307,16 @@ fn of_one_output(
             None => {}
         }
     }
-    if !events.is_empty() {
-        if let Err(why) = qlog::read(bytes, &mut events) {
-            for (found, ..) in events {
-                found.cannot(unreadable(
-                    name,
-                    bytes,
-                    &why,
-                    "a qlog of version 0.3 or later",
-                ));
-            }
+    if !events.is_empty()
+        && let Err(why) = qlog::read(bytes, &mut events)
+    {
+        for (found, ..) in events {
+            found.cannot(unreadable(name, bytes, &why, QLOG));
         }
     }
 }
+
+const QLOG: &str = "a qlog of version 0.3 or later";
 
 fn unreadable(name: &str, bytes: &[u8], why: &str, accepted: &str) -> Missed {
     let problem = match bytes.is_empty() {
