@@ -291,7 +291,7 @@ metrics! {
     /// Of a run in a virtual machine.
     pub const OF_VIRTUAL_MACHINE of Run;
 
-    /// The share of the run in which the virtual machine had nothing to do. Its processor executes one instruction in each nanosecond of its time; what takes it long delays packets. A run in which the share is less than 0.5 is invalid.
+    /// The share of the run in which the virtual machine had nothing to do. Its processor executes one instruction in each nanosecond of its time; what takes it long delays packets. A run in which the share is less than 0.5 is invalid; one with programs, if it is less than 0.1, or with what these compute less than 0.5.
     IDLE_SHARE = "idle_share", Fraction, "Idle share of the virtual machine", "idle";
 }
 
