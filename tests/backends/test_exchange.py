@@ -68,7 +68,8 @@ def reply(
     # times: lists, options, and columns.
     result += bytes(1) + bytes(3) + bytes(1) + bytes(2) + bytes(1 + 3) + bytes(9) + bytes(4)
     result += number(1000) + number(5000)
-    return number(0) + result + bytes(2)
+    # No reason why it must not be used, no exit code, no programs.
+    return number(0) + result + bytes(3)
 
 
 def received(data: bytes) -> tuple[Outcome, str | None, int | None]:

@@ -263,6 +263,7 @@ pub fn live_queue_refusals(
 /// # Errors
 /// `OSError` when the kernel refuses a step, `PluginFailed` when a queue of the user fails.
 #[pyfunction]
+#[allow(clippy::too_many_arguments)] // Python gives them by name
 pub fn live_run(
     py: Python<'_>,
     scenario: &str,
