@@ -4515,13 +4515,13 @@ class Measure(Part):
 
     Attributes:
         unit: The unit in which the programs give the number. Results have it in the SI unit, tables
-            and figures in this one. "1" or "%" or "s" or "ms" or "us" or "ns" or "bit/s" or
-            "kbit/s" or "Mbit/s" or "Gbit/s" or "bytes/s" or "kB/s" or "MB/s" or "bytes" or "kB" or
-            "MB" or "GB" or "packets" or "1/s".
+            and figures in this one, or in Mbit/s and MB/s if it is bit/s or bytes/s. "1" or "%" or
+            "s" or "ms" or "us" or "ns" or "bit/s" or "kbit/s" or "Mbit/s" or "Gbit/s" or "bytes/s"
+            or "kB/s" or "MB/s" or "bytes" or "kB" or "MB" or "GB" or "packets" or "1/s".
         title: What tables and figures call it. Another title makes no new run. A text.
         from_: Where the number stands: in what the `"client"` or the `"server"` prints, or in the
-            files in `{out}` whose names fit a pattern such as `"result.json"` or `"*.qlog"`. A
-            text; default "client".
+            files of the client's `{out}` whose names fit a pattern such as `"result.json"` or
+            `"*.qlog"`; `"server/*.qlog"` are files of the server's. A text; default "client".
         json: The path of the number in JSON: keys, joined by dots and in quotes if they have signs,
             and places in lists, `[*]` for all of them. A text.
         line: A regular expression with one group, the number, which is looked for in each line. A
