@@ -166,7 +166,10 @@ replications = 1
 rate = "5 Mbit/s"
 delay = "20 ms"
 queue = { kind = "red", limit = "60 packets", min_th = "5 packets", max_th = "20 packets" }
-return = { rate = "1 Gbit/s", delay = "20 ms", queue = { kind = "tail-drop", limit = "1000 packets" } }
+[bottleneck.return]
+rate = "1 Gbit/s"
+delay = "20 ms"
+queue = { kind = "tail-drop", limit = "1000 packets" }
 [[traffic]]
 name = "ftp"
 kind = "bulk"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -108,13 +107,10 @@ def _seconds(option: str, text: str | None) -> float | None:
 
     if text is None:
         return None
-    try:
-        number, unit = float(text), ""
-    except ValueError:
-        number, unit = quantity(text)
-    if number is None or not 0 <= number < math.inf or unit not in ("", *TIMES):
+    number, unit = quantity(text if text[-1:].isalpha() else f"{text} s")
+    if number is None or unit not in TIMES:
         raise SpecError(f"{option} {text}: accepted: a time of the run, such as '12.3 s'")
-    return number * TIMES[unit or "s"]
+    return number * TIMES[unit]
 
 
 def _folder(run: str, out: str, case: int | None, replication: int | None) -> Path:
