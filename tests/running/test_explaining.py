@@ -13,7 +13,7 @@ import subprocess
 from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from typer.testing import CliRunner
@@ -242,6 +242,22 @@ def test_a_run_of_other_code_is_not_made_again(
     monkeypatch.setattr(facts, "code_version", cache(lambda: "another"))
     with pytest.raises(StoreError, match="made by other code"):
         events.of_run(folder)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "backend", "why"),
+    [
+        ({}, "live", "a run of backend live is not a function of its scenario"),
+        ({"bottleneck": {"queue": {"class": "q.py:Q"}}}, "sim", "names the class 'q.py:Q'"),
+        ({"traffic": [{"kind": "trace"}]}, "sim", "names a table of connections"),
+    ],
+)
+def test_what_cannot_be_made_again_is_said(
+    scenario: dict[str, Any], backend: str, why: str
+) -> None:
+    manifest = {"backend": backend, "code_version": facts.code_version()}
+    said = events.why_not_again(scenario, manifest)
+    assert why in said and "give the experiment [events] (or --events)" in said
 
 
 def test_recorded_events_tell_the_same_as_those_of_the_run_made_again(
