@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from redtail.cli import completion
 from redtail.cli.options import AsJson, Out
 from redtail.cli.output import say, warnings_shown
 from redtail.cli.report import stored
@@ -25,6 +25,7 @@ def explain(
             metavar="RUN",
             help="The folder of an experiment's results or its URL, the name of an experiment in "
             "--out, or a run: its folder, or the beginning of its key.",
+            autocompletion=completion.experiments,
         ),
     ],
     flow: Annotated[
