@@ -199,7 +199,11 @@ impl<'a> Engine<'a> {
         if let Some(recorder) = &mut self.ends.recorder {
             recorder.note_laws(&self.links.network);
         }
-        self.pause_after(if self.ends.watches { 1 } else { CANCEL_INTERVAL });
+        self.pause_after(if self.ends.watches {
+            1
+        } else {
+            CANCEL_INTERVAL
+        });
         if self.is_stopped(cancel) {
             return Err(Cancelled);
         }
