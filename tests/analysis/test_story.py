@@ -230,6 +230,18 @@ def test_what_proved_spurious_later_is_not_this_timeout() -> None:
     assert [each.kind for _, each in told] == [timeouts.UNKNOWN, timeouts.SPURIOUS]
 
 
+def test_a_lost_syn_is_no_loss_of_the_first_byte() -> None:
+    """Both have the sequence number 0."""
+    found = cause(
+        drop(0.1, 0, "limit"),
+        event(1.1, "timeout", 0, value=1.0, reason="handshake"),
+        drop(1.2, 0),
+        event(2.2, "timeout", 0, value=1.0, reason="data"),
+    )
+    assert found.kind == timeouts.UNKNOWN
+    assert [each.time_s for each in found.lost] == [1.2]
+
+
 def test_a_lost_syn() -> None:
     found = cause(drop(0.1, 0, "limit"), event(1.1, "timeout", 0, value=1.0, reason="handshake"))
     assert found.kind == timeouts.SYN

@@ -7,12 +7,13 @@ first alone was dropped. Nothing of the event log is used to find what was sent 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from typer.testing import CliRunner
@@ -46,10 +47,10 @@ class Sent(NamedTuple):
 
 
 def rows(capture: Path) -> list[list[str]]:
-    """Return time, source, sequence number, length and timestamp of SYNs and data in a capture."""
+    """Return time, source, sequence number, length and number of SYNs and data in a capture."""
     tshark = shutil.which("tshark")
     assert tshark is not None, "the tests need tshark: apt-get install tshark"
-    fields = ("frame.time_epoch", "ip.src", "tcp.seq", "tcp.len", "tcp.options.timestamp.tsval")
+    fields = ("frame.time_epoch", "ip.src", "tcp.seq", "tcp.len", "ip.id")
     command = [
         tshark,
         "-r",
@@ -77,10 +78,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def captured(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[Sent]]:
-    """Return the data packets of each flow in the order in which they arrive."""
-    where = tmp_path_factory.mktemp("captures")
+    return packets_of(EXAMPLE, tmp_path_factory.mktemp("captures"))
+
+
+def packets_of(source: Path | redtail.Toml, where: Path) -> dict[int, list[Sent]]:
+    """Return the packets of each flow in the order in which they arrive at the bottleneck."""
     ends = {"bottleneck:in": where / "in.pcapng", "bottleneck:out": where / "out.pcapng"}
-    redtail.capture(EXAMPLE, ends)
+    redtail.capture(source, ends)
     left = Counter(tuple(row[1:]) for row in rows(ends["bottleneck:out"]))
     found: dict[int, list[Sent]] = defaultdict(list)
     for time, *packet in rows(ends["bottleneck:in"]):
@@ -153,6 +157,49 @@ def test_the_cause_of_each_timeout_is_what_the_capture_shows(
         last[flow] = line.time_s
 
 
+COUNTING = """
+name = "Counts duplicates"
+duration = "12 s"
+warmup = "3 s"
+replications = 1
+[bottleneck]
+rate = "5 Mbit/s"
+delay = "20 ms"
+queue = { kind = "red", limit = "60 packets", min_th = "5 packets", max_th = "20 packets" }
+[bottleneck.return]
+rate = "1 Gbit/s"
+delay = "20 ms"
+queue = { kind = "tail-drop", limit = "1000 packets" }
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+flows = 12
+tcp = "newreno"
+start = "uniform 0..2 s"
+"""
+
+
+def test_what_arrived_behind_a_lost_packet_is_what_the_capture_shows(tmp_path: Path) -> None:
+    results = redtail.run(redtail.Toml(COUNTING), out=tmp_path)
+    sent = packets_of(redtail.Toml(COUNTING), tmp_path)
+    wanted = Wanted(kinds=("timeout",), most=1000)
+    found = Counter[str]()
+    for line in explaining.explain(results.cases[0].runs[0].folder, wanted).lines:
+        assert line.cause is not None and line.flow.number is not None
+        counted = re.search(r"(\d+) of the (\d+) packets? behind it arrived", line.text)
+        if counted is None:
+            continue
+        first = line.cause.lost[0].sequence
+        assert first is not None
+        before = [each for each in sent[line.flow.number] if each.time_s < line.time_s - 0.04]
+        behind = {each.sequence for each in before if each.sequence > first}
+        arrived = {each.sequence for each in before if each.sequence > first and each.arrives}
+        assert (len(arrived), len(behind)) == tuple(map(int, counted.groups())), line
+        assert not any(each.arrives for each in before if each.sequence == first), line
+        found[line.cause.kind] += 1
+    assert found[timeouts.FEW] > 0
+
+
 def test_the_summary_counts_all_timeouts(folder: Path, told: list[Line]) -> None:
     found = explaining.explain(folder, Wanted())
     assert found.overview is not None
@@ -197,6 +244,22 @@ def test_a_run_of_other_code_is_not_made_again(
         events.of_run(folder)
 
 
+@pytest.mark.parametrize(
+    ("scenario", "backend", "why"),
+    [
+        ({}, "live", "a run of backend live is not a function of its scenario"),
+        ({"bottleneck": {"queue": {"class": "q.py:Q"}}}, "sim", "names the class 'q.py:Q'"),
+        ({"traffic": [{"kind": "trace"}]}, "sim", "names a table of connections"),
+    ],
+)
+def test_what_cannot_be_made_again_is_said(
+    scenario: dict[str, Any], backend: str, why: str
+) -> None:
+    manifest = {"backend": backend, "code_version": facts.code_version()}
+    said = events.why_not_again(scenario, manifest)
+    assert why in said and "give the experiment [events] (or --events)" in said
+
+
 def test_recorded_events_tell_the_same_as_those_of_the_run_made_again(
     tmp_path: Path, told: list[Line]
 ) -> None:
@@ -206,7 +269,8 @@ def test_recorded_events_tell_the_same_as_those_of_the_run_made_again(
     assert found.notes == []
     assert [str(line) for line in found.lines] == [str(line) for line in told]
     # A log that is cut says so, and claims nothing of what came afterwards.
-    results = redtail.run(EXAMPLE, out=tmp_path, set={"events.limit": 2000})
+    with pytest.warns(redtail.RedtailWarning, match="reached its limit, 2000 rows"):
+        results = redtail.run(EXAMPLE, out=tmp_path, set={"events.limit": 2000})
     cut = explaining.explain(results.cases[0].runs[0].folder, Wanted())
     assert "the log reached its limit at" in cut.notes[0]
 

@@ -92,7 +92,7 @@ _COMMANDS = {
     ),
     "list": (
         "parts.list_parts",
-        "List queues, TCP presets, laws or traffic with parameters, or metrics with definitions.",
+        "List queues, TCP presets, laws or traffic with parameters, metrics or events.",
     ),
     "advise": (
         "advise.advise",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from redtail.cli import completion
 from redtail.cli.options import AsJson, Out
 from redtail.cli.output import say, warnings_shown
 from redtail.cli.report import stored
@@ -25,6 +25,7 @@ def explain(
             metavar="RUN",
             help="The folder of an experiment's results or its URL, the name of an experiment in "
             "--out, or a run: its folder, or the beginning of its key.",
+            autocompletion=completion.experiments,
         ),
     ],
     flow: Annotated[
@@ -108,13 +109,10 @@ def _seconds(option: str, text: str | None) -> float | None:
 
     if text is None:
         return None
-    try:
-        number, unit = float(text), ""
-    except ValueError:
-        number, unit = quantity(text)
-    if number is None or not 0 <= number < math.inf or unit not in ("", *TIMES):
+    number, unit = quantity(text if text[-1:].isalpha() else f"{text} s")
+    if number is None or unit not in TIMES:
         raise SpecError(f"{option} {text}: accepted: a time of the run, such as '12.3 s'")
-    return number * TIMES[unit or "s"]
+    return number * TIMES[unit]
 
 
 def folder_of_run(run: str, out: str, case: int | None, replication: int | None) -> Path:

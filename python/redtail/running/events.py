@@ -65,7 +65,7 @@ def of_run(folder: Path, wanted: Mapping[str, Any] | None = None) -> RunEvents:
     table = recorded.table(folder) if "events" in scenario else None
     if table is not None:
         return RunEvents(found["run"], table, scenario, manifest["backend"], again=False)
-    why = not_again(scenario, manifest)
+    why = why_not_again(scenario, manifest)
     if why:
         raise StoreError(f"{folder}: this run recorded no events, and {why}")
     told = [kind for kind in kinds() if kind not in PACKETS]
@@ -85,7 +85,7 @@ def arrivals(folder: Path, flows: Sequence[int]) -> pa.Table | None:
         StoreError: the run is damaged.
     """
     found = runs.show(folder.parent, folder)
-    if not_again(found["scenario"], found["manifest"]):
+    if why_not_again(found["scenario"], found["manifest"]):
         return None
     asked = {"kinds": [ARRIVAL, FULL], "flows": list(flows), "from": "0 s", "limit": LIMIT}
     scenario = {**found["scenario"], "events": asked}
@@ -97,7 +97,7 @@ def kinds() -> list[str]:
     return [each["name"] for each in facts.event_kinds()]
 
 
-def not_again(scenario: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
+def why_not_again(scenario: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
     """Return why a run cannot be made again; empty when it can."""
     remedy = "give the experiment [events] (or --events) and run it again"
     if manifest["backend"] != batches.BACKEND:

@@ -80,7 +80,11 @@ class Timeouts:
             return self._handshake(timeout, losses)
         if timeout.sequence is None:
             return self._unknown(timeout, "it has no sequence number, which kernels do not tell")
-        lost = losses.of(timeout.sequence, timeout.row)
+        # A SYN has the number of the first byte; its losses end with the handshake's timeouts.
+        handshake = max(
+            (each.row for each in self._timeouts if each.reason == "handshake"), default=-1
+        )
+        lost = [each for each in losses.of(timeout.sequence, timeout.row) if each.row > handshake]
         again = losses.again(timeout.sequence, timeout.row)
         latest = [each for each in lost if not again or each.row > again[-1].row]
         if latest and again:
@@ -225,13 +229,14 @@ class Timeouts:
     ) -> Cause:
         """It is known what was sent behind the missing packet, and so what of it arrived."""
         lost = Counter(each.sequence for each in behind)
-        beyond = [number for number in sent if number >= sequence]
+        beyond = [number for number in sent if number > sequence]
         arrived = sum(sent[number] > lost[number] for number in beyond)
         reasons = words.reasons(behind, self.queues)
         if not arrived:
-            text = f"{what}: all {words.packets(len(beyond))} from it on were lost ({reasons})"
+            count = words.packets(len(beyond) + 1)
+            text = f"{what}: all {count} from it on were lost ({reasons})"
             return Cause(WINDOW, text, tuple(behind))
-        count = f"{arrived} of the {words.packets(len(beyond) - 1)} behind it arrived"
+        count = f"{arrived} of the {words.packets(len(beyond))} behind it arrived"
         acks = losses.acks_lost(behind[0].row, behind[-1].row + 1) if behind else []
         wanted = self.sender.duplicates
         if wanted is not None and arrived < wanted:
