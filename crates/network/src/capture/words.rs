@@ -61,14 +61,19 @@ impl Words {
         let Self { name, kind, .. } = self;
         let mut text = match happened.kind {
             EventKind::WireLoss => return format!("lost on the wire after {name} (random_loss)"),
-            EventKind::Mark => format!("marked CE at {name}: {kind}"),
-            _ => format!("dropped at {name}: {kind}"),
+            EventKind::Mark => format!("marked CE at {name}"),
+            _ => format!("dropped at {name}"),
         };
         let mut add = |more: std::fmt::Arguments<'_>| text.write_fmt(more).expect("a string");
         if self.of_kernel {
-            add(format_args!(" of the kernel, which tells no reason"));
-        } else if let Some(reason) = happened.reason {
-            add(format_args!(", {reason}"));
+            add(format_args!(
+                " by the kernel's queue, which tells no reason"
+            ));
+        } else {
+            add(format_args!(": {kind}"));
+            if let Some(reason) = happened.reason {
+                add(format_args!(", {reason}"));
+            }
         }
         let law = law.filter(|_| !self.of_kernel).unwrap_or_default();
         if let Some(average) = law.average {
