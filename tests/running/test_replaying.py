@@ -139,6 +139,23 @@ def test_a_run_with_real_packets_without_recorded_ones_is_refused(results: Resul
         replaying.picture(folder, live, Wanted(), "", 1000)
 
 
+def test_packets_that_a_run_recorded_are_shown_without_another_run(
+    results: Results, tmp_path: Path
+) -> None:
+    text = EXPERIMENT.partition("[factors]")[0]
+    kinds = ["arrival", "departure", "drop", "mark"]
+    source = redtail.Toml(f"{text}[events]\nkinds = {json.dumps(kinds)}\n")
+    folder = folder_of(redtail.run(source, out=tmp_path), 0)
+    found = runs.show(folder.parent, folder)
+    found["manifest"] = {**found["manifest"], "backend": "live"}
+    picture = replaying.picture(folder, found, Wanted(), "", 10_000)
+    again = shown(results, 0).packets
+    for name in ("arrival_s", "out_s", "flow", "fate", "reason"):
+        columns = [np.sort(getattr(each, name)) for each in (picture.packets, again)]
+        assert (columns[0] == columns[1]).all(), name
+    assert picture.curves == [] and "recorded" in picture.notes[0]
+
+
 def test_the_command_writes_the_picture(results: Results, tmp_path: Path) -> None:
     runner = CliRunner()
     done = runner.invoke(app, ["replay", str(results.folder), "--case", "1"])

@@ -151,6 +151,7 @@ def picture(
     curves, times, note = _curves(queues, flows, link, window, shown, unit)
     about = links(scenario)[link]
     rows, rows_note = _rows(about, shown)
+    cut = known.log.recorded.cut_s
     told, told_note = _told(known.log, window, shown)
     notes = [
         "The run was made again to record its packets; it measured the same as the stored one."
@@ -163,6 +164,7 @@ def picture(
         rows_note,
         note,
         told_note,
+        f"The log reached its limit at {cut:.4g} s; later events are not in it." if cut else "",
     ]
     return moving.Picture(
         title=title or _title(folder, found),
