@@ -138,7 +138,7 @@ def test_of_a_run_that_cannot_be_made_again_what_it_recorded_is_written(
 ) -> None:
     text = LOSSY + '[series]\ninterval = "1 s"\nwindows = true\n[events]\nkinds = ["timeout"]\n'
     redtail.run(redtail.Toml(text), out=tmp_path / "runs", set={"duration": "3 s"})
-    monkeypatch.setattr(events, "why_not_again", lambda *_: "it was made by other code")
+    monkeypatch.setattr(events, "not_again", lambda *_: "it was made by other code")
     where = ["lossy", "--out", str(tmp_path / "runs"), "--folder", str(tmp_path)]
     code, out, err = qlog(*where, "--flow", "0")
     assert code == 0 and out.split() == ["qlog:", str(tmp_path / "sack-0.qlog")]

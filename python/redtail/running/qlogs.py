@@ -145,7 +145,7 @@ def write(run: Path, wanted: Wanted) -> Written:
     found = runs.show(run.parent, run)
     scenario = found["scenario"]
     groups = _groups(scenario, wanted)
-    why = events.why_not_again(scenario, found["manifest"])
+    why = events.not_again(scenario, found["manifest"])
     about = {
         "program": f"redtail {found['manifest']['redtail_version']}",
         "run": found["run"],
