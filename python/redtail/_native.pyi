@@ -14,6 +14,7 @@ __all__ = [
     "PacketCapture",
     "Plan",
     "PluginFailed",
+    "ProgramReport",
     "QueueContext",
     "RateSample",
     "RunResult",
@@ -41,6 +42,7 @@ __all__ = [
     "metrics",
     "plan",
     "presets",
+    "program_measures",
     "queue_examples",
     "queue_keys",
     "rate_bps",
@@ -55,6 +57,7 @@ __all__ = [
     "tc_table",
     "time_s",
     "traffic_examples",
+    "units",
     "version",
 ]
 
@@ -423,7 +426,7 @@ def guest_request(
     scenario: str,
     traces: list[Trace] | None,
     kernel_queues: bool,
-    files: list[tuple[str, bytes]] | None = None,
+    files: list[tuple[str, bytes]] | None,
 ) -> bytes: ...
 def guest_programs(programs: list[list[str]]) -> bytes: ...
 def guest_printed(reply: bytes) -> list[tuple[int | None, str, str]]: ...

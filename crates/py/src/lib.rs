@@ -1134,6 +1134,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(code_version, module)?)?;
     #[cfg(target_os = "linux")]
     {
+        module.add_class::<live::ProgramReport>()?;
         module.add_function(wrap_pyfunction!(live::live_enter, module)?)?;
         module.add_function(wrap_pyfunction!(live::live_enter_processes, module)?)?;
         module.add_function(wrap_pyfunction!(live::live_enter_network, module)?)?;

@@ -73,7 +73,7 @@ events! {
             "data": "data was outstanding",
             "handshake": "a SYN was not answered",
         };
-    /// A tail loss probe was sent (RFC 8985, section 7.3). `sequence` and `bytes` are those of the probe.
+    /// A tail loss probe was sent (RFC 8985, section 7.3). `sequence` is the place after the last byte of the probe.
     TailLossProbe = "tail_loss_probe" of "flow",
         reasons {
             "new_data": "it carries data that was never sent",

@@ -38,7 +38,7 @@ pub const FORMS: &str = "a regular expression with one group, such as 'rtt ([0-9
                          regex-lite: no look-around and no references back";
 
 /// Bytes of a pattern at most, as it is compiled: a step of each takes part in each character of a line.
-const SIZE: usize = 1 << 16;
+const SIZE: usize = 1 << 14;
 
 impl FromStr for Pattern {
     type Err = String;
