@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from redtail import native
 from redtail.display import plots
 
+from browsing import ARGUMENTS, CHROMIUM
 from fake_native import FakeNative
 
 ROOT = Path(__file__).parent.parent
@@ -183,3 +184,20 @@ def small_terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("COLUMNS", "60")
     assert os.environ["COLUMNS"] == "60"
     return None
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium; Debian's package `chromium` has it")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        context = playwright.chromium.launch_persistent_context(
+            tmp_path_factory.mktemp("profile"),
+            executable_path=CHROMIUM,
+            headless=True,
+            args=list(ARGUMENTS),
+            viewport={"width": 1200, "height": 900},
+        )
+        yield context
+        context.close()

@@ -288,7 +288,12 @@ def test_metrics_of_runs_are_among_those_that_can_be() -> None:
         assert known is not None
         assert [name for name in outcome.metrics if name not in known] == [], file
         seen |= {names.base(name) for name in outcome.metrics}
-    elsewhere = ("queues", "runs in real time", "runs in a virtual machine")
+    elsewhere = (
+        "queues",
+        "groups of programs",
+        "runs in real time",
+        "runs in a virtual machine",
+    )
     listed = {each.name for each in names.DEFINITIONS if not each.of.startswith(elsewhere)}
     # No transfer of the examples is over so soon, no wire loses packets, programs of users count
     # what their endpoints deliver, and results add the load.

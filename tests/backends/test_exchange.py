@@ -64,9 +64,9 @@ def reply(
         result += number(len(counts)) + b"".join(map(number, counts))
     for names in (links, ("ftp",)):
         result += number(len(names)) + b"".join(map(text, names))
-    # No states of flows, series, names of figures, flows, distributions, transfers or response
-    # times: lists, options, and columns.
-    result += bytes(1) + bytes(3) + bytes(1) + bytes(2) + bytes(1 + 3) + bytes(9) + bytes(4)
+    # No states of flows, series, names of figures, event log, flows, distributions, transfers or
+    # response times: lists, options, and columns.
+    result += bytes(1) + bytes(3) + bytes(1) + bytes(3) + bytes(1 + 3) + bytes(9) + bytes(4)
     result += number(1000) + number(5000)
     # No reason why it must not be used, no exit code, no programs.
     return number(0) + result + bytes(3)

@@ -140,7 +140,9 @@ def test_modules_that_python_has_compiled_are_valid_at_any_time(tmp_path: Path) 
     (tmp_path / "__pycache__").mkdir()
     source = tmp_path / "thing.py"
     source.write_text("x = 1\n")
-    subprocess.run([sys.executable, "-m", "compileall", "-q", str(tmp_path)], check=True)
+    here = {name: it for name, it in os.environ.items() if name != "PYTHONPYCACHEPREFIX"}
+    words = [sys.executable, "-m", "compileall", "-q", str(tmp_path)]
+    subprocess.run(words, env=here, check=True)
     (name,) = (path.name for path in (tmp_path / "__pycache__").iterdir())
     before = (tmp_path / "__pycache__" / name).read_bytes()
     assert before[4:8] == bytes(4)
@@ -150,7 +152,7 @@ def test_modules_that_python_has_compiled_are_valid_at_any_time(tmp_path: Path) 
     source.write_text("x = 2\n")
     (tmp_path / "__pycache__" / name).write_bytes(data)
     ask = [sys.executable, "-c", "import thing; print(thing.x)"]
-    told = subprocess.run(ask, cwd=tmp_path, capture_output=True, text=True, check=True)
+    told = subprocess.run(ask, cwd=tmp_path, env=here, capture_output=True, text=True, check=True)
     assert told.stdout == "1\n"
 
 

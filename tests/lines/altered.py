@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 PACKET = 6
+STATISTICS = 5
 """Type of pcapng's enhanced packet block, as redtail writes it."""
 
 
@@ -34,7 +35,7 @@ def packets(file: Path) -> tuple[bytes, list[Packet]]:
         if kind == PACKET:
             interface, high, low, kept, size = struct.unpack_from("<5I", data, at + 8)
             found.append(Packet(high << 32 | low, interface, data[at + 28 : at + 28 + kept], size))
-        else:
+        elif kind != STATISTICS:  # what the capture counted, which stands at its end
             assert not found
             head += data[at : at + length]
         at += length

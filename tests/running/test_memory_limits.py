@@ -72,7 +72,7 @@ def limited(folder: Path, megabytes: int, *words: str) -> str:
 def test_a_command_without_room_for_its_packages_says_so(tmp_path: Path) -> None:
     words = ("run", "experiment.toml", "--no-figures", "--jobs", "2")
     # Where it ends depends on the sizes of the packages. Libraries have messages of their own.
-    told = [limited(tmp_path, size, *words) for size in (50, 60, 70, 80, 100, 220, 340)]
+    told = [limited(tmp_path, size, *words) for size in (50, 60, 70, 80, 100, 160, 220, 280, 340)]
     assert all(told[:5])
     assert sum("there is not enough memory for this command" in text for text in told) >= 3
     assert limited(tmp_path, 8000, *words) == ""
