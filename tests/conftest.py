@@ -11,10 +11,10 @@ import pytest
 from _pytest.mark import ParameterSet
 from matplotlib.figure import Figure
 
+from browsing import ARGUMENTS, CHROMIUM
 from redtail import native
 from redtail.display import plots
 
-from browsing import ARGUMENTS, CHROMIUM
 from fake_native import FakeNative
 
 ROOT = Path(__file__).parent.parent
