@@ -431,7 +431,7 @@ BY_TC = [kind for kind in QUEUES if kind in routers.kinds("linux")]
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_kernel_has_what_was_advised(name: str | None) -> None:
     """Every kind that is advised, in both directions, one after the other in one machine."""
-    guest = backend._guest(name)
+    guest = backend._guest(name, None)
     with_ifb = {"ifb", "act_mirred"} <= {path.stem for path in guest.kernel.to_load()}
     kernel = tc.Kernel()
     asked = [["ip", "tuntap", "add", "dev", "wan", "mode", "tap"]]
@@ -493,7 +493,7 @@ def test_a_kernel_has_what_was_advised(name: str | None) -> None:
 @pytest.mark.skipif(bool(LACKING), reason="; ".join(LACKING))
 @pytest.mark.parametrize("name", KERNELS)
 def test_two_lines_of_a_port_have_cake_each_in_a_kernel_with_ifb(name: str | None) -> None:
-    guest = backend._guest(name)
+    guest = backend._guest(name, None)
     if not {"ifb", "act_mirred"} <= {path.stem for path in guest.kernel.to_load()}:
         pytest.skip("the kernel has no ifb")
     wans = ["enp0s31f6.100", "enp0s31f6.101"]
@@ -567,7 +567,7 @@ def test_what_sqm_makes_of_its_settings_is_the_same_queue() -> None:
         on_openwrt = routers.commands(up, device="openwrt", wan="wan", hz=hz)
         for commands in (programs(on_linux.set_up), as_sqm(on_openwrt.set_up)):
             asked += [*commands, show, ["tc", "qdisc", "del", "dev", "wan", "root"]]
-    printed = machine.run_programs(backend._guest(None), asked)
+    printed = machine.run_programs(backend._guest(None, None), asked)
     for words, each in zip(asked, printed, strict=True):
         assert each.code == 0, f"{shlex.join(words)}: {each.errors}"
     shown = [
