@@ -523,7 +523,7 @@ fn kinds_and_presets_that_are_not_known() {
     );
     assert_eq!(
         single_with("kind = \"bulk\"", "kind = 3"),
-        "e.toml:13: traffic.ftp.kind = 3 is not known; accepted: bulk, transfer, cbr, voip, on-off, game, transactions, web, video, arrivals, trace, call, endpoint"
+        "e.toml:13: traffic.ftp.kind = 3 is not known; accepted: bulk, transfer, cbr, voip, on-off, game, transactions, web, video, arrivals, trace, call, endpoint, program"
     );
     assert_eq!(
         single_with("\"sack\"", "\"sak\""),
@@ -808,7 +808,7 @@ fn json_is_refused_by_key_alone() {
     );
     assert_eq!(
         refusal(r#"{"name": "n", "duration": "1 s", "seed": null, "traffic": [null]}"#),
-        "traffic (entry 1) = null is not known; accepted: bulk, transfer, cbr, voip, on-off, game, transactions, web, video, arrivals, trace, call, endpoint\n\
+        "traffic (entry 1) = null is not known; accepted: bulk, transfer, cbr, voip, on-off, game, transactions, web, video, arrivals, trace, call, endpoint, program\n\
          the key \"bottleneck\" is missing; accepted: a [bottleneck], or a [chain] of several"
     );
 }
