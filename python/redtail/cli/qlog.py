@@ -7,21 +7,14 @@ from typing import Annotated
 
 import typer
 
-from redtail.cli.explain import folder_of_run
+from redtail.cli.one_run import CaseOf, ReplicationOf, RunOf, folder_of_run
 from redtail.cli.options import Out
 from redtail.cli.output import complain, say, warnings_shown
 from redtail.errors import SpecError
 
 
 def qlog(
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN",
-            help="The folder of an experiment's results or its URL, the name of an experiment in "
-            "--out, or a run: its folder, or the beginning of its key.",
-        ),
-    ],
+    run: RunOf,
     flow: Annotated[
         int | None,
         typer.Option(
@@ -34,21 +27,8 @@ def qlog(
     group: Annotated[
         str | None, typer.Option("--group", metavar="NAME", help="Only the flows of this group.")
     ] = None,
-    case: Annotated[
-        int | None,
-        typer.Option(
-            "--case", min=0, metavar="N", help="Which case, from 0; not needed if there is one."
-        ),
-    ] = None,
-    replication: Annotated[
-        int | None,
-        typer.Option(
-            "--replication",
-            min=0,
-            metavar="N",
-            help="Which replication, from 0; default: the first.",
-        ),
-    ] = None,
+    case: CaseOf = None,
+    replication: ReplicationOf = None,
     folder: Annotated[
         Path, typer.Option("--folder", metavar="DIR", help="Where to; default: qlog, here.")
     ] = Path("qlog"),

@@ -7,20 +7,13 @@ from typing import Annotated
 
 import typer
 
-from redtail.cli.explain import folder_of_run, seconds
+from redtail.cli.one_run import CaseOf, ReplicationOf, RunOf, folder_of_run, seconds
 from redtail.cli.options import Out
 from redtail.cli.output import say, warnings_shown
 
 
 def replay(
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN",
-            help="The folder of an experiment's results or its URL, the name of an experiment in "
-            "--out, or a run: its folder, or the beginning of its key.",
-        ),
-    ],
+    run: RunOf,
     link: Annotated[
         str | None,
         typer.Option(
@@ -49,21 +42,8 @@ def replay(
             "repeated.",
         ),
     ] = None,
-    case: Annotated[
-        int | None,
-        typer.Option(
-            "--case", min=0, metavar="N", help="Which case, from 0; not needed if there is one."
-        ),
-    ] = None,
-    replication: Annotated[
-        int | None,
-        typer.Option(
-            "--replication",
-            min=0,
-            metavar="N",
-            help="Which replication, from 0; default: the first.",
-        ),
-    ] = None,
+    case: CaseOf = None,
+    replication: ReplicationOf = None,
     output: Annotated[
         Path | None,
         typer.Option(
