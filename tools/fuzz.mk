@@ -3,8 +3,8 @@
 FUZZ_SECONDS ?= 300
 FUZZ_CORPUS := fuzz/corpus/endpoints
 FUZZ_FOUND := target/fuzz/found
-FUZZ_HOST := $(shell rustc -vV 2> /dev/null | sed -n 's/^host: //p')
-FUZZ := target/fuzz/$(FUZZ_HOST)/fuzz/endpoints
+RUST_HOST := $(shell rustc -vV 2> /dev/null | sed -n 's/^host: //p')
+FUZZ := target/fuzz/$(RUST_HOST)/fuzz/endpoints
 # What cargo-fuzz passes too; none of it needs a nightly compiler.
 FUZZ_FLAGS := --cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
 	-Cllvm-args=-sanitizer-coverage-level=4 \
@@ -14,7 +14,7 @@ FUZZ_FLAGS := --cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module \
 
 $(FUZZ): $(RUST_SOURCES) $(shell find fuzz -name '*.rs' -o -name Cargo.toml)
 	RUSTFLAGS="$(FUZZ_FLAGS)" cargo build --quiet --locked --profile fuzz --package redtail-fuzz \
-		--features libfuzzer --bin endpoints --target $(FUZZ_HOST) --target-dir target/fuzz
+		--features libfuzzer --bin endpoints --target $(RUST_HOST) --target-dir target/fuzz
 	@touch $@
 
 fuzz: $(FUZZ) ## look for inputs that break TCP's endpoints (FUZZ_SECONDS=300; needs a C++ compiler)

@@ -48,7 +48,15 @@ test-newest: dev ## Python tests with the newest versions that pyproject.toml al
 test-quinn: $(VENV)/.created ## quinn's QUIC behind redtail's queues (examples/quinn)
 	cd examples/quinn && cargo test --locked --quiet
 
-test-weekly: check-minimum check-rust-plug-ins dev test-quinn ## what the weekly workflow runs besides: the oldest Rust version, quinn, long tests
+# One file without libraries of its own, which a virtual machine takes as it is.
+QUINN_PAIR := examples/programs/quinn-pair
+quinn-pair: $(QUINN_PAIR) ## the QUIC client and server of examples/programs/quinn.toml, a static binary (Linux)
+$(QUINN_PAIR): $(wildcard examples/programs/quinn/Cargo.* examples/programs/quinn/src/*.rs)
+	RUSTFLAGS=-Ctarget-feature=+crt-static cargo build --quiet --locked --release --target $(RUST_HOST) \
+		--manifest-path examples/programs/quinn/Cargo.toml --target-dir target/quinn-pair
+	cp target/quinn-pair/$(RUST_HOST)/release/quinn-pair $@
+
+test-weekly: check-minimum check-rust-plug-ins dev test-quinn quinn-pair ## what the weekly workflow runs besides: the oldest Rust version, quinn, long tests
 	cargo test --locked --quiet -p redtail-qdisc --bench queue_cost
 	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "weekly and not live and not linux"
 	$(TEST_PYTHON) -m "weekly and live" tests

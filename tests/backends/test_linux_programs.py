@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import example_programs
 import pytest
 from test_linux import busy, everything_of, on_this_host
 
@@ -23,7 +24,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::redtail.RedtailWarning"),
 ]
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "programs"
 
 # Sends 100 kB from server to client, and prints what could differ between runs: how long it took,
 # random numbers, an address of memory, and the date.
@@ -162,14 +162,13 @@ def test_the_content_of_programs_is_in_the_identity(file: Path, tmp_path: Path) 
 
 @on_this_host
 @pytest.mark.weekly
-@pytest.mark.parametrize(("name", "program"), [("iperf3", "iperf3"), ("http", "curl")])
-def test_the_examples_run_in_a_machine(name: str, program: str, tmp_path: Path) -> None:
-    if shutil.which(program) is None:
-        pytest.skip(f"needs {program}")
+@pytest.mark.parametrize("name", example_programs.NAMES)
+def test_the_examples_run_in_a_machine(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = example_programs.require(name, monkeypatch)
     texts = []
     for place in ("one", "two"):
-        results = redtail.run(
-            EXAMPLES / f"{name}.toml", out=tmp_path / place, backend="linux", replications=1
-        )
+        results = redtail.run(file, out=tmp_path / place, backend="linux", replications=1)
         texts.append([case.metrics for case in results.cases])
     assert texts[0] == texts[1]

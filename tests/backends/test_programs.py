@@ -10,9 +10,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
+import example_programs
 import pytest
 from test_live import TAIL_DROP, link, measured, on_this_host
 
@@ -22,6 +22,8 @@ from redtail.engine import plans
 from redtail.errors import RunError, SpecError
 from redtail.outcomes import Program
 from redtail.store import programs as kept
+
+from conftest import some_weekly
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "programs"
@@ -246,27 +248,14 @@ def test_programs_end_with_a_killed_command(tmp_path: Path) -> None:
     until(lambda: not sleeping(mark))
 
 
-def needs(name: str) -> None:
-    """Skip an example whose programs are not here."""
-    for program in {"iperf3": ["iperf3"], "http": ["curl"], "quic": []}[name]:
-        if not shutil.which(program):
-            pytest.skip(f"{program} is not installed")
-    if name == "quic" and find_spec("aioquic") is None:
-        pytest.skip("aioquic is not installed (pip install aioquic)")
-
-
 @on_this_host
-@pytest.mark.parametrize("name", ["iperf3", "http", "quic"])
+@pytest.mark.parametrize("name", some_weekly(example_programs.NAMES, lambda name: name == "quinn"))
 def test_an_example_measures_what_its_programs_tell(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    needs(name)
-    monkeypatch.setenv(
-        "PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    )
-    monkeypatch.chdir(EXAMPLES)
-    text = (EXAMPLES / f"{name}.toml").read_text()
-    results = measured(text, tmp_path, replications=1)
+    file = example_programs.require(name, monkeypatch)
+    monkeypatch.chdir(file.parent)
+    results = measured(file.read_text(), tmp_path, replications=1)
     for case in results.cases:
         (run,) = case.runs.values()
         if name == "http":
@@ -278,9 +267,9 @@ def test_an_example_measures_what_its_programs_tell(
             )
         else:
             # Below the rate of the link, and well above what a stalled transfer has.
-            group = {"iperf3": "iperf", "quic": "quic"}[name]
+            group = "iperf" if name == "iperf3" else "quic"
             assert 2e6 < run.metrics[f"{group}.measured.goodput"] < 1e7
-        if name == "quic":
+        if name in ("quic", "quinn"):
             # Two ways of 10 ms, and at most what the queue holds: 50 packets of 1.5 kB.
             assert 0.02 < run.metrics["quic.measured.rtt"] < 0.1
         assert results.programs(case=results.cases.index(case))[-1].code == 0
