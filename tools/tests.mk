@@ -56,7 +56,14 @@ $(QUINN_PAIR): $(wildcard examples/programs/quinn/Cargo.* examples/programs/quin
 		--manifest-path examples/programs/quinn/Cargo.toml --target-dir target/quinn-pair
 	cp target/quinn-pair/$(RUST_HOST)/release/quinn-pair $@
 
-test-weekly: check-minimum check-rust-plug-ins dev test-quinn quinn-pair ## what the weekly workflow runs besides: the oldest Rust version, quinn, long tests
+# A virtual machine takes all packages of an environment.
+aioquic: target/aioquic/.made ## an environment with aioquic, for examples/programs/quic.toml in virtual machines
+target/aioquic/.made: requirements.lock | $(VENV)/.uv
+	$(BIN)/uv venv --quiet --clear --python $(PYTHON) target/aioquic
+	$(BIN)/uv pip install --quiet --system-certs --python target/aioquic/$(SCRIPTS)/python -c requirements.lock aioquic
+	@touch $@
+
+test-weekly: check-minimum check-rust-plug-ins dev test-quinn quinn-pair aioquic ## what the weekly workflow runs besides: the oldest Rust version, quinn, long tests
 	cargo test --locked --quiet -p redtail-qdisc --bench queue_cost
 	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "weekly and not live and not linux"
 	$(TEST_PYTHON) -m "weekly and live" tests

@@ -15,17 +15,27 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "programs"
 NAMES = ("iperf3", "http", "quic", "quinn")
 
 
-def require(name: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the file of an example, with the tests' own `python3`; skip without its programs."""
+# A Python with aioquic and little else, as a virtual machine takes all packages of its environment.
+SMALL = EXAMPLES.parents[1] / "target" / "aioquic" / "bin"
+
+
+def require(name: str, monkeypatch: pytest.MonkeyPatch, *, small: bool = False) -> Path:
+    """Return the file of an example; skip without its programs.
+
+    The `python3` of aioquic is that of the tests, or one in a small environment.
+    """
     for program in {"iperf3": ["iperf3"], "http": ["curl"]}.get(name, []):
         if not shutil.which(program):
             pytest.skip(f"{program} is not installed")
-    if name == "quic" and find_spec("aioquic") is None:
-        pytest.skip("aioquic is not installed (pip install aioquic)")
     if name == "quinn" and not (EXAMPLES / "quinn-pair").exists():
         pytest.skip("the program is not built (make quinn-pair)")
-    here = Path(sys.executable).parent
-    if name == "quic" and here.is_relative_to("/tmp"):
-        pytest.skip("programs have a /tmp of their own, and the tests' Python is in /tmp")
-    monkeypatch.setenv("PATH", os.pathsep.join([str(here), os.environ["PATH"]]))
+    if name == "quic":
+        here = SMALL if small else Path(sys.executable).parent
+        if small and not here.exists():
+            pytest.skip("the environment is not made (make aioquic)")
+        if not small and find_spec("aioquic") is None:
+            pytest.skip("aioquic is not installed (pip install aioquic)")
+        if here.is_relative_to("/tmp"):
+            pytest.skip("programs have a /tmp of their own, and this Python is in /tmp")
+        monkeypatch.setenv("PATH", os.pathsep.join([str(here), os.environ["PATH"]]))
     return EXAMPLES / f"{name}.toml"

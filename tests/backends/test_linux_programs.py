@@ -166,7 +166,7 @@ def test_the_content_of_programs_is_in_the_identity(file: Path, tmp_path: Path) 
 def test_the_examples_run_in_a_machine(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = example_programs.require(name, monkeypatch)
+    file = example_programs.require(name, monkeypatch, small=True)
     texts = []
     for place in ("one", "two"):
         results = redtail.run(file, out=tmp_path / place, backend="linux", replications=1)
