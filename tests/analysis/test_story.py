@@ -280,6 +280,18 @@ def test_recovery_names_the_drop_that_it_answers() -> None:
     ]
 
 
+def test_recovery_in_a_log_of_a_kernel_names_losses_that_it_cannot_place() -> None:
+    found = log(drop(1.0, None), drop(1.3, None), event(1.5, "recovery"), event(2.0, "recovery"))
+    told = [str(each) for each in stories.lines(found, FLOW) if each.kind == "recovery"]
+    assert told == [
+        "1.500 s: fast recovery began: since the last one the flow had lost 2 packets, the first "
+        "dropped at the bottleneck (RED, early, average 41.2 packets) 500 ms before; what is "
+        "missing is not known, as the log has no sequence numbers of packets",
+        "2.000 s: fast recovery began: no loss that it could answer is in the recorded events: a "
+        "packet may be late or overtaken",
+    ]
+
+
 def test_recovery_without_a_loss_claims_none() -> None:
     (line,) = stories.lines(log(event(1.0, "recovery", 1000)), FLOW)
     assert "no loss that it could answer is in the recorded events" in line.text

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Browsed
 from typer.testing import CliRunner
 
 import redtail
+from browsing import Browsed
 from redtail import page
 from redtail.analysis.results import Results
 from redtail.cli import app

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browsing import Browsed
 
+from browsing import Browsed
 from redtail.page import moving
 
 HOSTILE = "</script><script>window.hit=1</script><img src=x onerror=window.hit=1>"

@@ -125,6 +125,7 @@ class _Teller:
         self.flow = flow
         self.events = log.of(flow)
         self.unrepaired: dict[int, Event] = {}
+        self.unplaced: list[Event] = []  # of kernels, whose logs have no sequence numbers
         self.marks: list[Event] = []
         self.state = ""
         self.slow_start_ended = False
@@ -171,6 +172,8 @@ def _loss(teller: _Teller, event: Event) -> str:
     if event.sequence is not None:
         teller.unrepaired[event.sequence] = event
         what += f" (bytes from {event.sequence})"
+    elif not is_ack(event):
+        teller.unplaced.append(event)
     waited = f", after it had waited {words.lasting(event.wait_s)}" if event.wait_s else ""
     return f"{what} was {words.verb(event)} {words.lost(event, teller.queues)}{waited}"
 
@@ -219,6 +222,15 @@ def _recovery(teller: _Teller, event: Event) -> str:
         others = len(teller.unrepaired) - 1
         more = f"; {words.packets(others)} more of the flow lost since then" if others > 0 else ""
         return f"{head}: the packet {_before(teller, first, event)} is missing{more}"
+    unplaced = [each for each in teller.unplaced if each.time_s <= known]
+    del teller.unplaced[: len(unplaced)]
+    if unplaced:
+        count = words.packets(len(unplaced))
+        return (
+            f"{head}: since the last one the flow had lost {count}, the first "
+            f"{_before(teller, unplaced[0], event)}; what is missing is not known, as the log "
+            "has no sequence numbers of packets"
+        )
     missing = teller.log.recorded.missing(0.0, event.time_s, ("drop",))
     why = (
         f"the cause is not in the recorded events ({missing})"
