@@ -34,19 +34,21 @@ pub fn enter_process_namespace() -> io::Result<()> {
 #[allow(unsafe_code)]
 fn enter(namespaces: UnshareFlags) -> io::Result<()> {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
-    let outside = if user == 0 {
-        Some(Mapper::start()?)
-    } else {
-        None
-    };
+    let outside = Mapper::start(user, group)?;
     // SAFETY: the table of file descriptors is not unshared.
     unsafe { unshare_unsafe(namespaces) }?;
     if outside.is_some_and(Mapper::map_all) {
         return Ok(());
     }
-    fs::write("/proc/self/setgroups", "deny")?;
-    fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
-    fs::write("/proc/self/gid_map", format!("0 {group} 1"))
+    // One of both may have been given, and is given once.
+    if read_map("gid_map").is_empty() {
+        fs::write("/proc/self/setgroups", "deny")?;
+        fs::write("/proc/self/gid_map", format!("0 {group} 1"))?;
+    }
+    if read_map("uid_map").is_empty() {
+        fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
+    }
+    Ok(())
 }
 
 /// A table of the users or groups of this process's user namespace.
@@ -65,22 +67,58 @@ fn same_ids(map: &str) -> String {
     lines.collect()
 }
 
-/// A process in the user namespace that this one is about to leave. It gives the new one the users and groups of the old
-/// one, which only root may, and only from there: programs that give up the rights of root can be another user then, as
-/// `tcpdump` wants to.
+/// The first of the subordinate users or groups of a user, and how many there are (subuid(5)).
+fn subordinate_ids(table: &str, user: u32, names: &str) -> Option<(u32, u32)> {
+    let number = user.to_string();
+    let mut of_users = names.lines().map(|line| line.split(':'));
+    let name = of_users.find_map(|mut fields| {
+        let name = fields.next()?;
+        (fields.nth(1)? == number).then_some(name)
+    });
+    table.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let owner = fields.next()?;
+        let found = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+        (owner == number || Some(owner) == name).then_some(found)
+    })
+}
+
+/// A process in the user namespace that this one is about to leave. It gives the new one more than one user, which only
+/// root and newuidmap(1) may, and only from there: programs that give up the rights of root can be another user then, as
+/// `tcpdump` wants to. Root has the users and groups of the old namespace, others their subordinate ones.
 struct Mapper(Child);
 
 impl Mapper {
-    fn start() -> io::Result<Self> {
-        let [groups, users] = ["gid_map", "uid_map"].map(|map| same_ids(&read_map(map)));
-        // `read` fails if this process has gone.
-        let line =
-            "read it && printf %s \"$2\" > /proc/$1/gid_map && printf %s \"$3\" > /proc/$1/uid_map";
+    /// Starts it; `None` for a user without subordinate users and groups.
+    fn start(user: u32, group: u32) -> io::Result<Option<Self>> {
         let own = std::process::id().to_string();
         let mut command = Command::new("sh");
-        command.args(["-c", line, "sh", &own, &groups, &users]);
+        // `read` fails if this process has gone.
+        if user == 0 {
+            let [groups, users] = ["gid_map", "uid_map"].map(|map| same_ids(&read_map(map)));
+            let line = "read it && printf %s \"$2\" > /proc/$1/gid_map && printf %s \"$3\" > /proc/$1/uid_map";
+            command.args(["-c", line, "sh", &own, &groups, &users]);
+        } else {
+            let read = |path| fs::read_to_string(path).unwrap_or_default();
+            let names = read("/etc/passwd");
+            let [users, groups] = ["/etc/subuid", "/etc/subgid"]
+                .map(|path| subordinate_ids(&read(path), user, &names));
+            let (Some(users), Some(groups)) = (users, groups) else {
+                return Ok(None);
+            };
+            let map = |own: u32, (first, count): (u32, u32)| format!("0 {own} 1 1 {first} {count}");
+            let line = "read it && newgidmap $1 $2 && newuidmap $1 $3";
+            command.args([
+                "-c",
+                line,
+                "sh",
+                &own,
+                &map(group, groups),
+                &map(user, users),
+            ]);
+        }
         command.stdin(Stdio::piped()).stdout(Stdio::null());
-        Ok(Self(command.stderr(Stdio::null()).spawn()?))
+        Ok(Some(Self(command.stderr(Stdio::null()).spawn()?)))
     }
 
     /// Says whether this process, which is in the new namespace now, has all users and groups.
@@ -156,6 +194,16 @@ impl AsFd for NetNamespace {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn subordinate_ids_are_found_by_name_or_number() {
+        let names = "root:x:0:0:root:/root:/bin/bash\nana:x:1000:1000::/home/ana:/bin/sh\n";
+        let table = "bob:1:2\nana:100000:65536\n1001:200000:10\nbroken:x\n";
+        assert_eq!(subordinate_ids(table, 1000, names), Some((100_000, 65_536)));
+        assert_eq!(subordinate_ids(table, 1001, names), Some((200_000, 10)));
+        assert_eq!(subordinate_ids(table, 1002, names), None);
+        assert_eq!(subordinate_ids("", 1000, names), None);
+    }
 
     #[test]
     fn users_keep_their_numbers() {
