@@ -67,6 +67,16 @@ def quantity(value: object) -> tuple[float | None, str]:
     return float(match[1].replace("_", "")), match[2]
 
 
+def flow_count(group: Mapping[str, Any]) -> int:
+    """Return how many flows or users a group has; one where its table of connections says it.
+
+    >>> flow_count({"flows": 3}), flow_count({"users": 20}), flow_count({"file": "table.csv"})
+    (3, 20, 1)
+    """
+    count = group.get("flows", group.get("users", 1))
+    return count if isinstance(count, int) else 1
+
+
 def seconds(text: str) -> float:
     """Return a time in seconds from its text in a scenario.
 

@@ -114,7 +114,7 @@ until curl -sS --fail -o {out}/got http://{server}:{port}/hello; do sleep 0.05; 
 mkdir {out}/d; ln -s /etc/hostname {out}/d/link; echo {flow} > {out}/d/flow
 echo {seed} $GREETING $REDTAIL_SECRET {client}
 ls /proc/self/fd | wc -l
-touch /etc/redtail-was-here {out}/../work/mine /tmp/mine || echo read-only
+touch /etc/redtail-was-here mine /tmp/mine || echo read-only
 cat /proc/1/environ || echo hidden
 """
 

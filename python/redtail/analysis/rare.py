@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from redtail import metrics as names
+from redtail.scenario import flow_count
 
 ENOUGH = 10
 """Events from which there is an interval: pairs of flows in one bucket, expected over all
@@ -116,7 +117,7 @@ def sharing(scenario: Mapping[str, Any]) -> dict[str, float]:
     groups = scenario.get("traffic", [])
     if not buckets or not groups:
         return {}
-    flows = [_count(group) for group in groups]
+    flows = [flow_count(group) for group in groups]
 
     def pairs(of: int) -> float:
         """Return the pairs in a bucket of which one at least is among these flows."""
@@ -135,12 +136,6 @@ def sharing(scenario: Mapping[str, Any]) -> dict[str, float]:
                 of_all["fairness"] += count
     found |= {name: pairs(count) for name, count in of_all.items() if count}
     return {name: expected for name, expected in found.items() if expected > 0}
-
-
-def _count(group: Mapping[str, Any]) -> int:
-    """Return how many flows or users a group has; one where its table of connections says it."""
-    count = group.get("flows", group.get("users", 1))
-    return count if isinstance(count, int) else 1
 
 
 def _hashing(place: Any) -> Iterator[int]:

@@ -23,7 +23,7 @@ from redtail.engine import batches
 from redtail.errors import SpecError, StoreError
 from redtail.metrics import counted
 from redtail.running import events
-from redtail.scenario import links, seconds
+from redtail.scenario import flow_count, links, seconds
 from redtail.store import runs
 from redtail.store.folders import read_series, table_of_outcome
 from redtail.store.format import slug
@@ -166,11 +166,6 @@ def write(run: Path, wanted: Wanted) -> Written:
     return Written(tuple(files), notes, not why, max(0, len(flows) - wanted.most))
 
 
-def _count(group: Mapping[str, Any]) -> int:
-    """Return how many flows, or users, a group has."""
-    return int(group.get("flows", group.get("users", 1)))
-
-
 def _groups(scenario: Mapping[str, Any], wanted: Wanted) -> dict[str, int]:
     """Return the number of the first flow of each group.
 
@@ -180,7 +175,7 @@ def _groups(scenario: Mapping[str, Any], wanted: Wanted) -> dict[str, int]:
     found, first = {}, 0
     for group in scenario["traffic"]:
         found[str(group["name"])] = first
-        first += _count(group)
+        first += flow_count(group)
     if wanted.group is not None and wanted.group not in found:
         raise SpecError(f"--group {wanted.group}: this run has the groups {', '.join(found)}")
     if wanted.flow is not None and wanted.flow >= first:
@@ -283,7 +278,7 @@ def _interval(scenario: Mapping[str, Any], wanted: Wanted) -> str:
     """Return the time between two samples of windows."""
     if wanted.interval_s is not None:
         return f"{wanted.interval_s * 1e6:.0f} us"
-    flows = sum(_count(group) for group in scenario["traffic"] if "tcp" in group)
+    flows = sum(flow_count(group) for group in scenario["traffic"] if "tcp" in group)
     least_s = seconds(scenario["duration"]) * flows / MOST_SAMPLES
     return f"{max(INTERVAL_S, least_s) * 1e6:.0f} us"
 

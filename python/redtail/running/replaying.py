@@ -12,6 +12,7 @@ from redtail import quantities
 from redtail.analysis import passages, stored
 from redtail.analysis.story import flow as stories
 from redtail.analysis.story import recorded
+from redtail.analysis.story.events import PACKETS
 from redtail.engine import batches
 from redtail.errors import SpecError, StoreError
 from redtail.files import path_of
@@ -40,8 +41,7 @@ _MOST_WINDOWS = 24
 _SAMPLES = 800
 _MOST_ROWS = 2_000_000  # of a series, in memory
 
-_PACKETS = ("arrival", "departure")
-_AT_QUEUE = ("arrival", "departure", "drop", "mark")
+_AT_QUEUE = (*PACKETS, "drop", "mark")
 
 _NOTED = frozenset(
     {"drop", "mark", "timeout", "tail_loss_probe", "recovery", "undo", "spurious", "idle_restart"}
@@ -118,11 +118,12 @@ def write(
 def page(folder: Path, wanted: Wanted, title: str = "", most: int = MOST_PACKETS) -> str:
     """Return the picture of a run as HTML; arguments and errors as for `write`."""
     found = runs.show(folder.parent, folder)
-    text = moving.html(picture(folder, found, wanted, title, most))
-    while len(text.encode()) > moving.LARGEST and most > 1:
+    known = _known(folder, found, wanted)
+    while True:
+        text = moving.html(_picture(folder, found, known, wanted, title, most))
+        if len(text.encode()) <= moving.LARGEST or most <= 1:
+            return text
         most //= 2
-        text = moving.html(picture(folder, found, wanted, title, most))
-    return text
 
 
 def picture(
@@ -137,10 +138,20 @@ def picture(
         title: of the page.
         most: packets at most.
     """
+    return _picture(folder, found, _known(folder, found, wanted), wanted, title, most)
+
+
+def _picture(
+    folder: Path,
+    found: Mapping[str, Any],
+    known: _Recorded,
+    wanted: Wanted,
+    title: str,
+    most: int,
+) -> moving.Picture:
     scenario = found["scenario"]
     link = _link(scenario, wanted.link)
-    simulated = found["manifest"]["backend"] == batches.BACKEND
-    known = _made_again(folder, found, link) if simulated else _stored(folder, found, link)
+    simulated = _is_simulated(found)
     window = _window(known, link, scenario, wanted, most)
     if simulated:
         table, queues, flows = _packets_again(folder, found, window)
@@ -204,6 +215,17 @@ def _link(scenario: Mapping[str, Any], name: str | None) -> str:
 # --- What is known of the run -------------------------------------------------------------------
 
 
+def _is_simulated(found: Mapping[str, Any]) -> bool:
+    return bool(found["manifest"]["backend"] == batches.BACKEND)
+
+
+def _known(folder: Path, found: Mapping[str, Any], wanted: Wanted) -> _Recorded:
+    """Return what is known of a run before its packets."""
+    link = _link(found["scenario"], wanted.link)
+    make = _made_again if _is_simulated(found) else _stored
+    return make(folder, found, link)
+
+
 def _made_again(folder: Path, found: Mapping[str, Any], link: str) -> _Recorded:
     """Make the run again with all but the events of packets, of which there are many."""
     import numpy as np
@@ -228,12 +250,12 @@ def _stored(folder: Path, found: Mapping[str, Any], link: str) -> _Recorded:
     import numpy as np
 
     known = events.of_run(folder)
-    missing = [kind for kind in _PACKETS if kind not in known.scenario["events"]["kinds"]]
+    missing = [kind for kind in PACKETS if kind not in known.scenario["events"]["kinds"]]
     if missing:
         raise StoreError(
             f"{folder}: this run recorded no events of kind {' and '.join(missing)}, and a run of "
             f"backend {known.backend} cannot be made again with them; give the experiment "
-            f"[events] with kinds = [..., {', '.join(map(repr, _PACKETS))}] and run it again"
+            f"[events] with kinds = [..., {', '.join(map(repr, PACKETS))}] and run it again"
         )
     log = recorded.log(known.table, known.scenario)
     at = np.asarray(log.places("arrival"), np.int64)

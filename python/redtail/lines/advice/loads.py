@@ -14,6 +14,7 @@ from typing import Any
 
 from redtail.lines.advice.timing import START_S, WARMUP_S
 from redtail.lines.line import DIRECTIONS, Direction, Recorded
+from redtail.scenario import flow_count
 
 USES: dict[str, str] = {
     "calls": "calls, with or without video",
@@ -137,7 +138,7 @@ def most_flows(found: Sequence[Load], direction: Direction) -> int:
 
     def of(group: Mapping[str, Any]) -> int:
         long = group["kind"] in ("bulk", "video") and group.get("direction", "forward") == way
-        return int(group.get("flows", group.get("users", 1))) if long else 0
+        return flow_count(group) if long else 0
 
     return max(1, *(sum(map(of, load.groups)) for load in found))
 
@@ -264,7 +265,7 @@ def _said(groups: Sequence[Mapping[str, Any]]) -> str:
         words = _WORDS.get(group["name"])
         if words is None:
             continue
-        number = int(group.get("flows", group.get("users", 1)))
+        number = flow_count(group)
         text = words[number != 1]
         found.append(text.format(number) if "{}" in text else f"{number} {text}")
     return ", ".join(found)
