@@ -10,7 +10,7 @@ use redtail_spec::{EventKind, Events, Scenario};
 
 use crate::link::{End, Link};
 use crate::packet::SimPacket;
-use crate::result::{EventLog, EventRows};
+use crate::result::{EventLog, EventRows, number_of};
 
 /// What happened to a packet at a link.
 #[derive(Clone, Copy, Debug)]
@@ -194,7 +194,9 @@ impl EventRecorder {
     }
 
     fn push(&mut self, kind: EventKind, now: Time, row: &EventRow) {
-        let reason = row.reason.map(|reason| self.number_of(reason));
+        let reason = row
+            .reason
+            .map(|reason| number_of(&mut self.reasons, reason));
         let rows = &mut self.rows;
         let (group, flow) = row.flow.unzip();
         let unset = u32::MAX;
@@ -215,14 +217,6 @@ impl EventRecorder {
         rows.cwnd_bytes.push(row.cwnd_bytes);
         rows.ssthresh_bytes.push(row.ssthresh_bytes);
         rows.value.push(row.value);
-    }
-
-    fn number_of(&mut self, reason: &'static str) -> u32 {
-        let known = self.reasons.iter().position(|known| *known == reason);
-        known.unwrap_or_else(|| {
-            self.reasons.push(reason);
-            self.reasons.len() - 1
-        }) as u32
     }
 
     /// Notes the states of control laws in the rows of links that do not know them yet; called when the links are at

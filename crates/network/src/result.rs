@@ -3,6 +3,19 @@
 use redtail_spec::EventKind;
 use serde::{Deserialize, Serialize};
 
+/// The number of a name among those that were met, to which a new one is added.
+pub fn number_of<'a, T: PartialEq<&'a str> + From<&'a str>>(
+    met: &mut Vec<T>,
+    name: &'a str,
+) -> u32 {
+    let known = met.iter().position(|known| *known == name);
+    let number = known.unwrap_or_else(|| {
+        met.push(name.into());
+        met.len() - 1
+    });
+    number as u32
+}
+
 /// The values of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)] // the names are the types' names

@@ -131,28 +131,16 @@ impl<'a> Recorder<'a> {
         now: Time,
     ) {
         if self.files.wants(link, end) {
-            self.write(link, end, packet, carried, connection, now);
+            let mut flow = self.flows[self.table.own_flow(packet.flow) as usize];
+            flow.conversation.connection = connection;
+            let back = self.back[packet.route as usize];
+            write_frame(&mut self.frame, self.ip, &flow, back, packet, carried);
+            let bytes = (self.frame.bytes(), self.frame.original_len());
+            self.files.write(link, end, now, packet.content, bytes);
         }
         if end == End::Out {
             self.files.sent(link, packet.content);
         }
-    }
-
-    fn write(
-        &mut self,
-        link: u32,
-        end: End,
-        packet: &SimPacket,
-        carried: Carried<'_>,
-        connection: Option<u64>,
-        now: Time,
-    ) {
-        let mut flow = self.flows[self.table.own_flow(packet.flow) as usize];
-        flow.conversation.connection = connection;
-        let back = self.back[packet.route as usize];
-        write_frame(&mut self.frame, self.ip, &flow, back, packet, carried);
-        let bytes = (self.frame.bytes(), self.frame.original_len());
-        self.files.write(link, end, now, packet.content, bytes);
     }
 
     /// A queue has dropped or marked a packet, or a wire has lost it.

@@ -3,6 +3,7 @@
 use redtail_core::Time;
 use redtail_network::Links;
 use redtail_network::group_report::bits_per_second;
+use redtail_network::result::number_of;
 use redtail_network::result::{ControllerSeries, FlowSeries, GroupSeries, QueueSeries};
 use redtail_spec::Series;
 
@@ -116,14 +117,4 @@ impl Sampler {
         }
         self.reached = reached;
     }
-}
-
-/// The number of a name among those that were met, to which a new one is added.
-fn number_of<'a, T: PartialEq<&'a str> + From<&'a str>>(met: &mut Vec<T>, name: &'a str) -> u32 {
-    let known = met.iter().position(|known| *known == name);
-    let number = known.unwrap_or_else(|| {
-        met.push(name.into());
-        met.len() - 1
-    });
-    number as u32
 }

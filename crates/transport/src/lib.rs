@@ -34,13 +34,13 @@ pub mod segment;
 pub mod tcp;
 
 pub use params::{HeaderSizes, ResolvedTcpParams, TcpParams};
-pub use plugin::Plugins;
+pub use plugin::{Episode, Plugins};
 pub use presets::Preset;
 pub use segment::{Flags, PlainAck, SackBlock, SackBlocks, Segment};
 pub use strum::VariantArray;
 pub use tcp::endpoint::{Due, Endpoint, Taken};
 pub use tcp::receiver::Receiver;
-pub use tcp::sender::{Episode, Sender, SenderCounters, SenderSnapshot, SenderStory, Way};
+pub use tcp::sender::{Sender, SenderCounters, SenderSnapshot, SenderStory, Way};
 pub use tcp::undo::{UndoCause, Undone};
 
 /// The examples of README.md are tested.

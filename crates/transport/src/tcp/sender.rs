@@ -50,7 +50,7 @@ pub use self::counters::{SenderCounters, SenderSnapshot};
 use self::kind::Kind;
 use self::linux::LinuxStates;
 use self::optional::{Optional, OptionalState};
-pub use self::story::{Episode, SenderStory};
+pub use self::story::SenderStory;
 use self::stream::SendStream;
 use self::timers::RetransmissionTimer;
 pub use self::transmit::Way;
@@ -64,18 +64,10 @@ use super::scoreboard::Scoreboard;
 use super::shared::SenderParams;
 use super::timer_wheel::Expiry;
 use super::undo::Undo;
+use crate::cc::model::Episode as Phase;
 use crate::cc::{Controller, ControllerConfig};
 use crate::params::TcpParams;
 use crate::plugin::Plugins;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    Open,
-    /// Fast recovery, until data up to `recover` is acknowledged.
-    Recovery,
-    /// Slow start after a timeout, until data up to `recover` is acknowledged.
-    Loss,
-}
 
 /// A TCP sender: endless, with a given amount of data, or with the data that its application
 /// writes.

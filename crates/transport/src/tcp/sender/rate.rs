@@ -2,9 +2,8 @@
 
 use redtail_core::{Span, Time};
 
-use super::{Phase, Sender};
+use super::Sender;
 use crate::cc::as_f64;
-use crate::cc::model::Episode;
 use crate::tcp::delivery_rate::{AckContext, Unfinished};
 use crate::tcp::pacing::Pacer;
 
@@ -29,11 +28,7 @@ impl Sender {
             una,
             advanced: self.board.una() - una,
             srtt: self.timer.rtt.srtt(),
-            episode: match self.phase {
-                Phase::Open => Episode::Open,
-                Phase::Recovery => Episode::Recovery,
-                Phase::Loss => Episode::Loss,
-            },
+            episode: self.phase,
             marked,
             held_for: (self.pacer.as_ref()).map_or(Span::ZERO, |pacer| pacer.held_for(now)),
         };

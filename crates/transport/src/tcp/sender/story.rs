@@ -5,21 +5,10 @@
 use redtail_core::{Span, Time};
 
 use super::connection::ConnectionState;
-use super::{Phase, Sender, SenderCounters};
+use super::{Sender, SenderCounters};
 use crate::cc::CaState;
+use crate::cc::model::Episode;
 use crate::tcp::undo::Undone;
-
-/// Which episode of repair a sender is in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Episode {
-    /// None.
-    #[default]
-    Open,
-    /// Fast recovery.
-    Recovery,
-    /// Repair after a timeout.
-    Loss,
-}
 
 /// The state of a sender, for an event log.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,11 +72,7 @@ impl Sender {
             cwnd: window.cwnd,
             ssthresh: window.ssthresh,
             una: self.board.una(),
-            episode: match self.phase {
-                Phase::Open => Episode::Open,
-                Phase::Recovery => Episode::Recovery,
-                Phase::Loss => Episode::Loss,
-            },
+            episode: self.phase,
             state: state.or(of_linux),
             has_model: self.controller.has_model(),
             alpha: self.optional.ecn().alpha(),
