@@ -10,7 +10,7 @@
 //! The JSON schema is used outside of this repository, so its definitions keep the names that they had
 //! first (`#[schemars(rename = "LinkSpec")]`).
 
-use redtail_core::{Rate, Span, params};
+use redtail_core::{Rate, Span, params, shared_keys};
 use redtail_qdisc::QueueParams;
 use redtail_traffic::{Direction, TrafficParams};
 use serde::{Deserialize, Serialize};
@@ -77,10 +77,9 @@ params! {
     }
 }
 
-params! {
-    /// A link in one direction: a queue, a transmitter and a propagation delay.
-    #[schemars(rename = "LinkSpec")]
-    pub struct LinkParams {
+shared_keys! { $
+    /// The keys of a link, which a hop has too: [`LinkParams`] and [`HopParams`] name them in their order.
+    link_keys {
         /// Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's mean.
         rate: Rate;
         /// Propagation delay, one way.
@@ -98,25 +97,22 @@ params! {
 }
 
 params! {
+    /// A link in one direction: a queue, a transmitter and a propagation delay.
+    #[schemars(rename = "LinkSpec")]
+    pub struct LinkParams {
+        link_keys!(rate, delay, queue, random_loss, rate_changes, rate_trace);
+    }
+}
+
+params! {
     /// A bottleneck: a link, and if `return` is given another one for the opposite direction.
     #[schemars(rename = "Hop")]
     pub struct HopParams {
-        /// Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's mean.
-        rate: Rate;
-        /// Propagation delay, one way.
-        delay: Span;
-        /// The queue in front of the transmitter.
-        queue: QueueParams;
-        /// Probability with which each packet is lost after its transmission, independently of all others; 0 or more, below 1. Without it no packet is lost there.
-        #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
-        random_loss: Option<f64>;
+        link_keys!(rate, delay, queue, random_loss);
         /// The link of the opposite direction, which can be congested too. Without it that direction
         /// takes no time and never drops; the groups' `return_delay` can give it a delay.
         return_link as "return": Option<LinkParams>;
-        /// Times at which the rate changes; the packet in transmission continues at the new rate. Queues keep the parameters that they computed from `rate`.
-        rate_changes: Vec<RateChangeParams> = [];
-        /// A trace of delivery opportunities in place of a rate, in the format of mahimahi's mm-link: each line is the millisecond of an opportunity to send 1500 bytes, and the trace repeats at its end. A path is relative to the experiment's file.
-        rate_trace: Option<RateTrace>;
+        link_keys!(rate_changes, rate_trace);
     }
 }
 
