@@ -86,6 +86,17 @@ macro_rules! params {
             $($rest)*
         }
     };
+    // The same from a group, which passes the default as an expression.
+    (@next $head:tt $fields:tt $required:tt $defaults:tt
+        $(#[$meta:meta])* $key:ident: Vec<$type:ty> = $empty:expr;
+        $($rest:tt)*
+    ) => {
+        $crate::params! {
+            @next $head $fields $required $defaults
+            $(#[$meta])* $key: Vec<$type> = [];
+            $($rest)*
+        }
+    };
     (@next $head:tt [$($field:tt)*] $required:tt [$($default_key:ident)*]
         $(#[$meta:meta])* $key:ident: $type:ty = $default:expr, $source:literal;
         $($rest:tt)*
@@ -218,7 +229,7 @@ macro_rules! params {
 #[macro_export]
 macro_rules! shared_keys {
     ($dollar:tt $(#[$group_meta:meta])* $group:ident {
-        $($(#[$meta:meta])* $key:ident: $type:ident $(<$inner:ty>)? $(= $default:expr)?, $source:literal;)+
+        $($(#[$meta:meta])* $key:ident: $type:ident $(<$inner:ty>)? $(= $default:expr)? $(, $source:literal)?;)+
     }) => {
         $(#[$group_meta])*
         macro_rules! $group {
@@ -226,7 +237,7 @@ macro_rules! shared_keys {
                 ($key [] ($dollar($dollar state:tt)*) $dollar($dollar rest:tt)*) => {
                     $crate::params! {
                         @next $dollar($dollar state)*
-                        $(#[$meta])* $key: $type $(<$inner>)? $(= $default)?, $source;
+                        $(#[$meta])* $key: $type $(<$inner>)? $(= $default)? $(, $source)?;
                         $dollar($dollar rest)*
                     }
                 };

@@ -358,15 +358,18 @@ pub fn refuse(
     let mut refusals = Vec::new();
     let mut refuse = |key: String, reason: String| refusals.push((key, reason));
     for (key, link, index, direction) in scenario.topology.links() {
-        for (name, changes) in [
-            ("rate_changes", !link.rate_changes.is_empty()),
-            ("rate_trace", link.rate_trace.is_some()),
+        let changes =
+            "changes the rate, which the kernel's shaper does not; accepted: a constant rate";
+        let adds = "adds to packets what the kernel's shaper does not count; accepted: no such key";
+        for (name, given, clause) in [
+            ("rate_changes", !link.rate_changes.is_empty(), changes),
+            ("rate_trace", link.rate_trace.is_some(), changes),
+            ("overhead", link.overhead.is_some(), adds),
         ] {
-            if changes {
+            if given {
                 refuse(
                     format!("{key}.{name}"),
-                    "changes the rate, which the kernel's shaper does not; accepted: a constant rate, or backend live or linux-tcp"
-                        .to_owned(),
+                    format!("{clause}, or backend live or linux-tcp"),
                 );
             }
         }

@@ -8,38 +8,43 @@
 //!
 //! A transmission that begins at a ends at the time b for which W(a, b) is its number of bits: when
 //! the rate changes, the remainder is sent at the new rate. Changes are known in advance, so the
-//! end is known when a transmission begins, and a change needs no event.
+//! end is known when a transmission begins, and a change needs no event. During an outage the rate is
+//! 0 bit/s; a transmission that never ends has [`Time::MAX`] as its end.
 //!
 //! An opportunity of a trace carries up to 1500 bytes from the head of the queue. The remainder of
 //! the last packet waits for the next opportunity. Unused bytes of an opportunity are lost. Source:
 //! manual page mm-link(1) of mahimahi.
+//!
+//! A link with an overhead has a capacity too: sizes are then those that packets have on the link.
 
 use redtail_core::{Bytes, Rate, Span, Time};
+use redtail_qdisc::link_layer::LinkLayerParams;
 use redtail_spec::{LinkParams, OPPORTUNITY, RateTrace};
 
 const PS_PER_S: u128 = 1_000_000_000_000;
 const PS_PER_MS: u64 = 1_000_000_000;
 
-/// The capacity of a link whose rate is not constant.
+/// The capacity of a link whose rate is not constant, or which adds to packets.
 #[derive(Debug)]
 pub enum Capacity {
-    /// The rate changes at times.
+    /// The rate changes at times, or never.
     Steps(Steps),
     /// There are opportunities to deliver.
     Trace(Deliveries),
 }
 
 impl Capacity {
-    /// The capacity of `link`; `None` for a constant rate.
-    pub fn of(link: &LinkParams) -> Option<Box<Capacity>> {
+    /// The capacity of `link`; `None` for a constant rate without overhead. `steps` are the rates of a link without a
+    /// trace.
+    pub fn of(link: &LinkParams, steps: impl FnOnce() -> Vec<(Time, Rate)>) -> Option<Box<Self>> {
+        let layer = link.overhead.clone().map(|overhead| overhead.0);
         let capacity = match &link.rate_trace {
-            Some(trace) => Capacity::Trace(Deliveries::new(trace)),
-            None if link.rate_changes.is_empty() => return None,
-            None => {
-                let changes = link.rate_changes.iter();
-                let changes = changes.map(|change| (Time::ZERO + change.at, change.rate));
-                Capacity::Steps(Steps::new(link.rate, changes))
-            }
+            Some(trace) => Capacity::Trace(Deliveries::new(trace, layer.unwrap_or_default())),
+            None if link.rate_changes.is_empty() && layer.is_none() => return None,
+            None => Capacity::Steps(Steps {
+                rates: steps(),
+                layer: layer.unwrap_or_default(),
+            }),
         };
         Some(Box::new(capacity))
     }
@@ -68,16 +73,11 @@ impl Capacity {
 pub struct Steps {
     /// The rates, each with the time from which it applies; the first from the start of the run.
     rates: Vec<(Time, Rate)>,
+    /// What the link adds to packets.
+    layer: LinkLayerParams,
 }
 
 impl Steps {
-    fn new(first: Rate, changes: impl Iterator<Item = (Time, Rate)>) -> Self {
-        let rates = std::iter::once((Time::ZERO, first)).chain(changes);
-        Self {
-            rates: rates.collect(),
-        }
-    }
-
     /// Each rate that applies after `from`, with the time at which it ends.
     fn after(&self, from: Time) -> impl Iterator<Item = (Rate, Time)> {
         let next = self.rates.partition_point(|&(since, _)| since <= from);
@@ -86,14 +86,16 @@ impl Steps {
         rates.zip(ends.chain(std::iter::once(Time::MAX)))
     }
 
-    /// When a transmission of `size` bytes that begins at `start` ends, to the nearest
+    /// When the transmission of a packet of `size` bytes that begins at `start` ends, to the nearest
     /// picosecond, halves upwards.
     pub fn end(&self, start: Time, size: u32) -> Time {
-        let mut left = u128::from(Bytes::new(u64::from(size)).bits()) * PS_PER_S;
+        let size = self.layer.size(Bytes::new(u64::from(size)));
+        let mut left = u128::from(size.bits()) * PS_PER_S;
         let mut now = start;
         for (rate, until) in self.after(start) {
             let rate = u128::from(rate.as_bps());
             let room = rate * u128::from((until - now).as_ps());
+            // A packet has bits, so an outage has no room for it.
             if left <= room {
                 let ps = (left + rate / 2) / rate;
                 return now + Span::from_ps(ps as u64);
@@ -125,18 +127,27 @@ pub struct Deliveries {
     /// The times of one round, from its beginning; the next round begins at the last one.
     round: Vec<u64>,
     length: u64,
+    /// What the link adds to packets.
+    layer: LinkLayerParams,
     /// Bytes of the packet being delivered that no opportunity has carried yet.
     pub left: u32,
 }
 
 impl Deliveries {
-    fn new(trace: &RateTrace) -> Self {
+    fn new(trace: &RateTrace, layer: LinkLayerParams) -> Self {
         let round = trace.opportunities_ms().iter().map(|ms| ms * PS_PER_MS);
         Self {
             round: round.collect(),
             length: trace.length_ms() * PS_PER_MS,
+            layer,
             left: 0,
         }
+    }
+
+    /// The delivery of a packet of this size begins.
+    pub fn begin(&mut self, size: u32) {
+        let size = self.layer.size(Bytes::new(u64::from(size)));
+        self.left = size.as_u64() as u32;
     }
 
     /// The number of rounds that have ended by `at`, and the time since the last end.
@@ -183,8 +194,17 @@ mod tests {
     }
 
     fn steps() -> Steps {
-        let rate = |mbps: u64| Rate::from_bps(mbps * 1_000_000);
-        Steps::new(rate(12), [(at(10), rate(3)), (at(20), rate(6))].into_iter())
+        of_rates(&[(0, 12), (10, 3), (20, 6)])
+    }
+
+    /// Rates in Mbit/s, each from a time in ms on.
+    fn of_rates(rates: &[(u64, u64)]) -> Steps {
+        let rates = rates.iter();
+        let rates = rates.map(|&(ms, mbps)| (at(ms), Rate::from_bps(mbps * 1_000_000)));
+        Steps {
+            rates: rates.collect(),
+            layer: LinkLayerParams::default(),
+        }
     }
 
     #[test]
@@ -202,6 +222,25 @@ mod tests {
     }
 
     #[test]
+    fn a_transmission_waits_for_the_end_of_an_outage() {
+        // 12,000 bit at 12 Mbit/s take 1 ms; the outage of 40 ms is added, wherever it begins in the transmission.
+        let outage = of_rates(&[(0, 12), (10, 0), (50, 12)]);
+        assert_eq!(
+            outage.end(at(10) - Span::from_us(300), 1500),
+            at(50) + Span::from_us(700)
+        );
+        assert_eq!(outage.end(at(9), 1500), at(10));
+        assert_eq!(outage.end(at(10), 1500), at(51));
+        assert_eq!(outage.between(at(0), at(50)), outage.between(at(0), at(10)));
+        assert_eq!(outage.between(at(10), at(50)), 0);
+        // One that nothing ends.
+        let dead = of_rates(&[(0, 12), (10, 0)]);
+        assert_eq!(dead.end(at(10), 40), Time::MAX);
+        assert_eq!(dead.end(at(10) - Span::from_us(500), 1500), Time::MAX);
+        assert_eq!(dead.between(at(5), at(1000)) / PS_PER_S, 60_000);
+    }
+
+    #[test]
     fn the_capacity_of_steps_is_the_integral_of_the_rate() {
         let bits = |from, to| steps().between(at(from), at(to)) / PS_PER_S;
         assert_eq!(bits(0, 10), 120_000);
@@ -214,6 +253,7 @@ mod tests {
         Deliveries {
             round: ms.iter().map(|ms| ms * PS_PER_MS).collect(),
             length: ms[ms.len() - 1] * PS_PER_MS,
+            layer: LinkLayerParams::default(),
             left: 0,
         }
     }

@@ -172,7 +172,7 @@ pub struct Link {
     pub forward: bool,
     /// The transmitter, which computes transmission times.
     pub transmitter: Transmitter,
-    /// Its capacity, if its rate is not constant.
+    /// Its capacity, if its rate is not constant or it adds to packets.
     pub capacity: Option<Box<Capacity>>,
     /// Mean round-trip time, without queueing, of the TCP flows with packets here.
     pub round_trip: Option<Span>,
@@ -633,7 +633,7 @@ impl Link {
         while room > 0 {
             if self.transmitting.is_none() {
                 let begin = |link: &mut Link, size| {
-                    link.deliveries().expect("it is there").left = size;
+                    link.deliveries().expect("it is there").begin(size);
                     now
                 };
                 if self.begin(now, paths, ends, begin).0 == Time::MAX {

@@ -164,7 +164,7 @@ impl Compiler<'_> {
             prefix: self.scenario.topology.link_prefix(hop, direction),
             forward: direction == Direction::Forward,
             transmitter: Transmitter::new(link.rate),
-            capacity: Capacity::of(link),
+            capacity: Capacity::of(link, || self.scenario.rate_steps(hop, direction, link)),
             round_trip: self.scenario.mean_round_trip(hop),
             queue: link.queue.build(QueueContext {
                 rate: link.rate,

@@ -14,7 +14,7 @@ use redtail_core::{Bytes, Dscp, Rate, Time};
 use crate::class;
 use crate::classify::Classifier;
 use crate::laws::token_bucket::{TokenBucket, cost};
-use crate::queues::cake::Wire;
+use crate::link_layer::LinkLayerParams;
 use crate::{FlowFacts, LinkFacts, QueueParams};
 
 /// When the shapers of a leaf let its next packet go, if no other packet leaves before.
@@ -56,7 +56,7 @@ struct Node {
 #[derive(Clone, Debug)]
 struct Clock {
     rate: Rate,
-    wire: Wire,
+    link_layer: LinkLayerParams,
     /// Whether packets that it drops count as sent.
     ingress: bool,
     next: Time,
@@ -153,7 +153,7 @@ impl Shaping {
                     gates.push(Gate::Clock(self.clocks.len()));
                     self.clocks.push(Clock {
                         rate: kept(rate),
-                        wire: params.wire(),
+                        link_layer: params.link_layer(),
                         ingress: params.ingress,
                         next: Time::ZERO,
                         failsafe: Time::ZERO,
@@ -272,7 +272,7 @@ impl Shaping {
                 Gate::Whole(bucket) => self.buckets[bucket].charge(size, at),
                 Gate::Clock(clock) => {
                     let clock = &mut self.clocks[clock];
-                    let time = clock.rate.tx_time(clock.wire.size(size));
+                    let time = clock.rate.tx_time(clock.link_layer.size(size));
                     clock.next += time;
                     clock.failsafe += time + time / 2;
                 }

@@ -10,7 +10,7 @@
 //! The JSON schema is used outside of this repository, so its definitions keep the names that they had
 //! first (`#[schemars(rename = "LinkSpec")]`).
 
-use redtail_core::{Rate, Span, params};
+use redtail_core::{Rate, Span, Stream, Time, params, shared_keys};
 use redtail_qdisc::QueueParams;
 use redtail_traffic::{Direction, TrafficParams};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,9 @@ use crate::events::{Events, EventsParams};
 use crate::expect::Expectations;
 use crate::format::FORMAT;
 use crate::node::Node;
-use crate::rates::{Phases, RateChangeParams, RateTrace};
+use crate::overhead::Overhead;
+use crate::rate_changes::RateChanges;
+use crate::rates::{Phases, RateTrace};
 use crate::replications::Replications;
 use crate::shared_hosts;
 
@@ -77,10 +79,9 @@ params! {
     }
 }
 
-params! {
-    /// A link in one direction: a queue, a transmitter and a propagation delay.
-    #[schemars(rename = "LinkSpec")]
-    pub struct LinkParams {
+shared_keys! { $
+    /// The keys of a link, which a hop has too: [`LinkParams`] and [`HopParams`] name them in their order.
+    link_keys {
         /// Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's mean.
         rate: Rate;
         /// Propagation delay, one way.
@@ -90,10 +91,21 @@ params! {
         /// Probability with which each packet is lost after its transmission, independently of all others; 0 or more, below 1. Without it no packet is lost there.
         #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
         random_loss: Option<f64>;
-        /// Times at which the rate changes; the packet in transmission continues at the new rate. Queues keep the parameters that they computed from `rate`.
-        rate_changes: Vec<RateChangeParams> = [];
+        /// Times at which the rate changes, or a table with a period and a law, the keys of a [rate law](#rate-law); the packet in transmission continues at the new rate. "0 bit/s" is an outage: nothing is sent, and packets wait. Queues keep the parameters that they computed from `rate`; a shaper with `follow_after` follows.
+        #[serde(skip_serializing_if = "RateChanges::is_empty")]
+        rate_changes: RateChanges = RateChanges::default(), "none: the rate is constant.";
         /// A trace of delivery opportunities in place of a rate, in the format of mahimahi's mm-link: each line is the millisecond of an opportunity to send 1500 bytes, and the trace repeats at its end. A path is relative to the experiment's file.
         rate_trace: Option<RateTrace>;
+        /// What the link adds to each packet, which makes its transmission longer: words of tc-cake ("atm", "pppoe-vcmux", "pppoe-ptm", "ethernet ether-vlan", "docsis"), or a table with the keys of an [overhead](#overhead). Queues do not count it.
+        overhead: Option<Overhead>, "none: a packet takes its own size, that of the IP packet.";
+    }
+}
+
+params! {
+    /// A link in one direction: a queue, a transmitter and a propagation delay.
+    #[schemars(rename = "LinkSpec")]
+    pub struct LinkParams {
+        link_keys!(rate, delay, queue, random_loss, rate_changes, rate_trace, overhead);
     }
 }
 
@@ -101,22 +113,11 @@ params! {
     /// A bottleneck: a link, and if `return` is given another one for the opposite direction.
     #[schemars(rename = "Hop")]
     pub struct HopParams {
-        /// Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's mean.
-        rate: Rate;
-        /// Propagation delay, one way.
-        delay: Span;
-        /// The queue in front of the transmitter.
-        queue: QueueParams;
-        /// Probability with which each packet is lost after its transmission, independently of all others; 0 or more, below 1. Without it no packet is lost there.
-        #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
-        random_loss: Option<f64>;
+        link_keys!(rate, delay, queue, random_loss);
         /// The link of the opposite direction, which can be congested too. Without it that direction
         /// takes no time and never drops; the groups' `return_delay` can give it a delay.
         return_link as "return": Option<LinkParams>;
-        /// Times at which the rate changes; the packet in transmission continues at the new rate. Queues keep the parameters that they computed from `rate`.
-        rate_changes: Vec<RateChangeParams> = [];
-        /// A trace of delivery opportunities in place of a rate, in the format of mahimahi's mm-link: each line is the millisecond of an opportunity to send 1500 bytes, and the trace repeats at its end. A path is relative to the experiment's file.
-        rate_trace: Option<RateTrace>;
+        link_keys!(rate_changes, rate_trace, overhead);
     }
 }
 
@@ -250,10 +251,7 @@ impl LinkParams {
     pub fn largest_rate(&self) -> Rate {
         match &self.rate_trace {
             Some(trace) => trace.largest_rate(),
-            None => {
-                let later = self.rate_changes.iter().map(|change| change.rate);
-                later.fold(self.rate, Rate::max)
-            }
+            None => self.rate.max(self.rate_changes.largest_rate()),
         }
     }
 }
@@ -267,6 +265,7 @@ impl HopParams {
             queue: self.queue.clone(),
             rate_changes: self.rate_changes.clone(),
             rate_trace: self.rate_trace.clone(),
+            overhead: self.overhead.clone(),
             random_loss: self.random_loss,
         }
     }
@@ -339,6 +338,19 @@ impl Scenario {
             ))
         });
         asked.collect()
+    }
+
+    /// The rates of a link of the hop of this number, each with the time from which it applies; the first from the start
+    /// of the run. What its law draws depends on the seed, the replication and the name of the link.
+    pub fn rate_steps(
+        &self,
+        hop: usize,
+        direction: Direction,
+        link: &LinkParams,
+    ) -> Vec<(Time, Rate)> {
+        let name = format!("rate.{}", self.topology.link_name(hop, direction));
+        let stream = Stream::named(self.seed, self.replication, &name);
+        link.rate_changes.steps(link.rate, self.duration, stream)
     }
 
     /// The same run on real hosts: without the random delays that are a model of them, but with those that

@@ -70,9 +70,11 @@ mod named;
 mod node;
 mod origin;
 mod outline;
+mod overhead;
 mod paths;
 mod plan;
 mod queue;
+mod rate_changes;
 mod rates;
 mod replications;
 mod schema;
@@ -96,9 +98,13 @@ pub use load::LoadRequest;
 pub use named::NamedTables;
 pub use named::Placed;
 pub use origin::Origin;
+pub use overhead::Overhead;
 pub use plan::{Case, Format, Plan, PlanOptions, line_of};
 pub use queue::{queue_from_json, queue_from_text, unit_of_average};
-pub use rates::{OPPORTUNITY, Phases, RateChangeParams, RateTrace};
+pub use rate_changes::{
+    RateChangeParams, RateChanges, RateLawParams, RateSineParams, RateWalkParams,
+};
+pub use rates::{OPPORTUNITY, Phases, RateTrace};
 pub use replications::{Replications, StopRuleParams, Until};
 pub use schema::schema;
 pub use texts::{CalibratedUsers, ScenarioReader};

@@ -16,6 +16,7 @@ use crate::experiment::{Experiment, HopParams, Scenario, Topology, topology};
 use crate::node::Node;
 use crate::outline::crossed;
 use crate::paths;
+use crate::rate_changes::RateChanges;
 
 /// How much faster the links of an unconstrained network are.
 const SPEED_UP: u64 = 1000;
@@ -180,13 +181,14 @@ impl Scenario {
                 return_link,
                 delay: _,
                 random_loss: _,
+                overhead: _,
             } = hop;
             (*rate, *queue) = (faster(*rate), unlimited());
-            rate_changes.clear();
+            *rate_changes = RateChanges::default();
             *rate_trace = None;
             if let Some(link) = return_link {
                 (link.rate, link.queue) = (faster(link.rate), unlimited());
-                link.rate_changes.clear();
+                link.rate_changes = RateChanges::default();
                 link.rate_trace = None;
             }
         }

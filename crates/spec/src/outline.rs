@@ -185,14 +185,17 @@ fn hop_line(runs: &[&Scenario], index: usize) -> String {
         range(rates, |bps| Rate::from_bps(bps as u64).to_string())
     );
     let hop = &runs[0].topology.hops()[index];
-    match hop.rate_changes.as_slice() {
+    match hop.rate_changes.list() {
+        [] if let Some(law) = hop.rate_changes.law() => {
+            line += &format!(", which changes every {}", law.every);
+        }
         [] if hop.rate_trace.is_some() => {
             line += " (what queues are told; a trace says when it delivers)"
         }
         [] => {}
         [change] => line += &format!(" until {}, then {}", change.at, change.rate),
         [first, .., last] => {
-            let count = hop.rate_changes.len();
+            let count = hop.rate_changes.list().len();
             line += &format!(
                 " until {}, {count} changes, at last {}",
                 first.at, last.rate

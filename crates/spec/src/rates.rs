@@ -1,4 +1,4 @@
-//! Links whose rate changes: steps, and traces of opportunities to deliver.
+//! Traces of opportunities to deliver, and the times at which results are split.
 //!
 //! Source of the trace's form: the manual page mm-link(1) of mahimahi and the README of its traces.
 //! A line is the millisecond, counted from the beginning, of one opportunity to deliver 1500 bytes.
@@ -23,17 +23,6 @@ use crate::error::Problem;
 use crate::node::{Node, Table, Value};
 use crate::origin::Origin;
 use crate::validate::LONGEST_RUN;
-
-/// A change of the rate of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "RateChange")]
-pub struct RateChangeParams {
-    /// Time of the change, from the start of the run.
-    pub at: Span,
-    /// Transmission rate from this time.
-    pub rate: Rate,
-}
 
 /// Bytes that one opportunity can deliver.
 pub const OPPORTUNITY: u64 = 1500;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use redtail_core::plugin::{Identity, Role};
 use redtail_core::{ParamError, ParamWarning, Rate, Span};
 
+use redtail_qdisc::link_layer::MOST_FRAMING;
 use redtail_qdisc::{FlowTable, Limit, LinkFacts, QueueParams};
 use redtail_traffic::{
     Access, Direction, ProgramParams, TakenFile, TraceParams, TraceTable, TrafficParams,
@@ -25,6 +26,7 @@ use crate::outline::{
     time_in_words, used_hosts,
 };
 use crate::paths;
+use crate::rate_changes::RateChanges;
 use crate::rates::{Phases, entry_origin};
 use crate::replications::{MOST_REPLICATIONS, Replications};
 use crate::shared_hosts::host_peaks;
@@ -427,6 +429,14 @@ impl<'a> Findings<'a> {
             );
         }
         self.rate_changes(&format!("{key}.rate_changes"), link, duration);
+        if let Some(within) = (link.overhead.as_ref()).and_then(|it| it.0.too_large()) {
+            self.refuse(
+                &format!("{key}.overhead.{within}"),
+                &format!(
+                    "is more than Linux takes; accepted: \"0 B\" to \"{MOST_FRAMING}\" (tc-cake)"
+                ),
+            );
+        }
         self.delays(&format!("{key}.delay"), &[link.delay]);
         if let Err(error) = link.queue.check() {
             self.refuse_param(&format!("{key}.queue"), &error);
@@ -445,17 +455,17 @@ impl<'a> Findings<'a> {
             self.refuse_plainly(key, &message);
             return;
         }
-        if link
-            .rate_changes
-            .iter()
-            .any(|change| change.rate.as_bps() == 0)
-        {
-            self.refuse(
-                key,
-                "has a rate of zero; accepted: rates such as \"10 Mbit/s\"",
-            );
+        if let Some(law) = link.rate_changes.law() {
+            if let Some((within, clause)) = law.problem(link.rate, duration) {
+                match within {
+                    "" => self.refuse_plainly(key, &format!("{key}: {clause}")),
+                    within => self.refuse(&format!("{key}.{within}"), &clause),
+                }
+            }
+            return;
         }
-        if let Some(change) = (link.rate_changes.iter()).find(|it| it.rate > Rate::FASTEST) {
+        let list = link.rate_changes.list();
+        if let Some(change) = list.iter().find(|it| it.rate > Rate::FASTEST) {
             self.refuse(
                 key,
                 &format!(
@@ -465,7 +475,7 @@ impl<'a> Findings<'a> {
                 ),
             );
         }
-        let times: Vec<Span> = link.rate_changes.iter().map(|change| change.at).collect();
+        let times: Vec<Span> = list.iter().map(|change| change.at).collect();
         self.increasing(
             key,
             &times,
@@ -527,7 +537,8 @@ impl<'a> Findings<'a> {
             _ => return,
         };
         if count > MOST_PHASES {
-            let clause = format!("makes {count} times; accepted: up to {MOST_PHASES}");
+            let clause =
+                format!("makes more than {MOST_PHASES} times; accepted: up to {MOST_PHASES}");
             self.refuse("phases", &clause);
         }
         if count == 0 {
@@ -1176,7 +1187,10 @@ pub(crate) fn changes(experiment: &Experiment, topology: &Topology) -> Vec<Span>
         let back = hop.return_link.iter().map(|link| &link.rate_changes);
         std::iter::once(&hop.rate_changes).chain(back)
     });
-    let mut times: Vec<Span> = links.flatten().map(|change| change.at).collect();
+    // A law can have many more changes than there may be phases: one too many is enough to refuse them.
+    let (warmup, duration) = (experiment.warmup, experiment.duration);
+    let times = |changes: &RateChanges| changes.times(warmup, duration, MOST_PHASES + 1);
+    let mut times: Vec<Span> = links.flat_map(times).collect();
     for group in &experiment.traffic {
         times.extend(group.fixed_times());
     }

@@ -25,13 +25,13 @@ use redtail_core::serde::de::{
     DeserializeOwned, Deserializer, Error, IntoDeserializer, MapAccess, Visitor,
 };
 use redtail_core::serde::{self, Deserialize, Serialize, Serializer};
-use redtail_core::{Bytes, Span, Stream, nearest_whole};
+use redtail_core::{Bytes, Rate, Span, Stream, nearest_whole};
 
 pub use law::{Anchor, Law};
 use law::{integral, scale_of};
 use power::power;
 
-/// A quantity that can be drawn: a [`Span`], [`Bytes`], or a count (`f64`, no unit).
+/// A quantity that can be drawn: a [`Span`], [`Bytes`], a [`Rate`], or a count (`f64`, no unit).
 ///
 /// Continuous laws draw counts that are not whole; the model that uses one says how it rounds.
 pub trait Drawn: Copy + PartialEq + Debug + Display + DeserializeOwned + JsonSchema {
@@ -63,7 +63,7 @@ pub trait Drawn: Copy + PartialEq + Debug + Display + DeserializeOwned + JsonSch
         Self::nearest(number).to_string()
     }
 
-    /// In SI units: seconds, bytes, or a count.
+    /// In SI units: seconds, bytes, bit/s, or a count.
     fn number(self) -> f64;
 
     /// The nearest quantity; clamped to what it can hold.
@@ -122,6 +122,26 @@ impl Drawn for Bytes {
     #[inline]
     fn nearest(number: f64) -> Self {
         Self::new(nearest_whole(number))
+    }
+}
+
+impl Drawn for Rate {
+    const EXAMPLE: &'static str = "10 Mbit/s";
+    const INTERVAL: &'static str = "5..20 Mbit/s";
+    const COUNT: bool = false;
+    const UNIT: Option<&'static str> = Some("rate");
+
+    fn read(text: &str) -> Result<Self, String> {
+        text.parse::<Self>().map_err(|error| error.to_string())
+    }
+
+    fn number(self) -> f64 {
+        self.as_bps() as f64
+    }
+
+    #[inline]
+    fn nearest(number: f64) -> Self {
+        Self::from_bps(nearest_whole(number))
     }
 }
 

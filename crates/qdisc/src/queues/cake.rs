@@ -49,6 +49,8 @@ use crate::figures::{BY_FLOW, BY_FLOW_WITH_LIMIT, FLOWS_ACTIVE, OVERLOAD_DROPS};
 use crate::fq::{FlowHash, Greatest, Lists, TimeAverage};
 use crate::laws::ack_filter;
 use crate::laws::cobalt::{CobaltConfig, CobaltLaw, FirstGap};
+pub use crate::link_layer::Framing;
+use crate::link_layer::{LinkLayerParams, MOST_FRAMING};
 use crate::{
     Backlog, DropReason, FigureNames, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline,
     QueueKind, Report, Sink, Wakeup,
@@ -98,20 +100,6 @@ pub enum AckFilter {
     On,
     /// Redundant acknowledgements, including the last one if no packet is between it and the latest acknowledgement.
     Aggressive,
-}
-
-/// How a link frames packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", rename_all = "kebab-case")]
-#[schemars(crate = "schemars")]
-pub enum Framing {
-    /// No framing: each packet takes its own size.
-    #[default]
-    None,
-    /// In cells of 53 bytes with 48 bytes of payload (ATM, ADSL).
-    Atm,
-    /// With one extra byte for every 64 bytes (PTM, VDSL2).
-    Ptm,
 }
 
 /// How DSCPs are mapped to tins.
@@ -227,40 +215,17 @@ const WAYS: usize = 8;
 const ROUNDS: usize = QUEUES;
 /// Deficits are counted in 2^-`FRACTION` bytes, because shares of a quantum are not whole numbers of bytes.
 const FRACTION: u32 = 16;
-/// The most that a link may add to a packet, and the largest of its smallest packets: those of
-/// `tc-cake`, which takes an `mpu` of 0 to 256 and an `overhead` of -64 to 256.
-const MOST_FRAMING: Bytes = Bytes::new(256);
 /// A large packet on an Ethernet, as the kernel counts it unless told otherwise.
 const FRAME: u64 = 1514;
 /// The same without Ethernet's header, which packets here do not have.
 const MTU: u64 = 1500;
 
-/// How the link behind the shaper sends packets.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Wire {
-    overhead: u64,
-    mpu: u64,
-    framing: Framing,
-}
-
-impl Wire {
-    /// The size that a packet of this size has there.
-    #[inline]
-    pub(crate) fn size(self, packet: Bytes) -> Bytes {
-        let size = (packet.as_u64() + self.overhead).max(self.mpu);
-        Bytes::new(match self.framing {
-            Framing::None => size,
-            Framing::Atm => size.div_ceil(48) * 53,
-            Framing::Ptm => size + size.div_ceil(64),
-        })
-    }
-}
-
 impl CakeParams {
-    pub(crate) fn wire(&self) -> Wire {
-        Wire {
-            overhead: self.overhead.as_u64(),
-            mpu: self.mpu.as_u64(),
+    /// What the link behind the shaper adds.
+    pub(crate) fn link_layer(&self) -> LinkLayerParams {
+        LinkLayerParams {
+            bytes: self.overhead,
+            mpu: self.mpu,
             framing: self.framing,
         }
     }
@@ -416,9 +381,7 @@ impl QueueKind for CakeParams {
         Cake {
             limit: self.effective_limit().at(context.rate),
             rate: self.rate,
-            overhead: self.overhead.as_u64(),
-            mpu: self.mpu.as_u64(),
-            framing: self.framing,
+            link_layer: self.link_layer(),
             diffserv: self.diffserv,
             isolation: self.isolation,
             ecn: self.ecn,
@@ -765,9 +728,7 @@ impl<P: Packet> Tin<P> {
 pub struct Cake<P> {
     limit: Limit,
     rate: Option<Rate>,
-    overhead: u64,
-    mpu: u64,
-    framing: Framing,
+    link_layer: LinkLayerParams,
     diffserv: Diffserv,
     isolation: Isolation,
     ecn: bool,
@@ -821,12 +782,7 @@ impl<P: Packet> Cake<P> {
 
     /// A packet's size on the link behind the shaper.
     fn shaped_size(&self, packet: &P) -> u64 {
-        let wire = Wire {
-            overhead: self.overhead,
-            mpu: self.mpu,
-            framing: self.framing,
-        };
-        wire.size(packet.size()).as_u64()
+        self.link_layer.size(packet.size()).as_u64()
     }
 
     /// Removes and returns the oldest packet of a queue.

@@ -89,6 +89,141 @@ fn a_change_to_the_same_rate_changes_nothing() {
 }
 
 #[test]
+fn an_outage_delays_the_packet_in_transmission_and_those_behind_it_by_itself() {
+    // Packets reach the queue at 0.001, 10.001, 20.001 ms ... and take 1 ms. The second is half sent at 10.501 ms, when
+    // the outage of 20 ms begins; the third then begins at 31.001 ms.
+    let link = r#"
+rate = "12 Mbit/s"
+rate_changes = [{ at = "10.501 ms", rate = "0 bit/s" }, { at = "30.501 ms", rate = "12 Mbit/s" }]
+"#;
+    let sent = |until: &str| cbr(until, link, 1500, 10).bottleneck_packets;
+    assert_eq!([sent("30.999 ms"), sent("31.001000000001 ms")], [1, 2]);
+    assert_eq!([sent("31.999 ms"), sent("32.001000000001 ms")], [2, 3]);
+    let result = cbr("40 ms", link, 1500, 10);
+    // The third waited from 20.001 to 31.001 ms, the fourth from 30.001 to 32.001 ms.
+    assert_near(metric(&result, "queue_delay_mean"), 13e-3 / 4.0);
+    // 20 ms of 40 have no capacity.
+    assert_near(metric(&result, "utilization"), 4.0 / 20.0);
+}
+
+#[test]
+fn a_phase_without_capacity_has_no_utilization() {
+    let link = r#"
+rate = "12 Mbit/s"
+rate_changes = [{ at = "100 ms", rate = "0 bit/s" }]
+"#;
+    let whole = cbr("200 ms", link, 1500, 10);
+    // Ten packets in 100 ms; the others wait until the end, one of them in the transmitter.
+    assert_eq!(whole.bottleneck_packets, 10);
+    assert_near(metric(&whole, "utilization"), 0.1);
+    assert_eq!(metric(&whole, "loss"), 0.0);
+    let split = run(&format!(
+        r#"
+duration = "200 ms"
+phases = "auto"
+[bottleneck]
+{link}
+delay = "1 ms"
+queue = {{ kind = "tail-drop", limit = "5 packets" }}
+[[traffic]]
+name = "udp"
+kind = "cbr"
+rate = "1200 kbit/s"
+packet = "1500 B"
+start = "0 s"
+"#
+    ));
+    assert_near(metric(&split, "phase1.utilization"), 0.1);
+    assert_eq!(split.metric("phase2.utilization"), None);
+    // Ten arrive: one is in the transmitter, five fill the queue, which drops four by its own rule.
+    assert_near(metric(&split, "phase2.loss"), 0.4);
+}
+
+#[test]
+fn a_cycle_of_rates_is_the_same_run_as_its_changes_written_out() {
+    // Rates that divide no picosecond, and times that no float has.
+    let every = 33_333_333_333_u64; // ps
+    let rates = ["7 Mbit/s", "0 bit/s", "1000003 bit/s"];
+    let mut list = Vec::new();
+    for change in 1..=60_u64 {
+        let rate = rates[(change % 3) as usize];
+        list.push(format!(
+            "{{ at = \"{} ps\", rate = \"{rate}\" }}",
+            change * every
+        ));
+    }
+    let list = format!("rate = \"7 Mbit/s\"\nrate_changes = [{}]", list.join(", "));
+    let law = format!(
+        "rate = \"7 Mbit/s\"\nrate_changes = {{ every = \"{every} ps\", rates = {rates:?} }}"
+    );
+    let result = cbr("2 s", &law, 1100, 3);
+    assert_eq!(result, cbr("2 s", &list, 1100, 3));
+}
+
+/// The share of the time in which a link of 10 Mbit/s sends a packet of this size every 10 ms.
+fn share_with_overhead(overhead: &str, packet: u64) -> f64 {
+    let link = format!("rate = \"10 Mbit/s\"\noverhead = {overhead}");
+    metric(&cbr("1 s", &link, packet, 10), "utilization")
+}
+
+#[test]
+fn a_link_layer_makes_packets_longer() {
+    let share = |size: u64| 8.0 * size as f64 / 10e6 / 10e-3;
+    for (overhead, packet, size) in [
+        // Cells of 53 bytes with 48 bytes of payload: 10 bytes more for PPPoA.
+        ("\"pppoa-vcmux\"", 38, 53),
+        ("\"pppoa-vcmux\"", 39, 106),
+        ("\"pppoa-vcmux\"", 40, 106),
+        ("\"pppoa-vcmux\"", 1500, 32 * 53),
+        ("\"atm\"", 48, 53),
+        ("\"atm\"", 49, 106),
+        ("\"atm ether-vlan\"", 44, 53),
+        // A byte for every 64.
+        ("\"pppoe-ptm\"", 1500, 1530 + 24),
+        ("\"ptm\"", 64, 65),
+        ("\"ptm\"", 65, 67),
+        // The smallest frames.
+        ("\"docsis\"", 40, 64),
+        ("\"docsis\"", 46, 64),
+        ("\"docsis\"", 47, 65),
+        ("\"docsis\"", 1500, 1518),
+        ("\"ethernet\"", 40, 84),
+        ("\"ethernet\"", 1500, 1538),
+        ("\"ethernet ether-vlan ether-vlan\"", 1500, 1546),
+        ("{ bytes = \"7 B\", framing = \"atm\" }", 1500, 32 * 53),
+        ("\"noatm\"", 1500, 1500),
+    ] {
+        assert_near(share_with_overhead(overhead, packet), share(size));
+    }
+}
+
+#[test]
+fn a_link_layer_fills_the_opportunities_of_a_trace() {
+    // 1462 B and 38 B fill one opportunity, 1463 B need a byte of the next.
+    let trace = |packet: u64| {
+        let link = "rate_trace = { differences_ms = \"1\" }\noverhead = \"ethernet\"";
+        cbr("100 ms", link, packet, 1)
+    };
+    let (fits, does_not) = (trace(1462), trace(1463));
+    assert_eq!(fits.bottleneck_packets, 99);
+    assert_eq!(metric(&fits, "utilization"), 1.0);
+    // 99 opportunities carry 148,500 B: 98 packets of 1501 B and most of another.
+    assert_eq!(does_not.bottleneck_packets, 98);
+}
+
+#[test]
+fn an_overhead_of_nothing_changes_nothing() {
+    let link = |keys: &str| format!("rate = \"7 Mbit/s\"\n{keys}");
+    let plain = cbr("1 s", &link(""), 1100, 2);
+    let with = cbr("1 s", &link("overhead = \"noatm\""), 1100, 2);
+    assert_eq!(with.events, plain.events);
+    assert_eq!(
+        metric(&with, "queue_delay_mean"),
+        metric(&plain, "queue_delay_mean")
+    );
+}
+
+#[test]
 fn an_opportunity_carries_small_packets_up_to_1500_bytes() {
     // Packets of 500 B arrive at 0.001, 1.001, ... ms; two opportunities at 10 ms take six of
     // those ten, and the next ones, at 20 ms, are after the end.

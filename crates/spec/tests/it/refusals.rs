@@ -78,7 +78,7 @@ fn a_later_format_is_all_that_is_said_of_a_file_of_it() {
 fn unknown_keys() {
     assert_eq!(
         single_with("rate = \"10", "rte = \"10"),
-        r#"e.toml:7: bottleneck.rte: unknown key; accepted: rate, delay, queue, random_loss, return, rate_changes, rate_trace; did you mean "rate"?"#
+        r#"e.toml:7: bottleneck.rte: unknown key; accepted: rate, delay, queue, random_loss, return, rate_changes, rate_trace, overhead; did you mean "rate"?"#
     );
     assert_eq!(
         single_with("min_th", "minth"),
@@ -649,7 +649,7 @@ fn factors_that_are_empty_or_name_nothing() {
     );
     assert_eq!(
         file_with("\"bottleneck.queue\"", "\"bottleneck.qeue\""),
-        r#"e.toml:27: factors."bottleneck.qeue": there is no key bottleneck.qeue; accepted: rate, delay, queue, random_loss, return, rate_changes, rate_trace; did you mean "queue"?"#
+        r#"e.toml:27: factors."bottleneck.qeue": there is no key bottleneck.qeue; accepted: rate, delay, queue, random_loss, return, rate_changes, rate_trace, overhead; did you mean "queue"?"#
     );
     assert_eq!(
         file_with("traffic.ftp.flows", "traffic.web.flows"),
@@ -704,7 +704,7 @@ fn arguments_are_named_as_they_were_given() {
     );
     assert_eq!(
         refusal("bottleneck.rat=10 Mbit/s"),
-        "--set bottleneck.rat=10 Mbit/s: bottleneck.rat: unknown key; accepted: rate, delay, queue, random_loss, return, rate_changes, rate_trace; did you mean \"rate\"?"
+        "--set bottleneck.rat=10 Mbit/s: bottleneck.rat: unknown key; accepted: rate, delay, queue, random_loss, return, rate_changes, rate_trace, overhead; did you mean \"rate\"?"
     );
     assert_eq!(
         refusal("traffic.web.flows=1"),
@@ -1034,15 +1034,102 @@ fn rate_changes_out_of_order_or_outside_the_run() {
         with(r#"{ at = "200 s", rate = "5 Mbit/s" }"#),
         r#"e.toml:9: bottleneck.rate_changes: "200 s" is not before the run's end; accepted: times that increase, above "0 s" and below "200 s""#
     );
-    let zero = with(r#"{ at = "20 s", rate = "0 bit/s" }"#);
-    assert!(
-        zero.ends_with("has a rate of zero; accepted: rates such as \"10 Mbit/s\""),
-        "{zero}"
-    );
     let message = with(r#"{ at = "20 s" }"#);
     assert!(
         message.starts_with("e.toml:9: bottleneck.rate_changes (entry 1): the key \"rate\""),
         "{message}"
+    );
+}
+
+#[test]
+fn a_law_of_rates_that_is_none() {
+    let with = |law: &str| {
+        refusal(&with_link_keys(&format!(
+            "rate = \"10 Mbit/s\"\nrate_changes = {{ {law} }}"
+        )))
+    };
+    let key = "e.toml:8: bottleneck.rate_changes";
+    for (law, expected) in [
+        (
+            r#"every = "1 s""#,
+            ": has no law, or more than one; accepted: one of rates, rate, sine and walk",
+        ),
+        (
+            r#"every = "1 s", rates = ["1 Mbit/s"], rate = "uniform 1..2 Mbit/s""#,
+            ": has no law, or more than one; accepted: one of rates, rate, sine and walk",
+        ),
+        (
+            r#"every = "0 s", rates = ["1 Mbit/s"]"#,
+            r#".every = "0 s" is zero; accepted: a time such as "100 ms""#,
+        ),
+        (
+            r#"every = "1 us", rates = ["1 Mbit/s"]"#,
+            r#".every = "1 us" makes 200000000 changes; accepted: up to 1000000 in a run, so a longer time"#,
+        ),
+        (
+            r#"every = "1 s", from = "200 s", rates = ["1 Mbit/s"]"#,
+            r#".from = "200 s" is not before the run's end; accepted: a time in the run"#,
+        ),
+        (
+            r#"every = "1 s", from = "20 s", until = "20 s", rates = ["1 Mbit/s"]"#,
+            r#".until = "20 s" is not after from; accepted: more than "20 s""#,
+        ),
+        (
+            r#"every = "1 s", rate = "exponential mean 5 Mbit/s""#,
+            r#".rate = "exponential mean 5 Mbit/s" has no largest value, or one that is faster than the clock resolves; accepted: a law with a max up to "8000 Gbit/s""#,
+        ),
+        (
+            r#"every = "1 s", rates = ["9000 Gbit/s"]"#,
+            r#".rates = ["9000 Gbit/s"] is faster than the clock resolves; accepted: rates up to "8000 Gbit/s""#,
+        ),
+        (
+            r#"every = "1 s", sine = { low = "2 Mbit/s", high = "2 Mbit/s", period = "9 s" }"#,
+            r#".sine.low = "2 Mbit/s" is not below high; accepted: less than "2 Mbit/s""#,
+        ),
+        (
+            r#"every = "1 s", walk = { low = "1 Mbit/s", high = "2 Mbit/s", step = "100 kbit/s" }"#,
+            r#".walk = { low = "1 Mbit/s", high = "2 Mbit/s", step = "100 kbit/s" } does not contain the link's rate, at which the walk begins; accepted: low and high with "10 Mbit/s" between them"#,
+        ),
+        (
+            r#"every = "1 s", walk = { low = "1 Mbit/s", high = "20 Mbit/s", step = "20 Mbit/s" }"#,
+            r#".walk.step = "20 Mbit/s" is no step; accepted: above zero, up to "19 Mbit/s""#,
+        ),
+    ] {
+        assert_eq!(with(law), format!("{key}{expected}"));
+    }
+}
+
+#[test]
+fn a_law_with_more_changes_than_phases_may_be() {
+    let law = "rate = \"10 Mbit/s\"\nrate_changes = { every = \"100 ms\", rates = [\"1 Mbit/s\"] }";
+    let text = changed(
+        &with_link_keys(law),
+        &[("replications", "phases = \"auto\"\nreplications")],
+    );
+    let message = refusal(&text);
+    assert!(
+        message.ends_with("phases = \"auto\" makes more than 100 times; accepted: up to 100"),
+        "{message}"
+    );
+}
+
+#[test]
+fn an_overhead_that_is_none() {
+    let with = |overhead: &str| {
+        refusal(&with_link_keys(&format!(
+            "rate = \"10 Mbit/s\"\noverhead = {overhead}"
+        )))
+    };
+    let unknown = with("\"docsis wlan\"");
+    assert!(
+        unknown.starts_with("e.toml:8: bottleneck.overhead")
+            && unknown
+                .contains("\"wlan\" is no link layer; accepted: words of tc-cake (noatm, atm, "),
+        "{unknown}"
+    );
+    assert_eq!(
+        with("{ bytes = \"300 B\" }"),
+        r#"e.toml:8: bottleneck.overhead.bytes = "300 B" is more than Linux takes; accepted: "0 B" to "256 B" (tc-cake)"#
     );
 }
 
