@@ -239,7 +239,12 @@ READ = {
 MAKE = {("run",), ("expect",), ("shell",), ("advise",), ("tune",), ("validate",)}
 
 # Commands for folders alone, of which the help says so.
-FOLDERS = {("reproduce",): ["iscc2001"], ("runs", "watch"): [], ("runs", "gc"): []}
+FOLDERS = {
+    ("evaluate",): ["rfc7928"],
+    ("reproduce",): ["iscc2001"],
+    ("runs", "watch"): [],
+    ("runs", "gc"): [],
+}
 
 
 def invoked(*words: object) -> Any:

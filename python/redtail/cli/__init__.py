@@ -134,6 +134,10 @@ _COMMANDS = {
         "reproduce.reproduce",
         "Run a study, such as a published evaluation, with a verdict on each of its findings.",
     ),
+    "evaluate": (
+        "evaluate.evaluate",
+        "Examine queues or congestion controls with a suite: sheet, score cards, league.",
+    ),
     "validate": (
         "validate.validate",
         "Run a committed matrix of experiments under several backends, and tell where they differ.",

@@ -68,6 +68,13 @@ def studies(incomplete: str) -> list[str]:
     return _beginning(studies.names(), incomplete)
 
 
+def suites(incomplete: str) -> list[str]:
+    """Return the suites that `redtail evaluate` runs."""
+    from redtail.studies import definition
+
+    return _beginning(definition.suites(), incomplete)
+
+
 def backends(incomplete: str) -> list[str]:
     """Return the names of backends."""
     from redtail.backends import KNOWN

@@ -7,7 +7,8 @@ A study is a folder without code (docs/how-to/study.md):
     expected.toml   the verdicts at some scale, which later runs are compared with
     *.toml          ordinary experiment files, which `redtail run` takes as well
 
-Built-in ones are below this package, by kind: `papers` has published evaluations. Nothing here may
+Built-in ones are below this package, by kind: `papers` has published evaluations, `suites` what
+examines queues and congestion controls (docs/how-to/evaluate.md). Nothing here may
 know one study, the lines of users, or a search of parameters: those use it.
 
     reading     tables of TOML as dataclasses, and where a mistake stands
@@ -16,6 +17,8 @@ know one study, the lines of users, or a search of parameters: those use it.
     grid        lays results out by queue and load
     checks      the tests that findings name; `verdicts`: what follows from them
     results     what comes out; `report`: how it is shown
+    evaluation  runs a suite; `subjects`: what it examines in place of its control; `league`: their
+                ranks; `sheet`: how it is shown
     expect      whether what an experiment file expects holds; `over_time`: its values of time
                 series; `expect_report`: how it is shown
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from redtail.engine.plans import Plan
-from redtail.errors import RedtailError
+from redtail.errors import RedtailError, SpecError
 from redtail.measured import Measured
 from redtail.studies.checks import loads_named
 from redtail.studies.definition import Comparison, Measure, Study, View
-from redtail.studies.grid import QUANTILES, Loads, derived, is_like
+from redtail.studies.grid import QUANTILES, Loads, derived, describe, is_like
 from redtail.studies.reading import Placed
 
 _NAMES = {
@@ -48,6 +48,38 @@ def refuse_unknown(study: Study, plans: Mapping[str, Sequence[Plan]]) -> None:
         if view in known:
             for name in names:
                 known[view].refuse(part, key, kind, name)
+    _refuse_of_suite(study, plans, known)
+
+
+def _refuse_of_suite(
+    study: Study, plans: Mapping[str, Sequence[Plan]], known: Mapping[str, _Known]
+) -> None:
+    """Refuse what sections and criteria name, and files that have more than the control."""
+    if study.subject is None:
+        return
+    for of in study.comparisons:
+        for plan in plans.get(of.name, ()):
+            labels = sorted({case.labels[of.queue] for case in plan.cases})
+            if labels != [study.subject.control]:
+                raise of.error(
+                    "files",
+                    f"{plan.file}: {of.queue} is {', '.join(labels)}; accepted: "
+                    f"{study.subject.control} alone, the control of [subject]",
+                )
+    for section in study.sections:
+        views = [known[name] for name in section.comparisons if name in known]
+        for metric in section.measures if views else ():
+            refused = []
+            for view in views:
+                try:
+                    view.refuse(section, "measures", "metric", metric)
+                except SpecError as error:
+                    refused.append(error)
+            if len(refused) == len(views):
+                raise refused[0]
+    measures = {each.name: each.shown for each in study.measures}
+    for criterion in study.criteria:
+        criterion.least(measures.get(criterion.metric) or describe(criterion.metric))
 
 
 class _Known:
@@ -137,6 +169,10 @@ def _named(study: Study) -> Iterator[tuple[Placed, str, str, str, Sequence[Any]]
             yield column, table.comparison, "metric", "metric", [column.metric]
         named = [metric.removeprefix("-") for metric in table.order]
         yield table, table.comparison, "order", "metric", named
+    for criterion in study.criteria:
+        yield criterion, criterion.view, "metric", "metric", [criterion.metric]
+        if criterion.load is not None:
+            yield criterion, criterion.view, "load", "load", [criterion.load]
     for numbers in study.then_and_now:
         yield numbers, numbers.comparison, "loads", "load", numbers.loads
         yield numbers, numbers.comparison, "metrics", "metric", numbers.metrics

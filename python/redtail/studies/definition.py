@@ -11,13 +11,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from redtail.analysis.tolerances import Tolerances
+from redtail.analysis import tolerances
+from redtail.analysis.tolerances import Tolerance, Tolerances
 from redtail.errors import SpecError, StoreError
 from redtail.files import path_of
 from redtail.formula import Formula
-from redtail.metrics import Metric
+from redtail.metrics import Metric, Own
 from redtail.studies import checks
-from redtail.studies.reading import Placed, key, opened
+from redtail.studies.reading import Place, Placed, key, opened
 
 FOLDER = Path(__file__).parent
 """Where the built-in studies are: a folder for each kind of them, and in it one for each study."""
@@ -141,6 +142,10 @@ class Comparison(Placed):
         variants: further queues derived from those in the files.
         where: the label or value of each further factor.
         meant: parts of warnings of the files that are meant to be so, and are not shown.
+        also: in a suite, further dotted keys that have the subject as well, such as the queue of
+            the return link.
+        subject: in a suite, parameters that each subject is given here, such as `ecn = true`. A
+            subject that has no such parameter is not run here, and the sheet says so.
     """
 
     name: str = key(file_name=True)
@@ -152,6 +157,8 @@ class Comparison(Placed):
     variants: tuple[Variant, ...] = key("variant", default=())
     where: Mapping[str, Any] = key(default={})
     meant: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    subject: Mapping[str, Any] = key(default={})
 
     def __post_init__(self) -> None:
         """Refuse a comparison of nothing."""
@@ -456,6 +463,132 @@ class Backends(Placed):
         _require_files(self.files)
 
 
+SUBJECTS = {"queue": ("red", "pie", "codel", "fq-codel"), "tcp": ("cubic", "bbr3")}
+"""What a suite examines, queues or what senders of TCP run, and which when none is named."""
+
+REQUIREMENTS = (
+    *("must", "must discuss", "should", "should discuss", "recommended", "may"),
+    *("required", "optional", "ours"),
+)
+"""What a document says of a section; `ours` is of none."""
+
+
+@dataclass(frozen=True)
+class Subject(Placed):
+    """What a suite examines: it takes the place of the control in each comparison.
+
+    Attributes:
+        kind: `queue`, or `tcp` for presets and congestion controllers.
+        control: the label of what stands in the experiment files, which every subject is compared
+            with.
+        default: the kinds of queues, or presets of TCP, that are examined when none is named;
+            without it `red`, `pie`, `codel` and `fq-codel`, or `cubic` and `bbr3`.
+        kinds: parameters of a kind in this suite, by kind. They replace what the suites' rules
+            would set (docs/how-to/evaluate.md).
+    """
+
+    kind: str
+    control: str
+    default: tuple[str, ...] = ()
+    kinds: Mapping[str, Mapping[str, Any]] = key(default={})
+
+    def __post_init__(self) -> None:
+        """Refuse what is no kind of subject."""
+        if self.kind not in SUBJECTS:
+            raise SpecError(f"= {self.kind!r}; accepted: {', '.join(SUBJECTS)}", key="kind")
+
+    @property
+    def usual(self) -> tuple[str, ...]:
+        """The subjects when none is named."""
+        return self.default or SUBJECTS[self.kind]
+
+
+@dataclass(frozen=True)
+class Section(Placed):
+    """A section of the document that a suite follows: what is run of it, and what is not.
+
+    Attributes:
+        id: its number or name in the document, such as "5.1.1".
+        title: its title.
+        requirement: what the document says of it: `must`, `must discuss`, `should`,
+            `should discuss`, `recommended`, `may`, `required`, `optional`, or `ours`.
+        about: what is run.
+        comparisons: the comparisons or views that are run for it.
+        measures: the metrics or measures that the sheet shows, of the comparisons that have them.
+        not_run: what of the section is not run, and why; empty where all is.
+    """
+
+    id: str
+    title: str
+    requirement: str
+    about: str = ""
+    comparisons: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
+    not_run: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a section of which nothing is said."""
+        if self.requirement not in REQUIREMENTS:
+            accepted = ", ".join(REQUIREMENTS)
+            raise SpecError(f"= {self.requirement!r}; accepted: {accepted}", key="requirement")
+        if not self.comparisons and not self.not_run:
+            raise SpecError(f"{self.id}: neither comparisons nor a reason in not_run")
+        if self.comparisons and not (self.measures and self.about):
+            raise SpecError(
+                f"{self.id}: comparisons without {'measures' if self.about else 'about'}"
+            )
+
+
+@dataclass(frozen=True)
+class Criterion(Placed):
+    """A column of the league table, by which subjects are ranked.
+
+    Attributes:
+        name: what results call it.
+        title: it in words.
+        comparison: the comparison or view that it is of.
+        metric: the metric or measure.
+        better: `less` or `more`, whichever is better.
+        load: the load; without it each replication counts with its mean over all loads.
+        where: the label or value of each further factor, besides the comparison's own.
+        matters: the smallest difference that matters: a share of the larger of two means ("2 %"),
+            a difference ("1 ms", "0.2 points"), or one of each ("2 % or 1 ms").
+    """
+
+    name: str = key(file_name=True)
+    title: str = key()
+    comparison: str = key()
+    metric: str = key()
+    better: str = key()
+    load: float | str | None = None
+    where: Mapping[str, Any] = key(default={})
+    matters: str = "2 %"
+
+    def __post_init__(self) -> None:
+        """Refuse what is no direction."""
+        if self.better not in ("less", "more"):
+            raise SpecError(f"= {self.better!r}; accepted: less, more", key="better")
+
+    @property
+    def view(self) -> str:
+        """The name of the view that it looks at."""
+        return f"criterion {self.name}" if self.where else self.comparison
+
+    def least(self, about: Metric) -> Tolerance:
+        """Return the smallest difference that matters.
+
+        Args:
+            about: how the metric or measure is shown.
+
+        Raises:
+            SpecError: the text is none.
+        """
+        try:
+            return tolerances.parse(Own(self.metric, about), self.matters)
+        except SpecError as error:
+            raise self.error("matters", str(error)) from None
+
+
 @dataclass(frozen=True)
 class _Findings(Placed):
     findings: tuple[Finding, ...] = key("finding", default=())
@@ -483,6 +616,9 @@ class Study(Placed):
         kernel: what is changed so that a kernel can run it, for the comparisons that it names; None
             if no kernel can run any.
         gaps: what is run under several backends, to see how far these are apart.
+        subject: what a suite examines; None for a study that is no suite.
+        sections: the sections of the document that a suite follows.
+        criteria: the columns of a suite's league table.
         expected: the verdicts at each scale that has expectations, by finding.
     """
 
@@ -502,6 +638,9 @@ class Study(Placed):
     then_and_now: tuple[ThenAndNow, ...] = ()
     kernel: Kernel | None = None
     gaps: Backends | None = None
+    subject: Subject | None = None
+    sections: tuple[Section, ...] = key("section", default=())
+    criteria: tuple[Criterion, ...] = key("criterion", default=())
     expected: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
@@ -516,7 +655,16 @@ class Study(Placed):
     @property
     def all_views(self) -> tuple[View, ...]:
         """The views, those that are a comparison itself first."""
-        return (*(comparison.view for comparison in self.comparisons), *self.views)
+        named = (*(comparison.view for comparison in self.comparisons), *self.views)
+        by_name = {view.name: view for view in named}
+        return (
+            *named,
+            *(
+                replace(of, name=each.view, where={**of.where, **each.where}, place=each.place)
+                for each in self.criteria
+                if each.where and (of := by_name.get(each.comparison)) is not None
+            ),
+        )
 
     def tried(self, setting: Setting) -> tuple[Finding, ...]:
         """The findings that are tried under a setting."""
@@ -529,8 +677,13 @@ class Study(Placed):
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all built-in studies."""
+    """Return the names of all built-in studies, suites included."""
     return tuple(sorted(_built_in()))
+
+
+def suites() -> tuple[str, ...]:
+    """Return the names of the built-in suites, which `redtail evaluate` runs."""
+    return tuple(name for name, at in sorted(_built_in().items()) if at.parent.name == "suites")
 
 
 def _built_in() -> dict[str, Path]:
@@ -595,10 +748,12 @@ def _agree(study: Study) -> None:
         ("table", study.tables),
         ("setting", study.settings),
         ("measure", study.measures),
+        ("criterion", study.criteria),
     )
     for kind, key_of, parts in (
         *((kind, "name", parts) for kind, parts in named),
         ("finding", "id", study.findings),
+        ("section", "id", study.sections),
     ):
         seen: set[str] = set()
         for part in parts:
@@ -619,10 +774,14 @@ def _agree(study: Study) -> None:
             for scale in variant.scales:
                 known(variant, "scales", scale, [each.name for each in of.scales])
     checks = (check for finding in study.findings for check in finding.all_checks)
-    users: list[Check | FigureOf | TableOf | ThenAndNow]
-    users = [*checks, *study.figures, *study.tables, *study.then_and_now]
+    users: list[Check | FigureOf | TableOf | ThenAndNow | Criterion]
+    users = [*checks, *study.figures, *study.tables, *study.then_and_now, *study.criteria]
     for user in users:
         known(user, "comparison", user.comparison, views)
+    for section in study.sections:
+        for name in section.comparisons:
+            known(section, "comparisons", name, views)
+    _agree_on_suite(study)
     settings: list[Setting | Kernel]
     settings = [*study.settings, *([study.kernel] if study.kernel else [])]
     for setting in settings:
@@ -631,6 +790,25 @@ def _agree(study: Study) -> None:
             raise setting.error("of", f"is no comparison; accepted: {listed}", name)
     if study.kernel is not None and not study.kernel.each:
         raise study.kernel.refused("of", {}, ["a table [kernel.of.COMPARISON] or more"])
+
+
+def _agree_on_suite(study: Study) -> None:
+    """Refuse tables of a suite in a study that is none, and a suite without what it needs."""
+    if study.subject is None:
+        parts: list[Section | Criterion] = [*study.sections, *study.criteria]
+        for part in parts:
+            place = part.place or Place(Path(), {})
+            raise place.error("needs a table [subject], which says what the suite examines")
+        for of in study.comparisons:
+            for at, given in (("also", of.also), ("subject", of.subject)):
+                if given:
+                    raise of.error(at, "needs a table [subject]")
+        return
+    if not study.sections:
+        raise study.subject.error("", "a suite needs a table [[section]] or more")
+    for of in study.comparisons:
+        if of.variants:
+            raise of.variants[0].error("label", "a suite has no variants: its subjects vary")
 
 
 def _expected(path: Path, study: Study) -> Mapping[str, Mapping[str, str]]:

@@ -7,6 +7,8 @@ What was read knows its place, so that whoever finds a mistake in it later can s
 from __future__ import annotations
 
 import dataclasses
+import functools
+import operator
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -178,9 +180,8 @@ def _value(hint: Any, value: Any, place: Place, field: dataclasses.Field[Any]) -
             return make(_value(str, value, place, dataclasses.field()))
         except ValueError as error:
             raise place.error(f"= {value!r}: {error}") from None
+    hint = _given(hint)
     parts = get_args(hint)
-    if type(None) in parts:
-        hint = parts[0]
     if hint in _PLAIN:
         if not isinstance(value, _PLAIN[hint][0]) or isinstance(value, bool) != (hint is bool):
             raise _refused(value, place, hint)
@@ -211,10 +212,15 @@ def _refused(value: object, place: Place, hint: Any) -> SpecError:
     return place.error(f"= {value!r}; accepted: {words(hint)}")
 
 
+def _given(hint: Any) -> Any:
+    """Return the type of a value that is there, of one that may be None."""
+    parts = [each for each in get_args(hint) if each is not type(None)]
+    return functools.reduce(operator.or_, parts) if type(None) in get_args(hint) else hint
+
+
 def words(hint: Any) -> str:
     """Return what is accepted for a type, in words."""
-    if type(None) in (parts := get_args(hint)):
-        hint = parts[0]
+    hint = _given(hint)
     if hint in _PLAIN:
         return _PLAIN[hint][1]
     if get_origin(hint) is tuple:

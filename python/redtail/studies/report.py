@@ -38,6 +38,8 @@ def listing() -> str:
     lines = []
     for name in definition.names():
         study = definition.load(name)
+        if study.subject is not None:
+            continue  # `redtail evaluate` lists suites
         lines += [name, f"  {study.title}"]
         lines += [f"  {study.authors}; {study.published}"] if study.authors else []
         lines += [f"  {len(study.findings)} findings"]
@@ -255,10 +257,10 @@ def verdict_lines(done: StudyResults) -> list[str]:
         for verdict in done.verdicts
     )
     lines = pages.table(("finding", None, "verdict", "evidence, and why"), rows)
-    return _with_legend([*lines, "", f"{_md(_SIGNS_TEXT)}."])
+    return with_legend([*lines, "", f"{_md(_SIGNS_TEXT)}."])
 
 
-def _with_legend(lines: list[str]) -> list[str]:
+def with_legend(lines: list[str]) -> list[str]:
     """Return lines of Markdown with the meaning of the star, if a number has one."""
     if not any("±?*" in line or "±?\\*" in line for line in lines):
         return lines
@@ -286,7 +288,7 @@ def table_lines(done: StudyResults, table: TableOf) -> list[str]:
     cells = (
         (*map(_md, row[:place]), _linked(row[place], table.link), *row[place + 1 :]) for row in rows
     )
-    return _with_legend([*lines, *pages.table([*map(_md, heads)], cells)])
+    return with_legend([*lines, *pages.table([*map(_md, heads)], cells)])
 
 
 def numbers_table(done: StudyResults, table: TableOf) -> Table:
@@ -371,7 +373,7 @@ def now_lines(done: StudyResults) -> list[str]:
                         rows.append([*first, *_numbers(grid, load, queue, columns)])
         heads = _heads(done.now[0].grids[wanted.comparison], columns)
         lines += [*pages.table(("setting", "", "queue", *map(_md, heads)), rows), ""]
-    return _with_legend(lines[:-1])
+    return with_legend(lines[:-1])
 
 
 def kernel_notes(done: StudyResults) -> list[str]:

@@ -242,6 +242,11 @@ def run(
     """
     if not isinstance(study, Study):
         study = definition.load(study)
+    if study.subject is not None:
+        raise SpecError(
+            f"{study.name} is a suite, which `redtail evaluate {study.name}` runs; accepted: a "
+            "study without a table [subject]"
+        )
     require_scale(study, scale)
     if then_and_now and not (study.settings and study.headlines):
         raise SpecError(
@@ -249,7 +254,7 @@ def run(
             "there is no then and now to show"
         )
     if backend is not None:
-        _require_kernel(study, scale, backend)
+        require_kernel(study, scale, backend)
     work = Work(path_of(out) / study.name / scale, jobs, progress)
     trust = Trust(study.folder, allow_code)
 
@@ -334,8 +339,12 @@ def require_scale(study: Study, scale: str) -> None:
         raise SpecError(f"{study.name} has no scale {scale!r}; accepted: {accepted}")
 
 
-def _require_kernel(study: Study, scale: str, backend: str) -> None:
-    """Refuse a backend that measures nothing of a study."""
+def require_kernel(study: Study, scale: str, backend: str) -> None:
+    """Refuse a backend that measures nothing of a study.
+
+    Raises:
+        SpecError: the text says which studies have something for a kernel.
+    """
     if backend == backends.DEFAULT:
         raise SpecError(
             f"backend = {backend!r}: the simulator reproduces every study; accepted: a backend "

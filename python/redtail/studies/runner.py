@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from redtail import experiment
+from redtail import backends, experiment
 from redtail.analysis.case import CaseResult
 from redtail.analysis.results import Results
 from redtail.engine.plans import Plan
@@ -22,8 +22,18 @@ from redtail.inputs.code import Allowed
 from redtail.options import ExecuteOptions
 from redtail.progress import Progress
 from redtail.running import runner
-from redtail.studies.definition import Comparison, Kernel, Scale, Setting, Solve, Variant
+from redtail.studies import subjects
+from redtail.studies.definition import (
+    Comparison,
+    Kernel,
+    Scale,
+    Setting,
+    Solve,
+    Subject,
+    Variant,
+)
 from redtail.studies.grid import in_si, quantity, replace_cases
+from redtail.studies.subjects import Examined, Fitted
 
 
 class Counting:
@@ -113,7 +123,16 @@ class ComparisonResult:
 
 
 class Request:
-    """A comparison to be run as it is, or under a setting, and what its runs measured so far."""
+    """A comparison to be run as it is, or under a setting, and what its runs measured so far.
+
+    Args:
+        comparison: the comparison.
+        scale: how much is run.
+        setting: what is changed.
+        trust: the code that may be executed.
+        variants: whether its variants are run as well.
+        examined: the subjects that are run in place of a suite's control, besides it.
+    """
 
     def __init__(
         self,
@@ -122,8 +141,10 @@ class Request:
         setting: Setting | Kernel | None,
         trust: Trust,
         variants: bool = True,
+        examined: InPlace | None = None,
     ) -> None:
         self.trust = trust
+        self.examined = examined
         self.comparison = comparison
         self.setting = setting
         self.variants = comparison.variants_at(scale.name) if variants else ()
@@ -133,7 +154,7 @@ class Request:
 
     def result(self, folder: Path) -> ComparisonResult:
         """Combine what the files measured."""
-        cases = [case for file in self.files for results in file.found for case in results.cases]
+        cases = [case for file in self.files for case in file.cases(self.comparison)]
         cases.sort(key=lambda case: _load(self.comparison, case))
         last = self.files[-1].found[-1]
         everything = replace_cases(last, last.factors, tuple(cases))
@@ -153,6 +174,11 @@ class File:
             name = f"{self.base.plan.name}, {of.setting.name}"
             self.base = Experiment(path, {**of.sets, "name": name}, of.trust)
         self.found: list[Results] = []
+        self.fitted: dict[str, Fitted] = {}
+        self.unfit: dict[str, str] = {}
+        self.errors: dict[str, SpecError] = {}
+        self.warnings: dict[str, list[str]] = {}
+        self._subjects = [] if of.examined is None else list(self._examined(of.examined))
 
     @property
     def plan(self) -> Plan:
@@ -162,7 +188,41 @@ class File:
     def experiments(self) -> list[Experiment]:
         """Return the requests that can be run at once: all except searches for a value."""
         variants = [each for each in self.of.variants if each.solve is None]
-        return [self.base, *(self.attempt(each, self.queue(each)) for each in variants)]
+        of_variants = (self.attempt(each, self.queue(each)) for each in variants)
+        return [self.base, *of_variants, *self._subjects]
+
+    def cases(self, comparison: Comparison) -> Iterator[CaseResult]:
+        """Yield what was measured, each subject with its own label."""
+        labels = list(self.fitted)
+        first = len(self.found) - len(labels)
+        for number, results in enumerate(self.found):
+            for case in results.cases:
+                if number < first:
+                    yield case
+                else:
+                    label = {comparison.queue: labels[number - first]}
+                    yield replace(case, labels={**case.labels, **label})
+
+    def _examined(self, wanted: InPlace) -> Iterator[Experiment]:
+        """Yield the file with each subject in place of the control, where it can be examined."""
+        for each in wanted.subjects:
+            try:
+                fitted = subjects.fit(each, self.of.comparison, self.plan, wanted.of)
+                name = f"{self.plan.name}, {each.label}"
+                sets = {**self.of.sets, "name": name, **fitted.values}
+                made = Experiment(self.path, sets, self.of.trust)
+                if wanted.backend is not None:
+                    backends.require_able(backends.find(wanted.backend), [made.plan])
+            except subjects.Unfit as why:
+                self.unfit[each.label] = str(why)
+            except SpecError as error:
+                self.errors[each.label] = error
+                self.unfit[each.label] = subjects.brief(str(error))
+            else:
+                self.fitted[each.label] = fitted
+                texts = self.of.comparison.unmeant(made.plan.warnings)
+                self.warnings[each.label] = list(map(subjects.brief, texts))
+                yield made
 
     def queue(self, variant: Variant) -> dict[str, Any]:
         """Return a variant's queue: its own, or its changes to the one it comes from."""
@@ -182,6 +242,21 @@ class File:
         # The experiment's name is the folder's; a variant keeps apart from what it came from.
         own = {"name": f"{self.plan.name}, {variant.label}", self.of.comparison.queue: [queue]}
         return Experiment(self.path, {**self.of.sets, **own, **variant.set}, self.of.trust)
+
+
+@dataclass(frozen=True)
+class InPlace:
+    """What is run in place of a suite's control, besides it.
+
+    Attributes:
+        subjects: the subjects.
+        of: what the suite says of them.
+        backend: what will make the runs; None for the simulator.
+    """
+
+    subjects: Sequence[Examined]
+    of: Subject
+    backend: str | None = None
 
 
 @dataclass(frozen=True)
