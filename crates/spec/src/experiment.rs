@@ -11,7 +11,7 @@
 //! first (`#[schemars(rename = "LinkSpec")]`).
 
 use redtail_core::{Rate, Span, params};
-use redtail_qdisc::QueueParams;
+use redtail_qdisc::{PolicerParams, QueueParams};
 use redtail_traffic::{Direction, TrafficParams};
 use serde::{Deserialize, Serialize};
 
@@ -87,6 +87,8 @@ params! {
         delay: Span;
         /// The queue in front of the transmitter.
         queue: QueueParams;
+        /// A policer in front of the queue: packets above a rate are dropped or get another DSCP, which the queue then sees. Without it no packet is policed.
+        policer: Option<PolicerParams>;
         /// Probability with which each packet is lost after its transmission, independently of all others; 0 or more, below 1. Without it no packet is lost there.
         #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
         random_loss: Option<f64>;
@@ -107,6 +109,8 @@ params! {
         delay: Span;
         /// The queue in front of the transmitter.
         queue: QueueParams;
+        /// A policer in front of the queue: packets above a rate are dropped or get another DSCP, which the queue then sees. Without it no packet is policed.
+        policer: Option<PolicerParams>;
         /// Probability with which each packet is lost after its transmission, independently of all others; 0 or more, below 1. Without it no packet is lost there.
         #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
         random_loss: Option<f64>;
@@ -265,6 +269,7 @@ impl HopParams {
             rate: self.rate,
             delay: self.delay,
             queue: self.queue.clone(),
+            policer: self.policer.clone(),
             rate_changes: self.rate_changes.clone(),
             rate_trace: self.rate_trace.clone(),
             random_loss: self.random_loss,

@@ -175,6 +175,7 @@ impl Scenario {
             let HopParams {
                 rate,
                 queue,
+                policer,
                 rate_changes,
                 rate_trace,
                 return_link,
@@ -184,10 +185,12 @@ impl Scenario {
             (*rate, *queue) = (faster(*rate), unlimited());
             rate_changes.clear();
             *rate_trace = None;
+            *policer = None;
             if let Some(link) = return_link {
                 (link.rate, link.queue) = (faster(link.rate), unlimited());
                 link.rate_changes.clear();
                 link.rate_trace = None;
+                link.policer = None;
             }
         }
         scenario.series = None;
