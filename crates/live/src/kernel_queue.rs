@@ -373,6 +373,13 @@ pub fn refuse(
                 );
             }
         }
+        if link.policer.is_some() {
+            refuse(
+                format!("{key}.policer"),
+                "is redtail's own, which cannot stand before a queue of the kernel; accepted: no policer, or backend live or linux-tcp"
+                    .to_owned(),
+            );
+        }
         match mapped(scenario, (&link, index, direction), mtu) {
             Err(Unmapped {
                 key: within,

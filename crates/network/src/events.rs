@@ -36,6 +36,7 @@ pub fn drop_reason(reason: DropReason) -> &'static str {
         DropReason::Early => "early",
         DropReason::Forced => "forced",
         DropReason::Redundant => "redundant",
+        DropReason::Policer => "policer",
         _ => "other",
     }
 }

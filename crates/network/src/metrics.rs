@@ -68,6 +68,20 @@ metrics! {
 }
 
 metrics! {
+    /// Of a link with a policer.
+    pub const OF_POLICER of LinkInPeriod;
+
+    /// Of the packets that reached the policer, those that it dropped. `loss` contains them.
+    POLICER_LOSS = "policer_loss", Fraction, "Packets dropped by the policer", "policed";
+    /// Of the packets that reached the policer, those that were green: those that conform, of a token bucket.
+    POLICER_GREEN = "policer_green", Fraction, "Green packets at the policer", "green";
+    /// Of the packets that reached the policer, those that were yellow: none, of a token bucket.
+    POLICER_YELLOW = "policer_yellow", Fraction, "Yellow packets at the policer", "yellow";
+    /// Of the packets that reached the policer, those that were red: those that exceed, of a token bucket.
+    POLICER_RED = "policer_red", Fraction, "Red packets at the policer", "red";
+}
+
+metrics! {
     /// Of every TCP group, and of all of them together; in each phase too.
     pub const OF_TCP_AND_ALL of GroupAndAll;
 
@@ -321,11 +335,12 @@ pub enum Owner {
 
 /// Every metric there is, each once, but for what queues of users name themselves.
 pub fn catalog() -> Vec<Listed> {
-    let rooms: [(Owner, &str, &[&'static Metric]); 15] = [
+    let rooms: [(Owner, &str, &[&'static Metric]); 16] = [
         (Owner::Link, "every link", AT_LINK),
         (Owner::Link, "links with TCP groups", OF_CONGESTION),
         (Owner::Link, "links with UDP groups", OF_UDP_AT_LINK),
         (Owner::Link, "links with random_loss", OF_WIRE),
+        (Owner::Link, "links with a policer", OF_POLICER),
         (Owner::Group, "TCP groups", OF_TCP_AND_ALL),
         (Owner::Group, "groups without users", OF_FLOWS_AND_ALL),
         (Owner::Group, "every group", OF_GROUP),
@@ -443,6 +458,9 @@ pub fn names(scenario: &Scenario) -> Names {
     for (prefix, link) in links(scenario) {
         if link.random_loss.is_some() {
             names.add(&prefix, &[OF_WIRE]);
+        }
+        if link.policer.is_some() {
+            names.add(&prefix, &[OF_POLICER]);
         }
         let mut figures = FigureNames::default();
         link.queue.figures(&mut figures);

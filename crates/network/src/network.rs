@@ -157,6 +157,16 @@ impl Compiler<'_> {
                 Stream::named(seed, replication, &name),
             ))
         });
+        let queue = link.queue.build(QueueContext {
+            rate: link.rate,
+            stream,
+            link: Arc::new(facts),
+            plugins: self.plugins.clone(),
+        });
+        let queue = match &link.policer {
+            Some(policer) => queue.policed(policer),
+            None => queue,
+        };
         let number = self.network.links.len() as u32;
         self.network.links.push(Link {
             number,
@@ -166,12 +176,7 @@ impl Compiler<'_> {
             transmitter: Transmitter::new(link.rate),
             capacity: Capacity::of(link, || self.scenario.rate_steps(hop, direction, link)),
             round_trip: self.scenario.mean_round_trip(hop),
-            queue: link.queue.build(QueueContext {
-                rate: link.rate,
-                stream,
-                link: Arc::new(facts),
-                plugins: self.plugins.clone(),
-            }),
+            queue,
             transmitting: None,
             since: Time::ZERO,
             group: 0,

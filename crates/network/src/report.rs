@@ -1,6 +1,7 @@
 //! The metrics of links.
 
 use redtail_core::{Metric, Time};
+use redtail_qdisc::policer::Policing;
 use redtail_qdisc::{QueueDiscipline, Report};
 use redtail_spec::Scenario;
 
@@ -35,6 +36,9 @@ pub fn links(links: &mut Links, scenario: &Scenario, now: Time, result: &mut Run
                     .push((format!("{prefix}queue.{name}"), value));
             }),
         );
+        if let Some(policing) = link.queue.policing() {
+            add_policing(&mut result.metrics, &prefix, policing);
+        }
         if let Some(wire) = &link.wire
             && wire.transmitted > 0
         {
@@ -108,6 +112,19 @@ fn add_congestion(metrics: &mut Vec<(String, f64)>, prefix: &str, summary: &Cong
     ];
     for (metric, value) in defined {
         metrics.extend(value.map(|value| (full_name(prefix, metric), value)));
+    }
+}
+
+/// Adds what a policer did; nothing if no packet came by.
+fn add_policing(metrics: &mut Vec<(String, f64)>, prefix: &str, policing: Policing) {
+    let all = policing.all();
+    if all == 0 {
+        return;
+    }
+    let [green, yellow, red] = policing.colours;
+    let counts = [policing.dropped, green, yellow, red];
+    for (metric, count) in OF_POLICER.iter().zip(counts) {
+        metrics.push((full_name(prefix, metric), count as f64 / all as f64));
     }
 }
 

@@ -16,6 +16,7 @@
 //! | [`red::RedLaw`] | the backlog that each arrival finds, in packets or bytes | pass, early or forced | Floyd and Jacobson 1993 |
 //! | [`red_tail`] | the flow of each arrival | short or long, and whose turn it is | Jou and Baras 2003 |
 //! | [`token_bucket::TokenBucket`] | sizes of what is sent | when so much may be sent | |
+//! | [`meter::Meter`] | the size of each arrival | green, yellow or red | RFC 2697, RFC 2698 |
 //! | [`ack_filter`] | TCP headers of two acknowledgements | whether one makes the other redundant | Linux |
 //!
 //! The head of each file has the formulas, with symbol, unit and meaning.
@@ -24,6 +25,7 @@ pub mod ack_filter;
 pub mod cobalt;
 pub mod codel;
 pub mod docsis_pie;
+pub mod meter;
 pub mod pi;
 pub mod pie;
 pub mod red;

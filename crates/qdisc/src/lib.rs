@@ -13,6 +13,7 @@
 //!   TCP headers, for which it asks the `sink`
 //! - `figures`: how a queue reports its own metrics
 //! - `bottleneck`: a queue at work in another program, behind `Duration` and `Instant`; `datagram`: a packet for it
+//! - `policer`: what stands in front of a queue and drops or remarks packets above a rate
 //! - `plugin`: queues of users; `advise`: parameters for a queue on a link
 //!
 //! A link calls `AnyQueue::arrive` and `AnyQueue::depart`, which dispatch once for each packet, by enum and not
@@ -44,6 +45,7 @@ pub mod laws;
 pub mod limit;
 pub mod link_layer;
 pub mod plugin;
+pub mod policer;
 pub mod queues;
 mod refuse;
 pub mod shaping;
@@ -56,6 +58,7 @@ pub use figures::{FigureNames, Report};
 pub use header::TcpHeader;
 pub use limit::Limit;
 pub use plugin::Plugins;
+pub use policer::PolicerParams;
 use std::sync::Arc;
 
 use redtail_core::{Metric, Packet, ParamError, ParamWarning, Rate, Stream, Time, kinded};
@@ -72,6 +75,8 @@ pub enum DropReason {
     Forced,
     /// A later acknowledgement makes this one redundant (CAKE's ACK filter).
     Redundant,
+    /// A policer in front of the queue dropped it.
+    Policer,
 }
 
 /// The receiver of the packets that a queue drops and of the reports of marks; it also knows the headers of
@@ -500,6 +505,8 @@ macro_rules! disciplines {
         #[non_exhaustive]
         pub enum AnyQueue<P: Packet> {
             $($variant(Box<<$params as QueueKind>::Queue<P>>),)+
+            /// Any of them behind a policer.
+            Policed(Box<policer::Policed<P>>),
         }
 
         impl<P: Packet> AnyQueue<P> {
@@ -532,48 +539,84 @@ macro_rules! disciplines {
 
             #[inline(never)]
             fn arrive_apart(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) -> Outlook {
-                match self { $(Self::$variant(queue) => apart::arrive(&mut **queue, packet, now, sink),)+ }
+                match self {
+                    $(Self::$variant(queue) => apart::arrive(&mut **queue, packet, now, sink),)+
+                    Self::Policed(queue) => apart::arrive(&mut **queue, packet, now, sink),
+                }
             }
             #[inline(never)]
             fn depart_apart(&mut self, now: Time, sink: &mut impl Sink<P>, next: &mut Option<P>) -> Outlook {
-                match self { $(Self::$variant(queue) => apart::depart(&mut **queue, now, sink, next),)+ }
+                match self {
+                    $(Self::$variant(queue) => apart::depart(&mut **queue, now, sink, next),)+
+                    Self::Policed(queue) => apart::depart(&mut **queue, now, sink, next),
+                }
             }
         }
 
         impl<P: Packet> QueueDiscipline<P> for AnyQueue<P> {
             #[inline(always)]
             fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
-                match self { $(Self::$variant(queue) => apart::enqueue(&mut **queue, packet, now, sink),)+ }
+                match self {
+                    $(Self::$variant(queue) => apart::enqueue(&mut **queue, packet, now, sink),)+
+                    Self::Policed(queue) => apart::enqueue(&mut **queue, packet, now, sink),
+                }
             }
             #[inline(always)]
             fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
-                match self { $(Self::$variant(queue) => apart::dequeue(&mut **queue, now, sink),)+ }
+                match self {
+                    $(Self::$variant(queue) => apart::dequeue(&mut **queue, now, sink),)+
+                    Self::Policed(queue) => apart::dequeue(&mut **queue, now, sink),
+                }
             }
             #[inline(always)]
             fn next_wakeup(&self) -> Wakeup {
-                match self { $(Self::$variant(queue) => queue.next_wakeup(),)+ }
+                match self {
+                    $(Self::$variant(queue) => queue.next_wakeup(),)+
+                    Self::Policed(queue) => queue.next_wakeup(),
+                }
             }
             fn on_wakeup(&mut self, now: Time) {
-                match self { $(Self::$variant(queue) => queue.on_wakeup(now),)+ }
+                match self {
+                    $(Self::$variant(queue) => queue.on_wakeup(now),)+
+                    Self::Policed(queue) => queue.on_wakeup(now),
+                }
             }
             fn front(&self) -> Option<&P> {
-                match self { $(Self::$variant(queue) => queue.front(),)+ }
+                match self {
+                    $(Self::$variant(queue) => queue.front(),)+
+                    Self::Policed(queue) => queue.front(),
+                }
             }
             #[inline(always)]
             fn backlog(&self) -> Backlog {
-                match self { $(Self::$variant(queue) => queue.backlog(),)+ }
+                match self {
+                    $(Self::$variant(queue) => queue.backlog(),)+
+                    Self::Policed(queue) => queue.backlog(),
+                }
             }
             fn missing(&self) -> u64 {
-                match self { $(Self::$variant(queue) => queue.missing(),)+ }
+                match self {
+                    $(Self::$variant(queue) => queue.missing(),)+
+                    Self::Policed(queue) => queue.missing(),
+                }
             }
             fn internals(&self) -> Internals {
-                match self { $(Self::$variant(queue) => queue.internals(),)+ }
+                match self {
+                    $(Self::$variant(queue) => queue.internals(),)+
+                    Self::Policed(queue) => queue.internals(),
+                }
             }
             fn start_measuring(&mut self, now: Time) {
-                match self { $(Self::$variant(queue) => queue.start_measuring(now),)+ }
+                match self {
+                    $(Self::$variant(queue) => queue.start_measuring(now),)+
+                    Self::Policed(queue) => queue.start_measuring(now),
+                }
             }
             fn report(&self, now: Time, report: &mut Report<'_>) {
-                match self { $(Self::$variant(queue) => queue.report(now, report),)+ }
+                match self {
+                    $(Self::$variant(queue) => queue.report(now, report),)+
+                    Self::Policed(queue) => queue.report(now, report),
+                }
             }
         }
     };

@@ -157,6 +157,7 @@ events! {
             "early": "the control law chose it, below the point at which it drops every packet",
             "forced": "the control law drops every packet (RED with its average above max_th)",
             "redundant": "a later acknowledgement makes this one redundant (CAKE's ACK filter)",
+            "policer": "the policer in front of the queue dropped it, because it was above the rate",
         };
     /// The queue marked a packet (ECN). With `wait_s` it had waited so long; without, it was marked on arrival.
     Mark = "mark" of "queue";

@@ -11,7 +11,7 @@
 //! first (`#[schemars(rename = "LinkSpec")]`).
 
 use redtail_core::{Rate, Span, Stream, Time, params, shared_keys};
-use redtail_qdisc::QueueParams;
+use redtail_qdisc::{PolicerParams, QueueParams};
 use redtail_traffic::{Direction, TrafficParams};
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +88,8 @@ shared_keys! { $
         delay: Span;
         /// The queue in front of the transmitter.
         queue: QueueParams;
+        /// A policer in front of the queue: packets above a rate are dropped or get another DSCP, which the queue then sees. Without it no packet is policed.
+        policer: Option<PolicerParams>;
         /// Probability with which each packet is lost after its transmission, independently of all others; 0 or more, below 1. Without it no packet is lost there.
         #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
         random_loss: Option<f64>;
@@ -105,7 +107,7 @@ params! {
     /// A link in one direction: a queue, a transmitter and a propagation delay.
     #[schemars(rename = "LinkSpec")]
     pub struct LinkParams {
-        link_keys!(rate, delay, queue, random_loss, rate_changes, rate_trace, overhead);
+        link_keys!(rate, delay, queue, policer, random_loss, rate_changes, rate_trace, overhead);
     }
 }
 
@@ -113,7 +115,7 @@ params! {
     /// A bottleneck: a link, and if `return` is given another one for the opposite direction.
     #[schemars(rename = "Hop")]
     pub struct HopParams {
-        link_keys!(rate, delay, queue, random_loss);
+        link_keys!(rate, delay, queue, policer, random_loss);
         /// The link of the opposite direction, which can be congested too. Without it that direction
         /// takes no time and never drops; the groups' `return_delay` can give it a delay.
         return_link as "return": Option<LinkParams>;
@@ -263,6 +265,7 @@ impl HopParams {
             rate: self.rate,
             delay: self.delay,
             queue: self.queue.clone(),
+            policer: self.policer.clone(),
             rate_changes: self.rate_changes.clone(),
             rate_trace: self.rate_trace.clone(),
             overhead: self.overhead.clone(),

@@ -176,6 +176,7 @@ impl Scenario {
             let HopParams {
                 rate,
                 queue,
+                policer,
                 rate_changes,
                 rate_trace,
                 return_link,
@@ -186,10 +187,12 @@ impl Scenario {
             (*rate, *queue) = (faster(*rate), unlimited());
             *rate_changes = RateChanges::default();
             *rate_trace = None;
+            *policer = None;
             if let Some(link) = return_link {
                 (link.rate, link.queue) = (faster(link.rate), unlimited());
                 link.rate_changes = RateChanges::default();
                 link.rate_trace = None;
+                link.policer = None;
             }
         }
         scenario.series = None;

@@ -8,7 +8,7 @@ use redtail_core::plugin::{Identity, Role};
 use redtail_core::{ParamError, ParamWarning, Rate, Span};
 
 use redtail_qdisc::link_layer::MOST_FRAMING;
-use redtail_qdisc::{FlowTable, Limit, LinkFacts, QueueParams};
+use redtail_qdisc::{FlowTable, Limit, LinkFacts, PolicerParams, QueueParams};
 use redtail_traffic::{
     Access, Direction, ProgramParams, TakenFile, TraceParams, TraceTable, TrafficParams,
     check_host_jitter,
@@ -441,6 +441,9 @@ impl<'a> Findings<'a> {
         if let Err(error) = link.queue.check() {
             self.refuse_param(&format!("{key}.queue"), &error);
         }
+        if let Some(Err(error)) = link.policer.as_ref().map(PolicerParams::check) {
+            self.refuse_param(&format!("{key}.policer"), &error);
+        }
         if link.random_loss.is_some_and(|p| !(0.0..1.0).contains(&p)) {
             self.refuse(
                 &format!("{key}.random_loss"),
@@ -776,6 +779,9 @@ impl<'a> Findings<'a> {
             if let Err(error) = link.queue.check_at(&facts) {
                 self.refuse_param(&format!("{key}.queue"), &error);
             }
+            if let Some(Err(error)) = link.policer.as_ref().map(|it| it.check_at(&facts)) {
+                self.refuse_param(&format!("{key}.policer"), &error);
+            }
         }
     }
 
@@ -845,6 +851,11 @@ impl<'a> Findings<'a> {
                 &link,
                 Arc::clone(flows),
             );
+            if let Some(policer) = &link.policer {
+                for warning in policer.warnings(&facts) {
+                    self.warn_param(&format!("{key}.policer"), &warning);
+                }
+            }
             let key = format!("{key}.queue");
             self.buffers(&key, &link.queue, &facts, false, experiment, topology);
             self.shared_hosts(&key, &link.queue, &facts, experiment, &mut shared);

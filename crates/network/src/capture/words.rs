@@ -70,6 +70,10 @@ impl Words {
                 " by the kernel's queue, which tells no reason"
             ));
         } else {
+            if happened.reason == Some("policer") {
+                add(format_args!(" by the policer"));
+                return text;
+            }
             add(format_args!(": {kind}"));
             if let Some(reason) = happened.reason {
                 add(format_args!(", {reason}"));

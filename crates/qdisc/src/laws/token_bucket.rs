@@ -65,6 +65,15 @@ impl TokenBucket {
         self.depth.min(self.level + gained as i128)
     }
 
+    /// Adds the tokens that have come until `now`. Returns those for which the bucket had no room.
+    pub fn fill(&mut self, now: Time) -> i128 {
+        let gained = u128::from(self.rate) * u128::from(now.saturating_since(self.at).as_ps());
+        let all = self.level + gained as i128;
+        self.level = self.depth.min(all);
+        self.at = self.at.max(now);
+        all - self.level
+    }
+
     /// Removes the tokens for `size`, even if the bucket does not hold them.
     #[inline]
     pub fn charge(&mut self, size: Bytes, now: Time) {

@@ -16,6 +16,7 @@ mod fq_pie;
 mod pfifo_fast;
 mod pi_laws;
 mod plugin;
+mod policer;
 mod red_adaptations;
 mod red_law;
 mod red_tail_law;

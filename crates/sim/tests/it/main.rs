@@ -19,6 +19,7 @@ mod lookahead;
 mod metrics;
 mod own_endpoints;
 mod packet_sizes;
+mod policers;
 mod queues_aqm;
 mod queues_classes;
 mod queues_codel;

@@ -78,7 +78,7 @@ fn a_later_format_is_all_that_is_said_of_a_file_of_it() {
 fn unknown_keys() {
     assert_eq!(
         single_with("rate = \"10", "rte = \"10"),
-        r#"e.toml:7: bottleneck.rte: unknown key; accepted: rate, delay, queue, random_loss, return, rate_changes, rate_trace, overhead; did you mean "rate"?"#
+        r#"e.toml:7: bottleneck.rte: unknown key; accepted: rate, delay, queue, policer, random_loss, return, rate_changes, rate_trace, overhead; did you mean "rate"?"#
     );
     assert_eq!(
         single_with("min_th", "minth"),
@@ -649,7 +649,7 @@ fn factors_that_are_empty_or_name_nothing() {
     );
     assert_eq!(
         file_with("\"bottleneck.queue\"", "\"bottleneck.qeue\""),
-        r#"e.toml:27: factors."bottleneck.qeue": there is no key bottleneck.qeue; accepted: rate, delay, queue, random_loss, return, rate_changes, rate_trace, overhead; did you mean "queue"?"#
+        r#"e.toml:27: factors."bottleneck.qeue": there is no key bottleneck.qeue; accepted: rate, delay, queue, policer, random_loss, return, rate_changes, rate_trace, overhead; did you mean "queue"?"#
     );
     assert_eq!(
         file_with("traffic.ftp.flows", "traffic.web.flows"),
@@ -704,7 +704,7 @@ fn arguments_are_named_as_they_were_given() {
     );
     assert_eq!(
         refusal("bottleneck.rat=10 Mbit/s"),
-        "--set bottleneck.rat=10 Mbit/s: bottleneck.rat: unknown key; accepted: rate, delay, queue, random_loss, return, rate_changes, rate_trace, overhead; did you mean \"rate\"?"
+        "--set bottleneck.rat=10 Mbit/s: bottleneck.rat: unknown key; accepted: rate, delay, queue, policer, random_loss, return, rate_changes, rate_trace, overhead; did you mean \"rate\"?"
     );
     assert_eq!(
         refusal("traffic.web.flows=1"),
@@ -1740,4 +1740,34 @@ fn event_logs() {
         let message = message.unwrap_or_else(|| panic!("{found}"));
         assert!(message.starts_with(&expected), "{message}\n{expected}");
     }
+}
+
+#[test]
+fn policers_that_let_nothing_conform() {
+    let with = |policer: &str| {
+        single_with(
+            "delay = \"100 ms\"",
+            &format!("delay = \"100 ms\"\npolicer = {{ {policer} }}"),
+        )
+    };
+    let bucket = r#"kind = "token-bucket", rate = "1 Mbit/s""#;
+    assert_eq!(
+        with(&format!(r#"{bucket}, burst = "400 B""#)),
+        "e.toml:9: bottleneck.policer.burst = \"400 B\" is below the largest packet (1500 B), which could never conform; \
+         accepted: at least \"1500 B\""
+    );
+    assert_eq!(
+        with(&format!(r#"{bucket}, burst = "3000 B", exceed = "reject""#)),
+        "e.toml:9: bottleneck.policer.exceed = \"reject\": expected \"pass\", \"drop\", or a DSCP such as \"AF12\""
+    );
+    let two = r#"kind = "tr-tcm", cir = "2 Mbit/s", cbs = "3000 B", pbs = "3000 B""#;
+    assert_eq!(
+        with(&format!(r#"{two}, pir = "1 Mbit/s""#)),
+        "e.toml:9: bottleneck.policer.pir = \"1 Mbit/s\" is below cir (2 Mbit/s); accepted: at least \"2 Mbit/s\" \
+         (RFC 2698, section 3)"
+    );
+    assert_eq!(
+        with(r#"kind = "sr-tcm", cir = "1 Mbit/s", cbs = "0 B", ebs = "0 B""#),
+        "e.toml:9: bottleneck.policer.cbs = \"0 B\" is zero; accepted: at least the largest packet, such as \"1600 B\""
+    );
 }
