@@ -89,6 +89,8 @@ def write(done: Evaluation, folder: Path | None = None) -> list[Path]:
     store = ExperimentStore(done.folder.parent, done.folder.name)
     texts = {"sheet.md": sheet(done), "league.md": league_page(done)}
     files = {label: re.sub(r"[^\w.-]+", "-", label) or "subject" for label in done.labels}
+    with explain_write_errors(done.folder):
+        (done.folder / "cards").mkdir(parents=True, exist_ok=True)
     for each in done.subjects:
         figures = _draw(done, each.label, done.folder / "cards" / files[each.label])
         name = f"cards/{files[each.label]}.md"
