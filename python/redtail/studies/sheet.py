@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 JSON_FORMAT = 1
 """Version of what `redtail evaluate --json` prints."""
 
+RANKS = (
+    "in brackets the rank: one more than the number of subjects that are better; behind a dash the "
+    "last rank that ties leave open"
+)
+"""What ranks are, for the terminal."""
+
 _MARKS = {"higher": "↑", "lower": "↓"}
 
 _LEGEND = (
@@ -476,7 +482,7 @@ def sections_table(done: Evaluation) -> Table:
 def league_table(done: Evaluation) -> Table:
     """Return the league as a table for the terminal."""
     heads = ["", done.subject.kind, *map(_title, done.columns), "mean rank"]
-    made = drawn(*((head.replace(" ", "\n"), None) for head in heads), caption=_RANKS)
+    made = drawn(*((head.replace(" ", "\n"), None) for head in heads))
     for row in league_rows(done):
         _add(made, row)
     return made
