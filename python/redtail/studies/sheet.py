@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 JSON_FORMAT = 1
 """Version of what `redtail evaluate --json` prints."""
 
+RANKS = (
+    "in brackets the rank: one more than the number of subjects that are better; behind a dash the "
+    "last rank that ties leave open"
+)
+"""What ranks are, for the terminal."""
+
 _MARKS = {"higher": "↑", "lower": "↓"}
 
 _LEGEND = (
@@ -89,6 +95,8 @@ def write(done: Evaluation, folder: Path | None = None) -> list[Path]:
     store = ExperimentStore(done.folder.parent, done.folder.name)
     texts = {"sheet.md": sheet(done), "league.md": league_page(done)}
     files = {label: re.sub(r"[^\w.-]+", "-", label) or "subject" for label in done.labels}
+    with explain_write_errors(done.folder):
+        (done.folder / "cards").mkdir(parents=True, exist_ok=True)
     for each in done.subjects:
         figures = _draw(done, each.label, done.folder / "cards" / files[each.label])
         name = f"cards/{files[each.label]}.md"
@@ -474,7 +482,7 @@ def sections_table(done: Evaluation) -> Table:
 def league_table(done: Evaluation) -> Table:
     """Return the league as a table for the terminal."""
     heads = ["", done.subject.kind, *map(_title, done.columns), "mean rank"]
-    made = drawn(*((head.replace(" ", "\n"), None) for head in heads), caption=_RANKS)
+    made = drawn(*((head.replace(" ", "\n"), None) for head in heads))
     for row in league_rows(done):
         _add(made, row)
     return made
