@@ -117,6 +117,7 @@ def evaluate(
     print_wide(sheet.sections_table(done))
     if done.columns:
         print_wide(sheet.league_table(done))
+        say(sheet.RANKS)
     reused = f", {done.reused} of them reused" if done.reused else ""
     say(f"examined: {subjects.listing(study.subject.kind, done.subjects)}")
     say(f"{done.run_count} runs{reused}, in {seconds:.1f} s")

@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 JSON_FORMAT = 1
 """Version of what `redtail evaluate --json` prints."""
 
+RANKS = (
+    "in brackets the rank: one more than the number of subjects that are better; behind a dash the "
+    "last rank that ties leave open"
+)
+"""What ranks are, for the terminal."""
+
 _MARKS = {"higher": "↑", "lower": "↓"}
 
 _LEGEND = (
@@ -48,9 +54,10 @@ _RANKS = (
     "In brackets the rank: one more than the number of subjects that are better, and behind a dash "
     "the last rank that ties leave open. One subject is better than another if the mean of their "
     "paired differences is above what matters, at 5 % for all pairs of a column at once (Holm). "
-    "Rows are in the order of the mean rank, which is no verdict: it weighs all columns alike. "
-    "Subjects that are equal in every replication of every column share a row. "
-    "!: not compared with all, because an estimate has one observation or is censored."
+    "Rows are in the order of the mean rank, that of the middle of the bounds. It weighs all "
+    "columns alike, and is no verdict. Subjects that are equal in every replication of every "
+    "column share a row. !: not compared with all, because an estimate has one observation or is "
+    "censored."
 )
 
 
@@ -88,6 +95,8 @@ def write(done: Evaluation, folder: Path | None = None) -> list[Path]:
     store = ExperimentStore(done.folder.parent, done.folder.name)
     texts = {"sheet.md": sheet(done), "league.md": league_page(done)}
     files = {label: re.sub(r"[^\w.-]+", "-", label) or "subject" for label in done.labels}
+    with explain_write_errors(done.folder):
+        (done.folder / "cards").mkdir(parents=True, exist_ok=True)
     for each in done.subjects:
         figures = _draw(done, each.label, done.folder / "cards" / files[each.label])
         name = f"cards/{files[each.label]}.md"
@@ -473,7 +482,7 @@ def sections_table(done: Evaluation) -> Table:
 def league_table(done: Evaluation) -> Table:
     """Return the league as a table for the terminal."""
     heads = ["", done.subject.kind, *map(_title, done.columns), "mean rank"]
-    made = drawn(*((head.replace(" ", "\n"), None) for head in heads), caption=_RANKS)
+    made = drawn(*((head.replace(" ", "\n"), None) for head in heads))
     for row in league_rows(done):
         _add(made, row)
     return made
