@@ -209,7 +209,8 @@ class File:
             try:
                 fitted = subjects.fit(each, self.of.comparison, self.plan, wanted.of)
                 name = f"{self.plan.name}, {each.label}"
-                sets = {**self.of.sets, "name": name, **fitted.values}
+                # What the scale sets inside a subject's table comes after the table.
+                sets = {**fitted.values, **self.of.sets, "name": name}
                 made = Experiment(self.path, sets, self.of.trust)
                 if wanted.backend is not None:
                     backends.require_able(backends.find(wanted.backend), [made.plan])
