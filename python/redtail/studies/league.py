@@ -10,7 +10,9 @@ Being tied does not carry over: A may be tied with B, B with C, and A still be b
 rank is not a place in a sorted list. It is one more than the number of subjects that are better,
 and at most the number of subjects less those that are worse. With 95 % the true ranks of all
 subjects lie within these bounds at once, as no test of the column is wrong with this probability
-(for differences that matter).
+(for differences that matter). The rows of the table are in the order of the middle of these bounds,
+on average over all columns. It is the number of subjects that are better less that of those that
+are worse (Copeland's score), so that a subject of which little is known comes in the middle.
 
 Source: A. M. Mohamad, J. J. Goeman, E. W. van Zwet, "Simultaneous confidence intervals for ranks
 using the partitioning principle", Electronic Journal of Statistics 15 (2021) 2608-2646, section 2.
@@ -19,7 +21,7 @@ using the partitioning principle", Electronic Journal of Statistics 15 (2021) 26
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
@@ -86,6 +88,11 @@ class Ranked:
     unjudged: str = ""
 
     @property
+    def middle(self) -> float:
+        """The middle of the bounds."""
+        return (self.first + self.last) / 2
+
+    @property
     def rank(self) -> str:
         """The rank with its bounds: "2", or "2-5" where ties leave it open."""
         return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
@@ -117,8 +124,8 @@ class Entry:
     Attributes:
         labels: the subjects that it is of: several where they are equal in every replication of
             every column.
-        place: its place by the mean of its ranks; None where a column has no value of it.
-        mean_rank: the mean of its ranks; NaN without a place.
+        place: its place by the mean rank; None where a column has no value of it.
+        mean_rank: the mean over all columns of the middle of its bounds; NaN without a place.
     """
 
     labels: tuple[str, ...]
@@ -132,6 +139,7 @@ def distance(
     first: str,
     second: str,
     loads: Sequence[float],
+    values: Mapping[str, Mapping[int, float]],
     least: Tolerance | None = None,
 ) -> Distance:
     """Return how far one subject is from another, before any correction.
@@ -142,9 +150,10 @@ def distance(
         first: the label of one subject.
         second: the label of the other.
         loads: of several loads each replication counts with its mean.
+        values: the replications of both, by label, as `by_replication` returns them.
         least: the smallest difference that matters; None where each does.
     """
-    one, other = (by_replication(grid, metric, label, loads) for label in (first, second))
+    one, other = values[first], values[second]
     found = {
         number: difference(one[number], other[number])
         for number in sorted(one.keys() & other.keys())
@@ -202,7 +211,7 @@ def column(criterion: Criterion, grid: Grid, labels: Iterable[str]) -> Column:
     least = criterion.least(about)
     pairs = corrected(
         [
-            distance(grid, criterion.metric, first, second, loads, least)
+            distance(grid, criterion.metric, first, second, loads, values, least)
             for first, second in combinations(values, 2)
         ],
         "holm",
@@ -247,7 +256,7 @@ def entries(columns: Sequence[Column], labels: Iterable[str]) -> tuple[Entry, ..
     for label in labels:
         groups.setdefault(tuple(_content(each, label) for each in columns), []).append(label)
     means = {
-        tuple(group): fmean(each.ranked[group[0]].first for each in columns)
+        tuple(group): fmean(each.ranked[group[0]].middle for each in columns)
         for group in groups.values()
         if columns and all(group[0] in each.ranked for each in columns)
     }
@@ -276,22 +285,21 @@ def against(grid: Grid, metrics: Sequence[str], control: str) -> dict[tuple[str,
         "higher" or "lower" by metric, label and load, where they differ: a paired test at 5 %,
         corrected by Holm for all of a label's tests.
     """
-    found = {}
-    for label in grid.queues:
-        if label == control:
-            continue
-        drafts = list(_drafts(grid, metrics, label, control))
-        rows = corrected([draft for _, _, draft in drafts], "holm")
-        for (metric, load, _), row in zip(drafts, rows, strict=True):
-            if row.distinguishable:
-                found[metric, label, load] = row.words
-    return found
-
-
-def _drafts(
-    grid: Grid, metrics: Sequence[str], label: str, control: str
-) -> Iterator[tuple[str, float, Distance]]:
+    drafts: dict[str, dict[tuple[str, str, float], Distance]] = {}
     for metric in metrics:
         for load in grid.loads:
-            if grid.has(label, load) and grid.has(control, load):
-                yield metric, load, distance(grid, metric, label, control, (load,))
+            present = [label for label in grid.queues if grid.has(label, load)]
+            if control not in present:
+                continue
+            values = {label: by_replication(grid, metric, label, (load,)) for label in present}
+            for label in present:
+                if label != control:
+                    drafts.setdefault(label, {})[metric, label, load] = distance(
+                        grid, metric, label, control, (load,), values
+                    )
+    return {
+        cell: row.words
+        for of_label in drafts.values()
+        for cell, row in zip(of_label, corrected(list(of_label.values()), "holm"), strict=True)
+        if row.distinguishable
+    }

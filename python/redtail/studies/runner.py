@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +208,8 @@ class File:
         for each in wanted.subjects:
             try:
                 fitted = subjects.fit(each, self.of.comparison, self.plan, wanted.of)
-                name = f"{self.plan.name}, {each.label}"
+                own = (f"{key} {value}" for key, value in self.of.comparison.subject.items())
+                name = ", ".join([self.plan.name, each.label, *own])
                 # What the scale sets inside a subject's table comes after the table.
                 sets = {**fitted.values, **self.of.sets, "name": name}
                 made = Experiment(self.path, sets, self.of.trust)
@@ -262,10 +263,17 @@ class InPlace:
 
 @dataclass(frozen=True)
 class Trust:
-    """The code of a study that may be executed: that in its folder, and what is allowed."""
+    """The code of a study that may be executed: that in its folder, and what is allowed.
+
+    Attributes:
+        folder: the study's folder.
+        allowed: files and folders with further code.
+        checked: the experiments that were checked by this rule, as comparisons share files.
+    """
 
     folder: Path
     allowed: Allowed
+    checked: dict[str, Plan] = field(default_factory=dict, compare=False, repr=False)
 
 
 class Experiment:
@@ -273,8 +281,10 @@ class Experiment:
 
     def __init__(self, path: Path, sets: Mapping[str, Any], trust: Trust) -> None:
         self.path, self.sets, self.trust = path, sets, trust
-        self.plan = self._prepared(load=False)
         self.same = json.dumps([str(path), sets], sort_keys=True)
+        if self.same not in trust.checked:
+            trust.checked[self.same] = self._prepared(load=False)
+        self.plan = trust.checked[self.same]
 
     def loaded(self) -> Plan:
         """Return its plan with the code that it names, if any, loaded."""

@@ -48,9 +48,10 @@ _RANKS = (
     "In brackets the rank: one more than the number of subjects that are better, and behind a dash "
     "the last rank that ties leave open. One subject is better than another if the mean of their "
     "paired differences is above what matters, at 5 % for all pairs of a column at once (Holm). "
-    "Rows are in the order of the mean rank, which is no verdict: it weighs all columns alike. "
-    "Subjects that are equal in every replication of every column share a row. "
-    "!: not compared with all, because an estimate has one observation or is censored."
+    "Rows are in the order of the mean rank, that of the middle of the bounds. It weighs all "
+    "columns alike, and is no verdict. Subjects that are equal in every replication of every "
+    "column share a row. !: not compared with all, because an estimate has one observation or is "
+    "censored."
 )
 
 
@@ -88,6 +89,8 @@ def write(done: Evaluation, folder: Path | None = None) -> list[Path]:
     store = ExperimentStore(done.folder.parent, done.folder.name)
     texts = {"sheet.md": sheet(done), "league.md": league_page(done)}
     files = {label: re.sub(r"[^\w.-]+", "-", label) or "subject" for label in done.labels}
+    with explain_write_errors(done.folder):
+        (done.folder / "cards").mkdir(parents=True, exist_ok=True)
     for each in done.subjects:
         figures = _draw(done, each.label, done.folder / "cards" / files[each.label])
         name = f"cards/{files[each.label]}.md"

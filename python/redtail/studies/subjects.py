@@ -4,7 +4,7 @@ A subject is a kind of queue or a preset of TCP, a TOML file with the table of o
 Each experiment of a suite has the control alone; `fit` makes of a subject what stands there in its
 place. It keeps what the subject says of itself, and sets by these rules what it must:
 
-- The buffer of a queue is that of the control (RFC 7928, section 2.2: it is equal for all queues).
+- The buffer of a queue is that of the control (RFC 7928, section 3.2: it is equal for all queues).
 - A kind that has no default for a threshold gets one from the buffer: RED and its relatives
   `min_th` = 1/6 and `max_th` = 1/2 of it. So `max_th` is three times `min_th`, and where `gentle`
   drops every packet, at twice `max_th`, the buffer ends (S. Floyd, "RED: Discussions of setting
