@@ -210,7 +210,8 @@ class File:
                 fitted = subjects.fit(each, self.of.comparison, self.plan, wanted.of)
                 own = (f"{key} {value}" for key, value in self.of.comparison.subject.items())
                 name = ", ".join([self.plan.name, each.label, *own])
-                sets = {**self.of.sets, "name": name, **fitted.values}
+                # What the scale sets inside a subject's table comes after the table.
+                sets = {**fitted.values, **self.of.sets, "name": name}
                 made = Experiment(self.path, sets, self.of.trust)
                 if wanted.backend is not None:
                     backends.require_able(backends.find(wanted.backend), [made.plan])
