@@ -25,6 +25,7 @@ use crate::node::Node;
 use crate::rates::{Phases, RateChangeParams, RateTrace};
 use crate::replications::Replications;
 use crate::shared_hosts;
+use crate::wire::WireParams;
 
 params! {
     /// One case of an experiment file: factors are substituted, `--set` arguments applied.
@@ -87,9 +88,8 @@ params! {
         delay: Span;
         /// The queue in front of the transmitter.
         queue: QueueParams;
-        /// Probability with which each packet is lost after its transmission, independently of all others; 0 or more, below 1. Without it no packet is lost there.
-        #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
-        random_loss: Option<f64>;
+        /// What happens to packets after their transmission: losses, duplicates, reordering, jitter, a delay that changes. Without it each packet arrives once, in order, after `delay`.
+        wire: Option<WireParams>;
         /// Times at which the rate changes; the packet in transmission continues at the new rate. Queues keep the parameters that they computed from `rate`.
         rate_changes: Vec<RateChangeParams> = [];
         /// A trace of delivery opportunities in place of a rate, in the format of mahimahi's mm-link: each line is the millisecond of an opportunity to send 1500 bytes, and the trace repeats at its end. A path is relative to the experiment's file.
@@ -107,9 +107,8 @@ params! {
         delay: Span;
         /// The queue in front of the transmitter.
         queue: QueueParams;
-        /// Probability with which each packet is lost after its transmission, independently of all others; 0 or more, below 1. Without it no packet is lost there.
-        #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
-        random_loss: Option<f64>;
+        /// What happens to packets after their transmission: losses, duplicates, reordering, jitter, a delay that changes. Without it each packet arrives once, in order, after `delay`.
+        wire: Option<WireParams>;
         /// The link of the opposite direction, which can be congested too. Without it that direction
         /// takes no time and never drops; the groups' `return_delay` can give it a delay.
         return_link as "return": Option<LinkParams>;
@@ -246,6 +245,12 @@ impl Topology {
 }
 
 impl LinkParams {
+    /// The shortest propagation delay that it has at any time.
+    pub fn least_delay(&self) -> Span {
+        let wire = self.wire.as_ref();
+        wire.map_or(self.delay, |wire| wire.least_delay(self.delay))
+    }
+
     /// The largest rate that it has at any time; of a trace the largest over 100 ms.
     pub fn largest_rate(&self) -> Rate {
         match &self.rate_trace {
@@ -267,7 +272,7 @@ impl HopParams {
             queue: self.queue.clone(),
             rate_changes: self.rate_changes.clone(),
             rate_trace: self.rate_trace.clone(),
-            random_loss: self.random_loss,
+            wire: self.wire.clone(),
         }
     }
 }

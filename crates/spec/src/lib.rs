@@ -80,6 +80,7 @@ mod shapes;
 mod shared_hosts;
 mod texts;
 mod validate;
+mod wire;
 mod words;
 
 pub use de::hint;
@@ -103,3 +104,7 @@ pub use replications::{Replications, StopRuleParams, Until};
 pub use schema::schema;
 pub use texts::{CalibratedUsers, ScenarioReader};
 pub use validate::{FindTable, TakeFiles, TraceSite};
+pub use wire::{
+    BatchesParams, DelayChangeParams, DelayChanges, DelayTrace, GilbertElliottParams,
+    HandoverParams, Loss, Order, ReorderParams, WireParams,
+};

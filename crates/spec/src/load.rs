@@ -179,7 +179,7 @@ impl Scenario {
                 rate_trace,
                 return_link,
                 delay: _,
-                random_loss: _,
+                wire: _,
             } = hop;
             (*rate, *queue) = (faster(*rate), unlimited());
             rate_changes.clear();

@@ -23,6 +23,7 @@ use crate::error::Problem;
 use crate::node::{Node, Table, Value};
 use crate::origin::Origin;
 use crate::validate::LONGEST_RUN;
+use crate::wire;
 
 /// A change of the rate of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -280,6 +281,7 @@ fn embed_link(key: &str, link: &mut Node, read: &mut ReadFile<'_>, problems: &mu
     if let Some(mean) = mean.filter(|_| table.get("rate").is_none()) {
         table.insert("rate", mean);
     }
+    wire::embed(key, table, read, problems);
     if let Some(back) = table.get_mut("return") {
         embed_link(&format!("{key}.return"), back, read, problems);
     }
