@@ -166,7 +166,7 @@ class Setting:
             f'rate = "{self.rate:g} Mbit/s"\ndelay = "1 ms"\nqueue = {self._queue()}\n'
         )
         if self.random_loss:
-            text += f"random_loss = {self.random_loss}\n"
+            text += f"wire.loss = {self.random_loss}\n"
         for index, name in enumerate(names):
             rtts = self.rtts[index :: len(names)]
             delays = ", ".join(f'"{rtt - 1} ms"' for rtt in rtts)

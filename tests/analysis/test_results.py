@@ -311,7 +311,7 @@ warmup = "10 s"
 [bottleneck]
 rate = "10 Mbit/s"
 delay = "20 ms"
-random_loss = 0.6
+wire.loss = 0.6
 queue = { kind = "tail-drop", limit = "1000 packets" }
 [[traffic]]
 name = "bulk"

@@ -295,15 +295,14 @@ def test_metrics_of_runs_are_among_those_that_can_be() -> None:
         "runs in a virtual machine",
     )
     listed = {each.name for each in names.DEFINITIONS if not each.of.startswith(elsewhere)}
-    # No transfer of the examples is over so soon, no wire loses packets, programs of users count
-    # what their endpoints deliver, and results add the load.
+    # No transfer of the examples is over so soon, programs of users count what their endpoints
+    # deliver, and results add the load.
     assert listed - seen == {
         "completion_time_mean",
         "completion_time_p50",
         "completion_time_p95",
         "completion_time_p99",
         "delivered_rate",
-        "random_loss",
         "offered_load",
     }
 

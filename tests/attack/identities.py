@@ -12,7 +12,7 @@ from redtail.engine import batches, plans
 from redtail.metrics import base
 
 FRACTIONS = {
-    *("loss", "mark", "udp_loss", "utilization", "random_loss", "end_to_end_loss", "late"),
+    *("loss", "mark", "udp_loss", "utilization", "wire_loss", "end_to_end_loss", "late"),
     "loss_synchronization",
 }
 """Metrics that are shares of something."""

@@ -44,6 +44,7 @@ LEFT_OUT = {
     "label": "changes no run",
     "kernel_control": "only kernels have them; tests/backends/test_kernel_controls.py",
     "load": "needs trial runs, tests/running/test_offered_load.py",
+    "delay_trace": "no file of the examples is one; its form is in crates/spec/src/wire.rs",
     "source": "another class would be refused",
     "params": "the class of a queue says what it takes; tests/inputs/test_own_queues.py",
 }
@@ -203,7 +204,7 @@ class Drawn:
         if "preset" in keys:
             chance = self.draw.choice((0.0, 0.04, 0.15, 0.4))
         for key, each in keys.items():
-            must = key in schema.get("required", ()) or (key == "rate" and "random_loss" in keys)
+            must = key in schema.get("required", ()) or (key == "rate" and "rate_trace" in keys)
             if key in LEFT_OUT or not (must or self.draw.random() < chance):
                 continue
             if key == "class" and each.get("type") == "array" and self.depth > 1:
@@ -306,7 +307,7 @@ class Drawn:
         draw = self.draw
         least = schema.get("minimum", schema.get("exclusiveMinimum", 0.0))
         most = schema.get("maximum", schema.get("exclusiveMaximum", math.inf))
-        if key == "random_loss":
+        if key in ("loss", "duplicate", "share"):
             return draw.choice((0.0, 0.001, 0.02, 0.3))
         near = schema.get("default", draw.choice(_tcp_values().get(key, [0.1])))
         chosen = draw.randrange(10)

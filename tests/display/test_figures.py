@@ -625,7 +625,7 @@ replications = 1
 [bottleneck]
 rate = "10 Mbit/s"
 delay = "50 ms"
-random_loss = {loss}
+wire.loss = {loss}
 queue = {{ kind = "tail-drop", limit = "1000 packets" }}
 [[traffic]]
 name = "ftp"

@@ -11,7 +11,7 @@ from redtail.engine import batches, plans
 from redtail.metrics import base
 
 QUEUES = {kind: keys for kind, keys in facts.queue_examples().items() if kind != "plugin"}
-FRACTIONS = {"loss", "mark", "udp_loss", "utilization", "random_loss", "end_to_end_loss"}
+FRACTIONS = {"loss", "mark", "udp_loss", "utilization", "wire_loss", "end_to_end_loss"}
 
 # A queue that grows for 2 s under thrice the load, and is emptied as the load ends: what waited is
 # dropped or marked in phases in which little or nothing arrives.
@@ -23,7 +23,7 @@ phases = [{phases}]
 [bottleneck]
 rate = "10 Mbit/s"
 delay = "20 ms"
-random_loss = 0.01
+wire.loss = 0.01
 [bottleneck.queue]
 kind = "{kind}"
 {queue}

@@ -116,7 +116,7 @@ def captured(name: str, points: tuple[str, ...]) -> Path:
     file = folder() / f"{name} {points[0].replace(':', ' ')}.pcapng"
     text = LINE.format(duration=duration, traffic=traffic)
     if name.startswith("losses"):  # of a radio: no queue stands
-        text = text.replace("[bottleneck]", "[bottleneck]\nrandom_loss = 0.003", 1)
+        text = text.replace("[bottleneck]", "[bottleneck]\nwire.loss = 0.003", 1)
     redtail.capture(redtail.Toml(text), dict.fromkeys(points, file))
     return file
 

@@ -51,7 +51,7 @@ VARIANTS: dict[str, dict[str, object]] = {
     "first timeout 1 s": {_TCP + "initial_rto": "1 s"},
     "least timeout 0.2 s": {_TCP + "min_rto": "200 ms"},
     "first 1 s and least 0.2 s": {_TCP + "initial_rto": "1 s", _TCP + "min_rto": "200 ms"},
-    "no loss on the way back": {"bottleneck.return.random_loss": 0},
+    "no loss on the way back": {"bottleneck.return.wire.loss": 0},
     "no limited transmit": {_TCP + "limited_transmit": False},
     "Tahoe": {_TCP + "preset": "ns2-tahoe"},
     "NewReno": {_TCP + "preset": "ns2-newreno"},

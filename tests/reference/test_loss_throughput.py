@@ -109,7 +109,7 @@ host_jitter = "0 s"
 rate = "10 Gbit/s"
 delay = "{rtt_ms / 2} ms"
 queue = {{ kind = "tail-drop", limit = "1000000 packets" }}
-random_loss = {p:.6f}
+wire.loss = {p:.6f}
 [[traffic]]
 name = "one"
 kind = "bulk"

@@ -80,6 +80,14 @@ impl Buffers {
         self.notes[id.0 as usize]
     }
 
+    /// Keeps a copy of a packet.
+    fn duplicate(&mut self, id: ContentId) -> ContentId {
+        let packet = self.places[id.0 as usize].clone();
+        let copy = self.put(&packet);
+        self.notes[copy.0 as usize] = self.note(id).of_copy();
+        copy
+    }
+
     fn free(&mut self, id: ContentId) {
         self.free.push(id.0);
     }
@@ -128,6 +136,12 @@ impl Ends for RealEnds<'_> {
             observer.lost(usize::from(back), self.buffers.note(packet.content));
         }
         self.buffers.free(packet.content);
+    }
+
+    fn duplicate(&mut self, packet: &SimPacket) -> ContentId {
+        let (group, back) = self.routes[packet.route as usize];
+        self.counts[group as usize].copied[usize::from(back)] += 1;
+        self.buffers.duplicate(packet.content)
     }
 
     fn tell(&mut self, event: PacketEvent<'_>) {
@@ -188,6 +202,8 @@ pub struct GroupCounts {
     pub left: [u64; 2],
     /// Packets that queues dropped or wires lost, by direction.
     pub lost: [u64; 2],
+    /// Copies that wires made, by direction.
+    pub copied: [u64; 2],
 }
 
 /// How well the machine kept up with real time.
@@ -587,6 +603,7 @@ impl<'a> Emulator<'a> {
             Class::LinkFree => {
                 self.with_links(|links, ends| links.on_link_free(event.index(), at, ends))
             }
+            Class::Wire => self.links.on_wire(event.index(), at),
             Class::QueueWakeup => {
                 self.with_links(|links, ends| links.on_queue_wakeup(event.index(), at, ends));
             }
@@ -729,7 +746,7 @@ impl<'a> Emulator<'a> {
             let (group, back) = self.routes[route as usize];
             inside[group as usize][usize::from(back)] += 1;
         };
-        for packet in self.links.network.paths.in_flight() {
+        for packet in self.links.network.in_flight() {
             count(packet.route);
         }
         for link in &self.links.network.links {
@@ -749,7 +766,7 @@ impl<'a> Emulator<'a> {
             |of: fn(&GroupCounts) -> [u64; 2]| -> u64 { self.counts.iter().flat_map(of).sum() };
         let (entered, left, lost) = (sum(|it| it.entered), sum(|it| it.left), sum(|it| it.lost));
         assert_eq!(
-            entered,
+            entered + sum(|it| it.copied),
             left + lost + held + waiting,
             "packets do not add up: {left} left, {lost} lost, {held} in flight, {waiting} waiting"
         );

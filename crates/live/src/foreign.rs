@@ -40,6 +40,16 @@ pub struct Note {
     key: Option<Key>,
 }
 
+impl Note {
+    /// What is remembered of a copy of the packet, which counts as no datagram.
+    pub fn of_copy(self) -> Self {
+        Self {
+            datagram: false,
+            ..self
+        }
+    }
+}
+
 /// A connection, by its protocol.
 #[derive(Debug)]
 enum Followed {

@@ -8,6 +8,7 @@
 //!
 //! - `links`: all links at work, with their schedule; `link`: one of them; `transmitter` and `capacity`: its
 //!   rate, constant or not
+//! - `wire`: what happens to packets after a transmitter: losses, copies, reordering, delays that differ
 //! - `paths`: routes, delay lines and hosts' own links; `network`: these and the links, compiled from a scenario
 //! - `scheduler`: the schedule of events; `lookahead`: why most events are not in it
 //! - `packet`: the packet that is moved; `capture`: files of captured packets; `flow_numbers`: numbers of flows
@@ -41,6 +42,7 @@ pub mod result;
 pub mod scheduler;
 pub mod statistics;
 pub mod transmitter;
+pub mod wire;
 
 pub use answers::Answers;
 pub use events::{EventRecorder, EventRow, PacketEvent};

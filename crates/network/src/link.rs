@@ -1,4 +1,4 @@
-//! A link: a transmitter with a queue in front, its random losses, its counters, and its work.
+//! A link: a transmitter with a queue in front and a wire behind, its counters, and its work.
 //!
 //! Only links cost events: one when a packet arrives at its next stop, and one when a transmission ends, which most links
 //! save ([`lookahead`](crate::lookahead)). An event looks its link up once. The link's functions get as arguments what is between links
@@ -6,7 +6,7 @@
 //! transmission is known when it begins; with a trace the link's event is its next opportunity, while packets
 //! wait.
 
-use redtail_core::{Span, Stream, Time};
+use redtail_core::{Span, Time};
 use redtail_qdisc::{AnyQueue, DropReason, Outlook, QueueDiscipline, Sink, TcpHeader, Wakeup};
 use redtail_spec::EventKind;
 
@@ -18,6 +18,7 @@ use crate::paths::{Paths, Route};
 use crate::scheduler::{Class, Event, Scheduler};
 use crate::statistics::{LinkStatistics, Measured, PacketOwner};
 use crate::transmitter::Transmitter;
+use crate::wire::Wire;
 
 /// While packets arrive with lookahead, a link knows the head of each line by one number: when it arrives, and below that, in
 /// so many bits, the place of the line among those that lead to the link.
@@ -89,6 +90,9 @@ pub trait Ends {
     /// A queue has dropped a packet, or a wire has lost it: nobody needs its content any more.
     fn lost(&mut self, packet: &SimPacket);
 
+    /// A wire makes a copy of a packet: returns the content of the copy.
+    fn duplicate(&mut self, packet: &SimPacket) -> ContentId;
+
     /// A queue has marked a packet (ECN) that counts in the measurement period.
     #[inline]
     fn marked(&mut self, _packet: &SimPacket) {}
@@ -121,6 +125,7 @@ impl Horizon {
         let now = event.at();
         let (line, ends) = match event.class() {
             Class::Measure | Class::Sample | Class::LinkFree => (0, now),
+            Class::Wire => (0, now + INSTANT),
             Class::Arrival => (event.index(), now + INSTANT),
             _ => (u32::MAX, now + INSTANT),
         };
@@ -194,24 +199,10 @@ pub struct Link {
     pub(crate) inputs: Vec<u32>,
     /// The earliest wakeup scheduled for the queue; [`Time::MAX`] if there is none.
     pub(crate) wakeup: Time,
-    /// Random losses after the transmitter; `None` if there are none.
+    /// What happens to packets after the transmitter; `None` if they only cross the delay.
     pub wire: Option<Box<Wire>>,
     /// Its counters.
     pub counters: LinkCounters,
-}
-
-/// Loses each packet with the same probability, independently of others.
-#[derive(Debug)]
-pub struct Wire {
-    /// Probability of a loss.
-    probability: f64,
-    stream: Stream,
-    /// Packets lost over the whole run.
-    pub lost: u64,
-    /// Packets transmitted in the measurement period.
-    pub transmitted: u64,
-    /// Packets transmitted in the measurement period that were lost.
-    pub lost_of_transmitted: u64,
 }
 
 impl Link {
@@ -235,29 +226,6 @@ impl Link {
             Some(Capacity::Trace(deliveries)) => Some(deliveries),
             _ => None,
         }
-    }
-}
-
-impl Wire {
-    /// Losses of this probability, drawn from `stream`.
-    pub(crate) fn new(probability: f64, stream: Stream) -> Self {
-        Self {
-            probability,
-            stream,
-            lost: 0,
-            transmitted: 0,
-            lost_of_transmitted: 0,
-        }
-    }
-
-    /// Whether the packet transmitted now is lost. It draws for every packet, so that with the same
-    /// random numbers a higher probability loses the same packets and others.
-    pub fn loses(&mut self, measuring: bool) -> bool {
-        let lost = self.stream.uniform() < self.probability;
-        self.lost += u64::from(lost);
-        self.transmitted += u64::from(measuring);
-        self.lost_of_transmitted += u64::from(lost && measuring);
-        lost
     }
 }
 
@@ -503,21 +471,12 @@ impl Link {
             let group = self.group as usize;
             statistics.on_transmitted(group, self.since, now, self.capacity.as_deref());
         }
-        let measuring = counters.statistics.is_some();
-        if let Some(wire) = &mut self.wire
-            && wire.loses(measuring)
-        {
-            ends.tell(PacketEvent {
-                kind: EventKind::WireLoss,
-                reason: None,
-                link: self.number,
-                packet,
-                since: None,
-                now,
-            });
-            ends.lost(packet);
-        } else {
-            paths.send(packet, now, scheduler);
+        match &mut self.wire {
+            None => paths.send(packet, now, scheduler),
+            Some(wire) => {
+                let measuring = counters.statistics.is_some();
+                wire.carry(packet, measuring, now, paths, scheduler, ends);
+            }
         }
         self.transmitting = None;
     }

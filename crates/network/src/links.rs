@@ -139,6 +139,9 @@ impl Links {
                 "packets at {} do not add up: {passed:?}, {inside} inside",
                 link.name
             );
+            if let Some(wire) = &link.wire {
+                wire.check_conservation(&link.name);
+            }
         }
     }
 
@@ -152,6 +155,16 @@ impl Links {
             link.advance_arrivals((now, 0), paths, scheduler, ends);
         } else {
             link.on_arrival(line, now, paths, scheduler, ends);
+        }
+    }
+
+    /// The wire of a link releases packets that it held until now.
+    pub fn on_wire(&mut self, index: u32, now: Time) {
+        let Network { links, paths, .. } = &mut self.network;
+        let link = &mut links[index as usize];
+        let measuring = link.counters.statistics.is_some();
+        if let Some(wire) = &mut link.wire {
+            wire.release(measuring, now, paths, &mut self.scheduler);
         }
     }
 

@@ -61,10 +61,36 @@ metrics! {
 
 metrics! {
     /// Of a link that loses packets on the wire.
-    pub const OF_WIRE of LinkInPeriod;
+    pub const OF_WIRE_LOSS of LinkInPeriod;
 
-    /// Packets lost on the wire over packets transmitted, for a link with the key `random_loss`; `loss` does not contain them, `utilization` does.
-    RANDOM_LOSS = "random_loss", Fraction, "Packets lost on the wire", "lost on wire";
+    /// Packets lost on the wire over packets transmitted, copies included, for a link with the key `wire.loss` or `wire.limit`; `loss` does not contain them, `utilization` does.
+    WIRE_LOSS = "wire_loss", Fraction, "Packets lost on the wire", "lost on wire";
+}
+
+metrics! {
+    /// Of a link that duplicates packets on the wire.
+    pub const OF_WIRE_COPIES of LinkInPeriod;
+
+    /// Copies that the wire made over packets transmitted, for a link with the key `wire.duplicate`. Packets that `wire.loss` takes have no copy.
+    WIRE_DUPLICATES = "wire_duplicates", Fraction, "Packets duplicated on the wire", "duplicated";
+}
+
+metrics! {
+    /// Of a link on the wire of which packets overtake each other.
+    pub const OF_WIRE_ORDER of LinkInPeriod;
+
+    /// Packets that left the wire after one that had entered it later, over all packets that left it: the ratio of reordered packets of RFC 4737, section 3.3, over the packets of all flows; copies do not count. For a link with the key `wire.reorder` or with `wire.order = "free"`.
+    WIRE_REORDERED = "wire_reordered", Fraction, "Packets reordered on the wire", "reordered";
+}
+
+metrics! {
+    /// Of a link on the wire of which the delay differs.
+    pub const OF_WIRE_DELAY of LinkInPeriod;
+
+    /// Mean time from the end of a packet's transmission to its arrival at the end of the link, exact, over the packets transmitted in the period: the propagation delay with all that `wire.jitter`, `wire.reorder`, `wire.delay_changes`, `wire.delay_trace` and `wire.batches` add, for a link with one of these keys.
+    WIRE_DELAY_MEAN = "wire_delay_mean", Delay, "Mean delay on the wire", "wire delay";
+    /// The longest of these times.
+    WIRE_DELAY_MAX = "wire_delay_max", Delay, "Longest delay on the wire", "wire delay max";
 }
 
 metrics! {
@@ -335,11 +361,26 @@ pub enum Owner {
 
 /// Every metric there is, each once, but for what queues of users name themselves.
 pub fn catalog() -> Vec<Listed> {
-    let rooms: [(Owner, &str, &[&'static Metric]); 16] = [
+    let rooms: [(Owner, &str, &[&'static Metric]); 19] = [
         (Owner::Link, "every link", AT_LINK),
         (Owner::Link, "links with TCP groups", OF_CONGESTION),
         (Owner::Link, "links with UDP groups", OF_UDP_AT_LINK),
-        (Owner::Link, "links with random_loss", OF_WIRE),
+        (
+            Owner::Link,
+            "links with wire.loss or wire.limit",
+            OF_WIRE_LOSS,
+        ),
+        (Owner::Link, "links with wire.duplicate", OF_WIRE_COPIES),
+        (
+            Owner::Link,
+            "links with reordering on the wire",
+            OF_WIRE_ORDER,
+        ),
+        (
+            Owner::Link,
+            "links with a wire that holds packets",
+            OF_WIRE_DELAY,
+        ),
         (Owner::Link, "links with a policer", OF_POLICER),
         (Owner::Group, "TCP groups", OF_TCP_AND_ALL),
         (Owner::Group, "groups without users", OF_FLOWS_AND_ALL),
@@ -456,8 +497,19 @@ pub fn names(scenario: &Scenario) -> Names {
     };
     at_links(&mut names, "");
     for (prefix, link) in links(scenario) {
-        if link.random_loss.is_some() {
-            names.add(&prefix, &[OF_WIRE]);
+        if let Some(wire) = &link.wire {
+            if wire.loss.is_some() || wire.limit.is_some() {
+                names.add(&prefix, &[OF_WIRE_LOSS]);
+            }
+            if wire.duplicate.is_some() {
+                names.add(&prefix, &[OF_WIRE_COPIES]);
+            }
+            if wire.reorders() {
+                names.add(&prefix, &[OF_WIRE_ORDER]);
+            }
+            if wire.holds() {
+                names.add(&prefix, &[OF_WIRE_DELAY]);
+            }
         }
         if link.policer.is_some() {
             names.add(&prefix, &[OF_POLICER]);

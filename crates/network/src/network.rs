@@ -9,11 +9,13 @@ use redtail_spec::{LinkParams, Scenario};
 use redtail_traffic::{Access, Dealt, Direction, FlowKind, TrafficParams};
 
 use crate::capacity::Capacity;
-use crate::link::{Link, LinkCounters, Wire};
+use crate::link::{Link, LinkCounters};
+use crate::packet::SimPacket;
 use crate::paths::{
     HostRoutes, Jitter, Leg, Legs, Line, Paths, Pipe, Random, Route, Sizes, Target,
 };
 use crate::transmitter::Transmitter;
+use crate::wire::Wire;
 
 /// The compiled network with everything in flight.
 #[derive(Debug)]
@@ -24,6 +26,14 @@ pub struct Network {
     pub paths: Paths,
     /// The flows that cross it, as queues may know them.
     pub flows: Arc<FlowTable>,
+}
+
+impl Network {
+    /// Everything in flight between links: on the lines, and held by wires.
+    pub fn in_flight(&self) -> impl Iterator<Item = &SimPacket> {
+        let wires = self.links.iter().filter_map(|link| link.wire.as_deref());
+        self.paths.in_flight().chain(wires.flat_map(Wire::held))
+    }
 }
 
 /// Compiles the network, and for each group the routes of each of its hosts.
@@ -115,7 +125,7 @@ struct Compiler<'a> {
     scenario: &'a Scenario,
     plugins: &'a Plugins,
     network: Network,
-    /// Propagation delay of each link.
+    /// The shortest propagation delay of each link.
     delays: Vec<Span>,
     /// The legs of each route.
     legs: Vec<Vec<Leg>>,
@@ -144,22 +154,11 @@ impl Compiler<'_> {
         let name = self.scenario.topology.link_name(hop, direction);
         let flows = Arc::clone(&self.network.flows);
         let facts = self.scenario.link_facts(hop, direction, link, flows);
-        let stream = Stream::named(
-            self.scenario.seed,
-            self.scenario.replication,
-            &format!("queue.{name}"),
-        );
-        let wire = link.random_loss.map(|probability| {
-            let name = format!("loss.{name}");
-            let (seed, replication) = (self.scenario.seed, self.scenario.replication);
-            Box::new(Wire::new(
-                probability,
-                Stream::named(seed, replication, &name),
-            ))
-        });
+        let (seed, replication) = (self.scenario.seed, self.scenario.replication);
+        let stream = |what: &str| Stream::named(seed, replication, &format!("{what}.{name}"));
         let queue = link.queue.build(QueueContext {
             rate: link.rate,
-            stream,
+            stream: stream("queue"),
             link: Arc::new(facts),
             plugins: self.plugins.clone(),
         });
@@ -168,6 +167,7 @@ impl Compiler<'_> {
             None => queue,
         };
         let number = self.network.links.len() as u32;
+        let wire = Wire::of(link, number, stream);
         self.network.links.push(Link {
             number,
             name,
@@ -188,7 +188,7 @@ impl Compiler<'_> {
             wire,
             counters: LinkCounters::new(number, self.scenario.traffic.len()),
         });
-        self.delays.push(link.delay);
+        self.delays.push(link.least_delay());
         number
     }
 

@@ -381,6 +381,11 @@ impl Paths {
         packets.insert(place, packet);
     }
 
+    /// The propagation delay of the link that `packet` leaves, as far as it is on its next leg.
+    pub(crate) fn after(&self, packet: &SimPacket) -> Span {
+        self.legs.leg(packet.route, packet.leg + 1).before
+    }
+
     /// Sends `packet` into its next leg.
     #[inline(always)]
     pub fn send(&mut self, packet: &SimPacket, now: Time, scheduler: &mut Scheduler) {
@@ -570,8 +575,8 @@ impl Paths {
         self.lines.len()
     }
 
-    /// Everything in flight between links.
-    pub fn in_flight(&self) -> impl Iterator<Item = &SimPacket> {
+    /// Everything on the lines.
+    pub(crate) fn in_flight(&self) -> impl Iterator<Item = &SimPacket> {
         self.lines.iter().flat_map(|line| line.packets.iter())
     }
 }

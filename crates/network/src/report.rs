@@ -39,11 +39,10 @@ pub fn links(links: &mut Links, scenario: &Scenario, now: Time, result: &mut Run
         if let Some(policing) = link.queue.policing() {
             add_policing(&mut result.metrics, &prefix, policing);
         }
-        if let Some(wire) = &link.wire
-            && wire.transmitted > 0
-        {
-            let lost = wire.lost_of_transmitted as f64 / wire.transmitted as f64;
-            result.metrics.push((full_name(&prefix, RANDOM_LOSS), lost));
+        if let Some(wire) = &link.wire {
+            let defined = wire.metrics();
+            let named = defined.map(|(metric, value)| (full_name(&prefix, metric), value));
+            result.metrics.extend(named);
         }
         add_groups(&mut result.metrics, scenario, &prefix, &summary.groups);
         let histograms = &mut result.histograms;

@@ -29,18 +29,20 @@ pub enum Class {
     Sample = 1,
     /// A link finished a transmission: room appears before arrivals claim it.
     LinkFree = 2,
+    /// A wire releases packets that it held: they reach their line as those do that are transmitted now.
+    Wire = 3,
     /// The head of a delay line arrives.
-    Arrival = 3,
+    Arrival = 4,
     /// A queue discipline asked to be woken.
-    QueueWakeup = 4,
+    QueueWakeup = 5,
     /// A receiver's delayed acknowledgement.
-    ReceiverTimer = 5,
+    ReceiverTimer = 6,
     /// A sender's retransmission timer: after arrivals that may cancel it.
-    SenderTimer = 6,
+    SenderTimer = 7,
     /// A timer of either side of a user's connection, or a response that is ready.
-    Connection = 7,
+    Connection = 8,
     /// A flow starts, a UDP source or a call sends, or a user acts.
-    Source = 8,
+    Source = 9,
 }
 
 /// The classes by number, filled up to a power of two.
@@ -48,12 +50,12 @@ const CLASSES: [Class; 16] = [
     Class::Measure,
     Class::Sample,
     Class::LinkFree,
+    Class::Wire,
     Class::Arrival,
     Class::QueueWakeup,
     Class::ReceiverTimer,
     Class::SenderTimer,
     Class::Connection,
-    Class::Source,
     Class::Source,
     Class::Source,
     Class::Source,

@@ -254,11 +254,11 @@ fn write_frame(
             let fields = tcp_fields(tcp, flow.conversation, side, segment);
             write_tcp(frame, &fields, segment.len);
         }
-        (Protocol::Udp, Content::Datagram(_) | Content::Call(_)) => {
+        (Protocol::Udp, Content::Datagram(_) | Content::Call(_) | Content::Copy) => {
             write_udp(frame, packet.size.saturating_sub(IP_AND_UDP_HEADERS));
         }
         (_, Content::Own(_))
-        | (Protocol::Tcp(_), Content::Datagram(_) | Content::Call(_))
+        | (Protocol::Tcp(_), Content::Datagram(_) | Content::Call(_) | Content::Copy)
         | (Protocol::Udp, Content::Segment(_)) => {
             unreachable!("a packet carries what its flow sends")
         }

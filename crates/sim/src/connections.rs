@@ -80,6 +80,8 @@ pub struct Connection {
     pub number: u64,
     /// Lost packets of the client and of the server.
     dropped: [u64; 2],
+    /// Copies of their packets that wires made.
+    copied: [u64; 2],
     opened_at: Time,
     /// Its packets that queues have marked in the measurement period.
     pub marked: u64,
@@ -141,6 +143,7 @@ impl Connection {
             alarm: Alarm::default(),
             passed: [Passed::default(); 2],
             dropped: [0; 2],
+            copied: [0; 2],
             exchanges: Exchanges::new(order, !params.handshake),
             syn: None,
             opened_at: Time::ZERO,
@@ -159,6 +162,7 @@ impl Connection {
         self.alarm = Alarm::default();
         self.passed = [Passed::default(); 2];
         self.dropped = [0; 2];
+        self.copied = [0; 2];
         self.syn = None;
         self.marked = 0;
         self.lingers = false;
@@ -396,11 +400,17 @@ impl Connection {
         self.dropped[side as usize]
     }
 
+    /// Copies of the packets of one side that wires made.
+    pub fn copied(&self, side: Side) -> u64 {
+        self.copied[side as usize]
+    }
+
     /// Packets of both sides that are in the network.
     fn in_flight(&self) -> u64 {
         let [client, server] = self.passed;
         let lost: u64 = self.dropped.iter().sum();
-        client.sent + server.sent - client.delivered - server.delivered - lost
+        let copied: u64 = self.copied.iter().sum();
+        copied + client.sent + server.sent - client.delivered - server.delivered - lost
     }
 
     /// Where the segment goes that one side has sent last; the connection is at `place`.
@@ -679,6 +689,11 @@ impl Connections {
         if connection.is_over() {
             self.possibly_gone.push(place);
         }
+    }
+
+    /// A wire has made a copy of a packet that the `from` side of the connection at a place sent.
+    pub fn on_copy(&mut self, place: u32, from: Side) {
+        self.get(place).copied[from as usize] += 1;
     }
 
     /// The next connection that may be gone because its last packet was lost.

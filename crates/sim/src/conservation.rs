@@ -1,6 +1,6 @@
 //! Checks that the engine neither creates nor loses packets.
 //!
-//! At the end of every run, for each flow and direction: sent = delivered + dropped + in flight;
+//! At the end of every run, for each flow and direction: sent + copied = delivered + dropped + in flight;
 //! and for each link: arrived = departed + dropped + waiting + in transmission. A packet lost on a
 //! wire has departed from its link, and counts as dropped for its flow: over all flows, dropped is
 //! the number of packets that queues dropped and wires lost.
@@ -29,7 +29,13 @@ const MAX_USELESS_WAKEUPS: u32 = 100_000;
 ///
 /// # Panics
 /// When the counters do not balance: a bug of the engine or of a queue discipline.
-pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) {
+pub fn check(
+    links: &mut Links,
+    flows: &Flows,
+    dropped: &[[u64; 2]],
+    copied: &[[u64; 2]],
+    now: Time,
+) {
     links.check_conservation();
     let network = &mut links.network;
     // Packets in flight, by flow and direction (0 data, 1 acknowledgements); those of users'
@@ -56,7 +62,7 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
             of_users[packet.endpoint as usize][side] += 1;
         }
     };
-    network.paths.in_flight().for_each(&mut count);
+    network.in_flight().for_each(&mut count);
     for link in &mut network.links {
         if let Some(packet) = &link.transmitting {
             count(packet);
@@ -90,7 +96,7 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
         .map(|link| link.counters.passed.dropped)
         .sum();
     let wires = network.links.iter().filter_map(|link| link.wire.as_ref());
-    let on_wires: u64 = wires.map(|wire| wire.lost).sum();
+    let on_wires: u64 = wires.map(|wire| wire.passed.lost).sum();
     assert_eq!(
         dropped.iter().flatten().sum::<u64>() + flows.connections.dropped,
         at_queues + on_wires,
@@ -130,6 +136,7 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
             Source::User(_) => continue,
         };
         for (direction, (sent, delivered)) in directions.into_iter().enumerate() {
+            let sent = sent + copied.get(flow).map_or(0, |copied| copied[direction]);
             let gone = delivered + dropped[flow][direction] + in_flight[flow][direction];
             // TCP endpoints count modulo 2^32.
             assert_eq!(
@@ -147,7 +154,7 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
         for side in [Side::Client, Side::Server] {
             let passed = connection.passed(side);
             assert_eq!(
-                passed.sent,
+                passed.sent + connection.copied(side),
                 connection.passed(side.peer()).delivered
                     + connection.dropped(side)
                     + of_users[place][side as usize],

@@ -123,6 +123,7 @@ impl<'a> Engine<'a> {
             ends: EngineEnds {
                 contents: Contents::default(),
                 dropped: vec![[0; 2]; flows.count()],
+                copied: Vec::new(),
                 marked: vec![0; flows.count()],
                 recorder: None,
                 log: None,
@@ -170,8 +171,11 @@ impl<'a> Engine<'a> {
 
     /// An event that is neither of a link nor of a line.
     fn on_other(&mut self, event: Event) {
-        self.advance_to(event);
         let index = event.index();
+        if event.class() == Class::Wire {
+            return self.links.on_wire(index, self.now); // as a transmission that ends
+        }
+        self.advance_to(event);
         match event.class() {
             Class::SenderTimer => self.on_sender_timer(index),
             Class::ReceiverTimer => self.on_receiver_timer(index),
@@ -181,7 +185,9 @@ impl<'a> Engine<'a> {
             Class::Sample => self.on_sample(),
             Class::Measure if index == 0 => self.on_measure(),
             Class::Measure => self.on_phase(),
-            Class::LinkFree | Class::Arrival => unreachable!("of a link or of a line"),
+            Class::LinkFree | Class::Wire | Class::Arrival => {
+                unreachable!("of a link or of a line")
+            }
         }
     }
 

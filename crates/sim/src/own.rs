@@ -33,6 +33,8 @@ pub struct OwnPacket {
     pub sent: Time,
     /// The ECN bits with which it was sent.
     pub ecn: Ecn,
+    /// Whether a wire has made it, as a copy of another one.
+    pub copy: bool,
 }
 
 /// The payloads of the datagrams in flight. Places are reused.
@@ -69,7 +71,25 @@ impl Payloads {
             payload,
             sent: now,
             ecn: datagram.ecn,
+            copy: false,
         })
+    }
+
+    /// Keeps the payload of a copy of a datagram in flight.
+    pub fn copy(&mut self, packet: OwnPacket) -> OwnPacket {
+        let payload = self.places[packet.payload as usize].clone();
+        self.bytes += payload.len();
+        let place = self.free.pop();
+        let place = place.unwrap_or_else(|| {
+            self.places.push(Vec::new());
+            self.places.len() as u32 - 1
+        });
+        self.places[place as usize] = payload;
+        OwnPacket {
+            payload: place,
+            copy: true,
+            ..packet
+        }
     }
 
     /// The payload of a datagram in flight.

@@ -32,6 +32,9 @@ pub enum Content {
     Call(CallPacket),
     /// Of a packet of an endpoint of a user, over UDP.
     Own(OwnPacket),
+    /// Of the copy that a wire has made of a packet of a UDP source or of a call. Their receivers discard copies, as those of RTP
+    /// do (RFC 3711, section 3.3.2), and no figure of a flow counts them.
+    Copy,
 }
 
 /// What a UDP packet carries.
@@ -49,7 +52,7 @@ impl Content {
     pub fn ecn(&self) -> Ecn {
         match self {
             Self::Segment(segment) => segment.ecn,
-            Self::Datagram(_) => Ecn::NotEct,
+            Self::Datagram(_) | Self::Copy => Ecn::NotEct,
             Self::Call(packet) => match packet.ecn() {
                 true => Ecn::Ect0,
                 false => Ecn::NotEct,
@@ -72,7 +75,7 @@ impl Place {
         self.0 = Content::Segment(Segment::default());
         match &mut self.0 {
             Content::Segment(segment) => segment,
-            Content::Datagram(_) | Content::Call(_) | Content::Own(_) => {
+            Content::Datagram(_) | Content::Call(_) | Content::Own(_) | Content::Copy => {
                 unreachable!("it was made a segment")
             }
         }
@@ -119,7 +122,7 @@ impl Contents {
         let own = match self.get(id) {
             Content::Segment(segment) => segment.seq,
             Content::Datagram(datagram) => datagram.number,
-            Content::Call(_) | Content::Own(_) => {
+            Content::Call(_) | Content::Own(_) | Content::Copy => {
                 unreachable!("calls and endpoints of users say how large their packets are")
             }
         };
@@ -191,34 +194,36 @@ impl Contents {
                 segment.ecn = ecn;
                 segment
             }
-            Content::Datagram(_) | Content::Call(_) | Content::Own(_) => {
+            Content::Datagram(_) | Content::Call(_) | Content::Own(_) | Content::Copy => {
                 unreachable!("the packet is a UDP packet")
             }
         }
     }
 
-    /// The datagram of a UDP packet.
+    /// The datagram of a UDP packet; `None` if it is a copy.
     ///
     /// # Panics
     /// When it is a TCP packet: a bug of the engine.
     #[inline]
-    pub fn datagram(&self, id: ContentId) -> &Datagram {
+    pub fn datagram(&self, id: ContentId) -> Option<&Datagram> {
         match self.get(id) {
-            Content::Datagram(datagram) => datagram,
+            Content::Datagram(datagram) => Some(datagram),
+            Content::Copy => None,
             Content::Segment(_) | Content::Call(_) | Content::Own(_) => {
                 unreachable!("the packet has no datagram")
             }
         }
     }
 
-    /// The content of a packet of a call.
+    /// The content of a packet of a call; `None` if it is a copy.
     ///
     /// # Panics
     /// When it is another packet: a bug of the engine.
     #[inline]
-    pub fn of_call(&self, id: ContentId) -> &CallPacket {
+    pub fn of_call(&self, id: ContentId) -> Option<&CallPacket> {
         match self.get(id) {
-            Content::Call(packet) => packet,
+            Content::Call(packet) => Some(packet),
+            Content::Copy => None,
             Content::Segment(_) | Content::Datagram(_) | Content::Own(_) => {
                 unreachable!("the packet is of no call")
             }
@@ -232,7 +237,7 @@ impl Contents {
     pub fn own(&self, id: ContentId) -> OwnPacket {
         match self.get(id) {
             Content::Own(packet) => *packet,
-            Content::Segment(_) | Content::Datagram(_) | Content::Call(_) => {
+            Content::Segment(_) | Content::Datagram(_) | Content::Call(_) | Content::Copy => {
                 unreachable!("the packet is of no endpoint of a user")
             }
         }

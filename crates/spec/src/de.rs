@@ -236,7 +236,10 @@ impl Fault {
             }
             Cause::UnknownKey { accepted } => {
                 let word = key.rsplit('.').next().unwrap_or_default();
-                let hint = hint(word, &accepted);
+                let hint = match word {
+                    "random_loss" if accepted.contains(&"wire") => "; it is wire.loss now".into(),
+                    _ => hint(word, &accepted),
+                };
                 format!(
                     "{key}: unknown key; accepted: {}{hint}",
                     accepted.join(", ")

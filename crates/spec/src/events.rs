@@ -161,8 +161,11 @@ events! {
         };
     /// The queue marked a packet (ECN). With `wait_s` it had waited so long; without, it was marked on arrival.
     Mark = "mark" of "queue";
-    /// The wire lost a packet after its transmission (`random_loss`).
-    WireLoss = "wire_loss" of "link";
+    /// The wire lost a packet after its transmission. Without a reason it is a loss of `wire.loss`.
+    WireLoss = "wire_loss" of "link",
+        reasons {
+            "limit": "the delay line was full (`wire.limit`)",
+        };
     /// A user's page was complete.
     Page = "page" of "user", value "time from the first request to the last byte, s";
     /// A user's response was complete. `bytes` is its size.

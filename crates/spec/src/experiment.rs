@@ -27,6 +27,7 @@ use crate::rate_changes::RateChanges;
 use crate::rates::{Phases, RateTrace};
 use crate::replications::Replications;
 use crate::shared_hosts;
+use crate::wire::WireParams;
 
 params! {
     /// One case of an experiment file: factors are substituted, `--set` arguments applied.
@@ -90,9 +91,8 @@ shared_keys! { $
         queue: QueueParams;
         /// A policer in front of the queue: packets above a rate are dropped or get another DSCP, which the queue then sees. Without it no packet is policed.
         policer: Option<PolicerParams>;
-        /// Probability with which each packet is lost after its transmission, independently of all others; 0 or more, below 1. Without it no packet is lost there.
-        #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
-        random_loss: Option<f64>;
+        /// What happens to packets after their transmission: losses, duplicates, reordering, jitter, a delay that changes. Without it each packet arrives once, in order, after `delay`.
+        wire: Option<WireParams>;
         /// Times at which the rate changes, or a table with a period and a law, the keys of a [rate law](#rate-law); the packet in transmission continues at the new rate. "0 bit/s" is an outage: nothing is sent, and packets wait. Queues keep the parameters that they computed from `rate`; a shaper with `follow_after` follows.
         #[serde(skip_serializing_if = "RateChanges::is_empty")]
         rate_changes: RateChanges = RateChanges::default(), "none: the rate is constant.";
@@ -107,7 +107,7 @@ params! {
     /// A link in one direction: a queue, a transmitter and a propagation delay.
     #[schemars(rename = "LinkSpec")]
     pub struct LinkParams {
-        link_keys!(rate, delay, queue, policer, random_loss, rate_changes, rate_trace, overhead);
+        link_keys!(rate, delay, queue, policer, wire, rate_changes, rate_trace, overhead);
     }
 }
 
@@ -115,7 +115,7 @@ params! {
     /// A bottleneck: a link, and if `return` is given another one for the opposite direction.
     #[schemars(rename = "Hop")]
     pub struct HopParams {
-        link_keys!(rate, delay, queue, policer, random_loss);
+        link_keys!(rate, delay, queue, policer, wire);
         /// The link of the opposite direction, which can be congested too. Without it that direction
         /// takes no time and never drops; the groups' `return_delay` can give it a delay.
         return_link as "return": Option<LinkParams>;
@@ -249,6 +249,12 @@ impl Topology {
 }
 
 impl LinkParams {
+    /// The shortest propagation delay that it has at any time.
+    pub fn least_delay(&self) -> Span {
+        let wire = self.wire.as_ref();
+        wire.map_or(self.delay, |wire| wire.least_delay(self.delay))
+    }
+
     /// The largest rate that it has at any time; of a trace the largest over 100 ms.
     pub fn largest_rate(&self) -> Rate {
         match &self.rate_trace {
@@ -269,7 +275,7 @@ impl HopParams {
             rate_changes: self.rate_changes.clone(),
             rate_trace: self.rate_trace.clone(),
             overhead: self.overhead.clone(),
-            random_loss: self.random_loss,
+            wire: self.wire.clone(),
         }
     }
 }

@@ -82,6 +82,7 @@ mod shapes;
 mod shared_hosts;
 mod texts;
 mod validate;
+mod wire;
 mod words;
 
 pub use de::hint;
@@ -109,3 +110,7 @@ pub use replications::{Replications, StopRuleParams, Until};
 pub use schema::schema;
 pub use texts::{CalibratedUsers, ScenarioReader};
 pub use validate::{FindTable, TakeFiles, TraceSite};
+pub use wire::{
+    BatchesParams, DelayChangeParams, DelayChanges, DelayTrace, GilbertElliottParams,
+    HandoverParams, Loss, Order, ReorderParams, WireParams,
+};

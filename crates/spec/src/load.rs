@@ -181,7 +181,7 @@ impl Scenario {
                 rate_trace,
                 return_link,
                 delay: _,
-                random_loss: _,
+                wire: _,
                 overhead: _,
             } = hop;
             (*rate, *queue) = (faster(*rate), unlimited());

@@ -23,6 +23,7 @@ use crate::error::Problem;
 use crate::node::{Node, Table, Value};
 use crate::origin::Origin;
 use crate::validate::LONGEST_RUN;
+use crate::wire;
 
 /// Bytes that one opportunity can deliver.
 pub const OPPORTUNITY: u64 = 1500;
@@ -269,6 +270,7 @@ fn embed_link(key: &str, link: &mut Node, read: &mut ReadFile<'_>, problems: &mu
     if let Some(mean) = mean.filter(|_| table.get("rate").is_none()) {
         table.insert("rate", mean);
     }
+    wire::embed(key, table, read, problems);
     if let Some(back) = table.get_mut("return") {
         embed_link(&format!("{key}.return"), back, read, problems);
     }

@@ -30,6 +30,7 @@ use crate::rate_changes::RateChanges;
 use crate::rates::{Phases, entry_origin};
 use crate::replications::{MOST_REPLICATIONS, Replications};
 use crate::shared_hosts::host_peaks;
+use crate::wire::{DelayChangeParams, DelayChanges, Loss, WireParams};
 
 /// Round trips that slow start may need before the statistics should begin: from one segment, ten
 /// doublings fill any path with a thousand segments in flight.
@@ -39,7 +40,7 @@ const FIRST_ROUND_TRIPS: u64 = 10;
 pub(crate) const LONGEST_RUN: Span = Span::from_s(100 * 24 * 3600);
 /// Bounds that keep every time a run can reach within what [`Time`](redtail_core::Time) holds, 213
 /// days.
-const LONGEST_DELAY: Span = Span::from_s(3600);
+pub(crate) const LONGEST_DELAY: Span = Span::from_s(3600);
 /// Of all links of a chain together, both directions.
 const LONGEST_PATH: Span = Span::from_s(24 * 3600);
 
@@ -444,11 +445,119 @@ impl<'a> Findings<'a> {
         if let Some(Err(error)) = link.policer.as_ref().map(PolicerParams::check) {
             self.refuse_param(&format!("{key}.policer"), &error);
         }
-        if link.random_loss.is_some_and(|p| !(0.0..1.0).contains(&p)) {
-            self.refuse(
-                &format!("{key}.random_loss"),
+        if let Some(wire) = &link.wire {
+            self.wire(&format!("{key}.wire"), wire, duration);
+        }
+    }
+
+    fn wire(&mut self, key: &str, wire: &WireParams, duration: Span) {
+        match &wire.loss {
+            Some(Loss::Independent(p)) if !(0.0..1.0).contains(p) => self.refuse(
+                &format!("{key}.loss"),
                 "is not a probability below 1; accepted: 0 or more and less than 1, such as 0.02",
-            );
+            ),
+            Some(Loss::GilbertElliott(model)) => {
+                let key = format!("{key}.loss");
+                self.probability(&format!("{key}.p"), model.p);
+                self.probability(&format!("{key}.h"), model.h);
+                self.probability(&format!("{key}.k"), model.k);
+                if !(model.r > 0.0 && model.r <= 1.0) {
+                    let clause = "is no probability with which the bad state ends; accepted: above 0, at most 1";
+                    self.refuse(&format!("{key}.r"), clause);
+                } else if model.loss() >= 1.0 {
+                    let message =
+                        format!("{key}: loses every packet; accepted: an h or a k above 0");
+                    self.refuse_plainly(&key, &message);
+                }
+            }
+            _ => {}
+        }
+        if let Some(p) = wire.duplicate {
+            self.probability(&format!("{key}.duplicate"), p);
+        }
+        if let Some(reorder) = &wire.reorder {
+            self.probability(&format!("{key}.reorder.share"), reorder.share);
+        }
+        let varies = wire.delay_changes.is_some() || wire.delay_trace.is_some();
+        if wire.order.is_some() && wire.jitter.is_none() && !varies {
+            let clause = "stands without a delay that differs from packet to packet; \
+                          accepted: beside jitter, delay_changes or delay_trace";
+            self.refuse(&format!("{key}.order"), clause);
+        }
+        if wire.delay_changes.is_some() && wire.delay_trace.is_some() {
+            let key = format!("{key}.delay_trace");
+            let message = format!("{key}: stands beside delay_changes; accepted: one of the two");
+            self.refuse_plainly(&key, &message);
+        }
+        if let Some(changes) = &wire.delay_changes {
+            self.delay_changes(&format!("{key}.delay_changes"), changes, duration);
+        }
+        if wire.limit == Some(0) {
+            let clause = "lets no packet through; accepted: 1 or more";
+            self.refuse(&format!("{key}.limit"), clause);
+        }
+        if let Some(batches) = &wire.batches {
+            if batches.every < Span::from_us(1) {
+                let clause = "is too short; accepted: \"1 us\" or more";
+                self.refuse(&format!("{key}.batches.every"), clause);
+            }
+            self.delays(&format!("{key}.batches.every"), &[batches.every]);
+            if batches.packets == Some(0) {
+                let clause = "releases nothing; accepted: 1 or more";
+                self.refuse(&format!("{key}.batches.packets"), clause);
+            }
+        }
+    }
+
+    fn delay_changes(&mut self, key: &str, changes: &DelayChanges, duration: Span) {
+        let steps = match changes {
+            DelayChanges::Steps(steps) => steps,
+            DelayChanges::Handovers(law) => {
+                if law.every < Span::from_ms(1) {
+                    let clause = "is too short; accepted: \"1 ms\" or more";
+                    self.refuse(&format!("{key}.every"), clause);
+                }
+                if law.gap.is_some_and(|gap| gap >= law.every) {
+                    let clause = format!(
+                        "takes the whole period; accepted: less than \"{}\"",
+                        law.every
+                    );
+                    self.refuse(&format!("{key}.gap"), &clause);
+                }
+                if law.delay.quantile(1.0) > LONGEST_DELAY {
+                    let clause =
+                        "reaches more than can be run; accepted: a law with a max of up to \"1 h\"";
+                    self.refuse(&format!("{key}.delay"), clause);
+                }
+                return;
+            }
+        };
+        if steps.is_empty() {
+            self.refuse(key, "is empty; accepted: one change or more");
+        }
+        let delays: Vec<Span> = steps.iter().map(|step| step.delay).collect();
+        self.delays(key, &delays);
+        let times: Vec<Span> = steps.iter().map(|step| step.at).collect();
+        self.increasing(
+            key,
+            &times,
+            ("0 s", Span::ZERO),
+            ("the run's end", duration),
+        );
+        let next = times.iter().skip(1).map(Some).chain([None]);
+        let reaches = |(step, next): (&DelayChangeParams, Option<&Span>)| {
+            let gap = step.gap.unwrap_or_default();
+            gap > LONGEST_DELAY || next.is_some_and(|next| step.at + gap > *next)
+        };
+        if steps.iter().zip(next).any(reaches) {
+            let clause = "has a gap that reaches beyond the next change; accepted: gaps of up to \"1 h\" that end before it";
+            self.refuse(key, clause);
+        }
+    }
+
+    fn probability(&mut self, key: &str, p: f64) {
+        if !(0.0..=1.0).contains(&p) {
+            self.refuse(key, "is not a probability; accepted: 0 to 1");
         }
     }
 

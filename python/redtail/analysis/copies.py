@@ -61,7 +61,7 @@ _DISTRIBUTIONS = (
 _DRAWING_GROWTH = ("bbr", "copa")
 
 # Keys that make a scenario draw when their value is above zero.
-_CHANCES = frozenset({"host_jitter", "dither", "random_loss"})
+_CHANCES = frozenset({"host_jitter", "dither", "loss", "p", "duplicate", "share"})
 
 
 def of_metrics(runs: Sequence[Mapping[str, float]]) -> int:

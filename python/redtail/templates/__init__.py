@@ -67,7 +67,7 @@ def _files(part: Any) -> Iterator[str]:
             yield from _files(each)
     elif isinstance(part, dict):
         for key, value in part.items():
-            if key == "rate_trace":
+            if key in ("rate_trace", "delay_trace"):
                 yield value
             elif key == "class" and isinstance(value, str):
                 file = value.partition(":")[0]

@@ -60,7 +60,10 @@ impl Words {
     pub fn comment(&self, happened: Happened, law: Option<Internals>) -> String {
         let Self { name, kind, .. } = self;
         let mut text = match happened.kind {
-            EventKind::WireLoss => return format!("lost on the wire after {name} (random_loss)"),
+            EventKind::WireLoss => {
+                let key = happened.reason.unwrap_or("loss");
+                return format!("lost on the wire after {name} (wire.{key})");
+            }
             EventKind::Mark => format!("marked CE at {name}"),
             _ => format!("dropped at {name}"),
         };

@@ -7,7 +7,7 @@
 //! | within an event: a user acts, or a connection is over | which connections are gone | all links, to this event, if a connection is over and has packets in the network |
 //! | the others | nothing that lags behind | nothing |
 //!
-//! The loop of events calls [`Engine::advance_to`] before each event that is neither of a link nor of a line; these advance
+//! The loop of events calls [`Engine::advance_to`] before each event that is neither of a link, nor of its wire, nor of a line; these advance
 //! only the process that they belong to. What is advanced within an event is known only there ([`Engine::advance_links`]).
 //! Without it links that users' packets cross could not lag behind, which costs 12 % of the instructions of a Web user's
 //! packet.

@@ -129,7 +129,10 @@ impl Engine<'_> {
             ..
         } = &mut self.ends;
         let slot = &mut flows.udp[index as usize];
-        let datagram = contents.datagram(content);
+        let Some(datagram) = contents.datagram(content) else {
+            slot.passed.delivered += 1;
+            return;
+        };
         let took = slot.receive(datagram, size, self.now, *measure_from);
         if let Some(took) = took {
             flows.delays[slot.group as usize].record(took);
@@ -330,7 +333,10 @@ impl Engine<'_> {
         ecn: Ecn,
     ) {
         let slot = &mut self.ends.flows.calls[call as usize];
-        let content = *self.ends.contents.of_call(content);
+        let Some(&content) = self.ends.contents.of_call(content) else {
+            slot.passed[side].delivered += 1;
+            return;
+        };
         let counts = content.sent >= self.ends.measure_from;
         let marked = ecn == Ecn::Ce;
         slot.passed[side].delivered += 1;

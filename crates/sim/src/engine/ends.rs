@@ -1,7 +1,7 @@
 //! The endpoints, as the links know them.
 
 use redtail_core::Time;
-use redtail_network::{End, Ends, Link, PacketEvent, SimPacket};
+use redtail_network::{ContentId, End, Ends, Link, PacketEvent, SimPacket};
 use redtail_qdisc::TcpHeader;
 
 use super::log::Log;
@@ -20,6 +20,8 @@ pub(super) struct EngineEnds<'a> {
     /// Packets dropped or lost on a wire, by flow and direction (0 data, 1 acknowledgements); users'
     /// connections have their own counters.
     pub(super) dropped: Vec<[u64; 2]>,
+    /// Copies that wires made, by flow and direction, as far as there are any.
+    pub(super) copied: Vec<[u64; 2]>,
     /// Data packets marked in the measurement period, by flow; users' connections have their own
     /// counters.
     pub(super) marked: Vec<u64>,
@@ -34,15 +36,17 @@ impl Ends for EngineEnds<'_> {
     fn lost(&mut self, packet: &SimPacket) {
         let direction = match self.flows.ends(packet.flow) {
             FlowEnds::Udp(i) => {
-                let sent = self.contents.datagram(packet.content).sent;
-                self.flows.udp[i as usize].lost += u64::from(sent >= self.measure_from);
+                let datagram = self.contents.datagram(packet.content);
+                let counts = datagram.is_some_and(|it| it.sent >= self.measure_from);
+                self.flows.udp[i as usize].lost += u64::from(counts);
                 Some(0)
             }
             FlowEnds::Call(i) => {
                 let slot = &mut self.flows.calls[i as usize];
                 let is_back = packet.route == slot.routes[1];
-                let content = self.contents.of_call(packet.content);
-                if content.sent >= self.measure_from {
+                if let Some(content) = self.contents.of_call(packet.content)
+                    && content.sent >= self.measure_from
+                {
                     slot.ends[usize::from(!is_back)].miss(content);
                 }
                 Some(usize::from(is_back))
@@ -53,11 +57,7 @@ impl Ends for EngineEnds<'_> {
             }
             FlowEnds::Own(i) => Some(self.own_lost(i, packet)),
             FlowEnds::Connection => {
-                let routes = self.flows.connections.get(packet.endpoint).routes;
-                let from = match packet.route == routes[Side::Client as usize] {
-                    true => Side::Client,
-                    false => Side::Server,
-                };
+                let from = self.sender_of(packet);
                 self.flows.connections.on_loss(packet.endpoint, from);
                 None
             }
@@ -66,6 +66,41 @@ impl Ends for EngineEnds<'_> {
             self.dropped[packet.flow as usize][direction] += 1;
         }
         self.contents.free(packet.content);
+    }
+
+    #[cold]
+    fn duplicate(&mut self, packet: &SimPacket) -> ContentId {
+        let (content, direction) = match self.flows.ends(packet.flow) {
+            FlowEnds::Udp(_) => (Content::Copy, Some(0)),
+            FlowEnds::Call(i) => {
+                let is_back = packet.route == self.flows.calls[i as usize].routes[1];
+                (Content::Copy, Some(usize::from(is_back)))
+            }
+            FlowEnds::Tcp(_) => {
+                let is_back = self.flows.back_routes[packet.route as usize];
+                let segment = *self.contents.get(packet.content);
+                (segment, Some(usize::from(is_back)))
+            }
+            FlowEnds::Own(i) => {
+                let own = self.contents.own(packet.content);
+                let copy = self.flows.payloads.copy(own);
+                let is_back = packet.route == self.flows.own[i as usize].ends[1].route;
+                (Content::Own(copy), Some(usize::from(is_back)))
+            }
+            FlowEnds::Connection => {
+                let from = self.sender_of(packet);
+                self.flows.connections.on_copy(packet.endpoint, from);
+                (*self.contents.get(packet.content), None)
+            }
+        };
+        if let Some(direction) = direction {
+            let flow = packet.flow as usize;
+            if flow >= self.copied.len() {
+                self.copied.resize(self.dropped.len(), [0; 2]);
+            }
+            self.copied[flow][direction] += 1;
+        }
+        self.contents.put(content)
     }
 
     fn marked(&mut self, packet: &SimPacket) {
@@ -96,7 +131,7 @@ impl Ends for EngineEnds<'_> {
                 packet,
                 segment,
             )),
-            Content::Datagram(_) | Content::Call(_) | Content::Own(_) => None,
+            Content::Datagram(_) | Content::Call(_) | Content::Own(_) | Content::Copy => None,
         }
     }
 
@@ -116,6 +151,15 @@ impl Ends for EngineEnds<'_> {
 }
 
 impl EngineEnds<'_> {
+    /// The side of its connection that sent a packet of a user.
+    fn sender_of(&self, packet: &SimPacket) -> Side {
+        let routes = self.flows.connections.routes(packet.endpoint);
+        match packet.route == routes[Side::Client as usize] {
+            true => Side::Client,
+            false => Side::Server,
+        }
+    }
+
     /// A packet of an endpoint of a user was lost. Returns its direction.
     #[cold]
     fn own_lost(&mut self, index: u32, packet: &SimPacket) -> usize {
@@ -123,7 +167,7 @@ impl EngineEnds<'_> {
         self.flows.payloads.take(content);
         let slot = &mut self.flows.own[index as usize];
         let is_back = packet.route == slot.ends[1].route;
-        slot.lost += u64::from(!is_back && content.sent >= self.measure_from);
+        slot.lost += u64::from(!is_back && !content.copy && content.sent >= self.measure_from);
         usize::from(is_back)
     }
 

@@ -335,7 +335,7 @@ fn sequence(contents: &Contents, packet: &SimPacket) -> Option<u64> {
             counts.then_some(segment.seq)
         }
         Content::Datagram(datagram) => Some(datagram.number),
-        Content::Call(_) | Content::Own(_) => None,
+        Content::Call(_) | Content::Own(_) | Content::Copy => None,
     }
 }
 

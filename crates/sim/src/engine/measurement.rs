@@ -126,6 +126,7 @@ impl Engine<'_> {
             &mut self.links,
             &self.ends.flows,
             &self.ends.dropped,
+            &self.ends.copied,
             self.now,
         );
         if let Some(sampler) = self.sampler {

@@ -34,7 +34,9 @@ impl Engine<'_> {
         ecn: Ecn,
     ) {
         let packet = self.ends.contents.own(content);
-        let counts = packet.sent >= self.ends.measure_from;
+        // Its endpoint gets a copy too, but no figure counts it.
+        let counts = packet.sent >= self.ends.measure_from && !packet.copy;
+        let size = if packet.copy { 0 } else { size };
         let flows = &mut self.ends.flows;
         let payload = flows.payloads.take(packet);
         let slot = &mut flows.own[index as usize];

@@ -457,7 +457,7 @@ duration = "300 s"
 rate = "100 Mbit/s"
 delay = "1 ms"
 queue = { kind = "tail-drop", limit = "100 packets" }
-random_loss = 0.02
+wire.loss = 0.02
 [[traffic]]
 name = "t"
 kind = "transactions"

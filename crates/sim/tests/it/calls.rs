@@ -189,7 +189,7 @@ fn losses_above_a_tenth_reduce_the_rate_of_gcc_and_few_do_not() {
         let more = "media = \"one-way\"\nstart_rate = \"1 Mbit/s\"";
         let text = link("10 Mbit/s", "", &call("gcc", more)).replacen(
             "delay = \"50 ms\"",
-            &format!("delay = \"50 ms\"\nrandom_loss = {loss}"),
+            &format!("delay = \"50 ms\"\nwire.loss = {loss}"),
             1,
         );
         metric(&run(&text), "call.bitrate")

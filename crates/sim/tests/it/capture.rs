@@ -625,13 +625,13 @@ fn comments_tell_of_each_packet_once_what_became_of_it() {
 fn what_the_wire_loses_is_told_where_it_was_sent() {
     let text = MIXED.replacen(
         "delay = \"10 ms\"",
-        "delay = \"10 ms\"\nrandom_loss = 0.05",
+        "delay = \"10 ms\"\nwire.loss = 0.05",
         1,
     );
     let (_, file) = capture(&text, &["bottleneck:out"], IpVersion::V4);
     let packets = packets(&file, 1);
     let lost = packets.iter().flat_map(|it| &it.comments);
-    let lost = lost.filter(|text| *text == "lost on the wire after bottleneck (random_loss)");
+    let lost = lost.filter(|text| *text == "lost on the wire after bottleneck (wire.loss)");
     // 5 % of about 1000; the chance of fewer than 20 is below 10^-6.
     assert!(lost.count() > 20);
 }

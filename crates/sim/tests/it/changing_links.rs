@@ -286,7 +286,7 @@ phases = ["2 s", "4 s"]
 {link}
 delay = "10 ms"
 queue = {queue}
-random_loss = 0.001
+wire.loss = 0.001
 [[traffic]]
 name = "ftp"
 kind = "bulk"

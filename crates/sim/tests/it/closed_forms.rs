@@ -148,11 +148,11 @@ tcp = {{ preset = "sack", receive_window = "14600 B" }}
 #[test]
 fn a_link_loses_the_share_of_packets_that_it_is_told_to() {
     let p: f64 = 0.05;
-    let result = lossy(&format!("random_loss = {p}"), "");
+    let result = lossy(&format!("wire.loss = {p}"), "");
     // 100 000 packets of the source alone: five standard deviations of the share are
     // exceeded with probability 6e-7 (and the seed is fixed).
     let bound = 5.0 * (p * (1.0 - p) / 100_000.0).sqrt();
-    let lost = metric(&result, "random_loss");
+    let lost = metric(&result, "wire_loss");
     assert!((lost - p).abs() < bound, "{lost}");
     let end_to_end = metric(&result, "udp.end_to_end_loss");
     assert!((end_to_end - p).abs() < bound, "{end_to_end}");
@@ -162,14 +162,14 @@ fn a_link_loses_the_share_of_packets_that_it_is_told_to() {
         result
             .metrics
             .iter()
-            .all(|(name, _)| name != "return.random_loss")
+            .all(|(name, _)| name != "return.wire_loss")
     );
 }
 
 #[test]
 fn acknowledgements_are_lost_on_a_return_link_of_which_that_is_asked() {
-    let (p, result): (f64, _) = (0.2, lossy("", "random_loss = 0.2"));
-    let lost = metric(&result, "return.random_loss");
+    let (p, result): (f64, _) = (0.2, lossy("", "wire.loss = 0.2"));
+    let lost = metric(&result, "return.wire_loss");
     // At least 10 000 acknowledgements: one in two of ten segments every 40 ms.
     assert!(
         (lost - p).abs() < 5.0 * (p * (1.0 - p) / 10_000.0).sqrt(),
@@ -180,11 +180,11 @@ fn acknowledgements_are_lost_on_a_return_link_of_which_that_is_asked() {
 
 #[test]
 fn a_link_told_to_lose_nothing_does_what_one_without_the_key_does() {
-    let (zero, without) = (lossy("random_loss = 0.0", "random_loss = 0"), lossy("", ""));
-    let kept = |(name, _): &&(String, f64)| !name.ends_with("random_loss");
+    let (zero, without) = (lossy("wire.loss = 0.0", "wire.loss = 0"), lossy("", ""));
+    let kept = |(name, _): &&(String, f64)| !name.ends_with("wire_loss");
     assert!(zero.metrics.iter().filter(kept).eq(&without.metrics));
-    assert_eq!(metric(&zero, "random_loss"), 0.0);
-    assert_eq!(metric(&zero, "return.random_loss"), 0.0);
+    assert_eq!(metric(&zero, "wire_loss"), 0.0);
+    assert_eq!(metric(&zero, "return.wire_loss"), 0.0);
 }
 
 /// The goodput of one flow over 1 Gbit/s and 200 ms, Mbit/s.
@@ -247,7 +247,7 @@ warmup = "{warmup} s"
 [bottleneck]
 rate = "10 Mbit/s"
 delay = "20 ms"
-random_loss = {loss}
+wire.loss = {loss}
 queue = {{ kind = "tail-drop", limit = "1000 packets" }}
 [[traffic]]
 name = "bulk"

@@ -41,7 +41,14 @@ fn queues() -> impl Strategy<Value = String> {
 fn links() -> impl Strategy<Value = String> {
     let loss = prop_oneof![
         Just(String::new()),
-        (0.0f64..0.5).prop_map(|p| format!("random_loss = {p:.3}\n")),
+        (0.0f64..0.5).prop_map(|p| format!("wire.loss = {p:.3}\n")),
+        (0.0f64..1.0, 1u32..20, 0u32..30, any::<bool>()).prop_map(|(p, limit, ms, free)| {
+            let order = if free { "free" } else { "kept" };
+            format!(
+                "wire = {{ duplicate = {p:.3}, reorder = {{ share = {p:.3}, by = \"{ms} ms\" }}, \
+                 jitter = \"{ms} ms\", order = \"{order}\", limit = {limit} }}\n"
+            )
+        }),
     ];
     (100u32..8000, 0u32..60, queues(), loss).prop_map(|(kbps, ms, queue, loss)| {
         format!("rate = \"{kbps} kbit/s\"\ndelay = \"{ms} ms\"\nqueue = {queue}\n{loss}")

@@ -56,7 +56,7 @@ duration = "20 s"
 rate = "4 Mbit/s"
 delay = "20 ms"
 queue = {{ {queue} }}
-random_loss = 0.005
+wire.loss = 0.005
 [[traffic]]
 name = "tcp"
 kind = "bulk"
@@ -263,7 +263,7 @@ duration = "60 s"
 rate = "4 Mbit/s"
 delay = "20 ms"
 queue = { kind = "tail-drop", limit = "100 packets" }
-random_loss = 0.3
+wire.loss = 0.3
 [[traffic]]
 name = "tcp"
 kind = "bulk"
@@ -350,7 +350,7 @@ fn slow_start_ends_once_for_a_reason() {
         "kind = \"tail-drop\", limit = \"300 packets\"",
         "preset = \"newreno\"",
     )
-    .replace("random_loss = 0.005", "");
+    .replace("wire.loss = 0.005", "");
     let result = logged(&scenario(&text, 0));
     let log = log(&result);
     let ends = rows(log, EventKind::SlowStartEnd);
@@ -398,7 +398,7 @@ duration = "60 s"
 rate = "4 Mbit/s"
 delay = "20 ms"
 queue = { kind = "fq-codel", limit = "100 packets" }
-random_loss = 0.01
+wire.loss = 0.01
 [bottleneck.return]
 rate = "1 Mbit/s"
 delay = "20 ms"

@@ -78,7 +78,7 @@ warmup = "{warmup}"
 [bottleneck]
 rate = "{rate}"
 delay = "{delay}"
-random_loss = {random_loss}
+wire.loss = {random_loss}
 queue = {queue}
 [[traffic]]
 name = "a"

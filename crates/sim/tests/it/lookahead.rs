@@ -183,15 +183,36 @@ fn hosts_that_groups_share_are_served_in_time() {
 #[test]
 fn random_losses_and_changing_rates_do_not_matter() {
     for queue in [RED, CODEL, FQ_CODEL] {
-        let text = dumbbell(queue, "random_loss = 0.01", "");
+        let text = dumbbell(queue, "wire.loss = 0.01", "");
         same_results(&text);
         let returning = format!(
-            "[bottleneck.return]\nrate = \"100 kbit/s\"\ndelay = \"20 ms\"\nrandom_loss = 0.02\n\
+            "[bottleneck.return]\nrate = \"100 kbit/s\"\ndelay = \"20 ms\"\nwire.loss = 0.02\n\
              [bottleneck.return.queue]\n{TAIL_DROP}\n"
         );
         same_results(&dumbbell(queue, "", &returning));
         let changing = "rate_changes = [{ at = \"3 s\", rate = \"1 Mbit/s\" }, { at = \"6 s\", rate = \"9 Mbit/s\" }]";
         same_results(&dumbbell(queue, changing, ""));
+    }
+}
+
+#[test]
+fn wires_do_not_matter() {
+    for wire in [
+        "wire = { loss = { p = 0.01, r = 0.3 }, duplicate = 0.05 }",
+        "wire = { limit = 12, duplicate = 0.1 }",
+        "wire = { jitter = \"uniform 0..3 ms\" }",
+        "wire = { jitter = \"exponential mean 2 ms\", order = \"free\", limit = 20 }",
+        "wire = { reorder = { share = 0.1, by = \"15 ms\" }, duplicate = 0.05 }",
+        "wire = { delay_changes = [{ at = \"3 s\", delay = \"0 s\" }, { at = \"5 s\", delay = \"40 ms\", gap = \"50 ms\" }] }",
+        "wire = { delay_changes = { every = \"1 s\", delay = \"uniform 5..30 ms\" }, batches = { every = \"4 ms\", packets = 3 } }",
+    ] {
+        for queue in [TAIL_DROP, CODEL] {
+            same_results(&dumbbell(queue, wire, ""));
+            let returning = format!(
+                "[bottleneck.return]\nrate = \"100 kbit/s\"\ndelay = \"20 ms\"\n{wire}\n[bottleneck.return.queue]\n{TAIL_DROP}\n"
+            );
+            same_results(&dumbbell(queue, "", &returning));
+        }
     }
 }
 
@@ -295,7 +316,7 @@ fn losses_of_users_are_known_when_they_act() {
         "kind = \"sfq\", limit = \"20 packets\"",
     ];
     for queue in queues {
-        for loss in ["", "random_loss = 0.02", "random_loss = 0.3"] {
+        for loss in ["", "wire.loss = 0.02", "wire.loss = 0.3"] {
             for way_back in ["0 ms", "40 ms"] {
                 let text = format!(
                     r#"
@@ -345,7 +366,7 @@ warmup = "5 s"
 [bottleneck]
 rate = "2 Mbit/s"
 delay = "50 ms"
-random_loss = 0.3
+wire.loss = 0.3
 queue = {{ kind = "{queue}", limit = "900 packets" }}
 [[traffic]]
 name = "web"
@@ -378,7 +399,7 @@ interval = "310 ms"
 [bottleneck]
 rate = "1 Mbit/s"
 delay = "20 ms"
-random_loss = 0.03
+wire.loss = 0.03
 queue = {{ kind = "tail-drop", limit = "6 packets" }}
 [[traffic]]
 name = "delayed"
@@ -487,7 +508,7 @@ fn table() -> Arc<TraceTable> {
 
 #[test]
 fn connections_of_a_table_agree() {
-    for loss in ["", "random_loss = 0.1"] {
+    for loss in ["", "wire.loss = 0.1"] {
         let text = format!(
             r#"
 duration = "8 s"
@@ -589,7 +610,13 @@ impl Draw {
         let rate = self.one_of(&["800 kbit/s", "2 Mbit/s", "8 Mbit/s"]);
         let delay = self.one_of(&["0 ms", "1 ms", "5 ms", "20 ms", "20 ms"]);
         let more = match self.0.uniform() {
-            draw if draw < 0.15 => "random_loss = 0.02\n",
+            draw if draw < 0.1 => "wire.loss = 0.02\n",
+            draw if draw < 0.13 => {
+                "wire = { loss = { p = 0.02, r = 0.4 }, duplicate = 0.05, limit = 15 }\n"
+            }
+            draw if draw < 0.15 => {
+                "wire = { reorder = { share = 0.1, by = \"9 ms\" }, jitter = \"uniform 0..2 ms\" }\n"
+            }
             draw if draw < 0.3 => "rate_changes = [{ at = \"1.5 s\", rate = \"600 kbit/s\" }]\n",
             _ => "",
         };

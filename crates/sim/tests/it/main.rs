@@ -36,3 +36,4 @@ mod traffic_kinds;
 mod users;
 mod users_arrivals;
 mod users_video;
+mod wire;

@@ -102,7 +102,7 @@ phases = ["6 s"]
 [bottleneck]
 rate = "2 Mbit/s"
 delay = "10 ms"
-random_loss = 0.001
+wire.loss = 0.001
 queue = {}
 [[traffic]]
 name = "long"

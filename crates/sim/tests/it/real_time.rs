@@ -61,7 +61,7 @@ fn losses_on_the_wire_lower_the_score_as_the_codec_bears_them() {
         ("g723", Codec::G723),
     ] {
         let call = format!("{CALL}codec = \"{key}\"\n");
-        let result = run(&link("random_loss = 0.05", &call));
+        let result = run(&link("wire.loss = 0.05", &call));
         let loss = metric(&result, "call.end_to_end_loss");
         // 1,667 packets or more are sent: four standard errors of a share of 5 %, exceeded with
         // probability 6e-5, and the seed is fixed.

@@ -202,7 +202,7 @@ fn a_server_that_speaks_first_outlives_the_loss_of_any_packet_of_the_handshake()
     let rows = (0..300).map(|i| connection(100 * u64::from(i), 50, false, i));
     let exchanges = vec![exchange(0, 1000, 0, 0); 300];
     let table = Arc::new(TraceTable::new("t", rows.collect(), exchanges));
-    let links = LINKS.replace("delay = \"10 ms\"", "delay = \"10 ms\"\nrandom_loss = 0.1");
+    let links = LINKS.replace("delay = \"10 ms\"", "delay = \"10 ms\"\nwire.loss = 0.1");
     let text = format!(
         "duration = \"200 s\"\n{links}[[traffic]]\nname = \"all\"\nkind = \"trace\"\nfile = \"t.csv\"\n"
     );

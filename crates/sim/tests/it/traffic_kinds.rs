@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::common::{metric, run_with, scenario_with};
+use crate::wire::DISTURBED;
 use redtail_core::{Span, Time};
 use redtail_sim::RunResult;
 use redtail_spec::Scenario;
@@ -29,24 +30,24 @@ fn table() -> Arc<TraceTable> {
     Arc::new(TraceTable::new("t", connections, vec![exchange; 2]))
 }
 
-fn run(kind: &str, keys: &str) -> (Scenario, RunResult) {
-    let text = format!(
-        r#"
+const LINKS: &str = r#"
 duration = "10 s"
 [bottleneck]
 rate = "5 Mbit/s"
 delay = "10 ms"
-queue = {{ kind = "tail-drop", limit = "50 packets" }}
+queue = { kind = "tail-drop", limit = "50 packets" }
 [bottleneck.return]
 rate = "5 Mbit/s"
 delay = "10 ms"
-queue = {{ kind = "tail-drop", limit = "50 packets" }}
-[[traffic]]
-name = "g"
-kind = "{kind}"
-{keys}
-"#
-    );
+queue = { kind = "tail-drop", limit = "50 packets" }
+"#;
+
+fn run(kind: &str, keys: &str) -> (Scenario, RunResult) {
+    run_over(LINKS, kind, keys)
+}
+
+fn run_over(links: &str, kind: &str, keys: &str) -> (Scenario, RunResult) {
+    let text = format!("{links}[[traffic]]\nname = \"g\"\nkind = \"{kind}\"\n{keys}\n");
     let table = table();
     let scenario = scenario_with(&text, &table, |_, _| {});
     let result = run_with(&scenario, table);
@@ -69,6 +70,22 @@ fn a_small_group_of_every_kind_sends_and_ends() {
         assert!(used > 0.0, "{kind} sends nothing");
         // The flows end: they have not used the link for the whole run.
         assert!(used < 0.9, "{kind}: {used}");
+    }
+}
+
+#[test]
+fn every_kind_crosses_a_wire_that_loses_duplicates_and_reorders() {
+    let examples = TrafficParams::examples().into_iter();
+    for (kind, keys) in examples.filter(|(kind, _)| is_simulated(kind)) {
+        let (_, result) = run_over(DISTURBED, kind, keys);
+        assert!(metric(&result, "wire_loss") < 0.1, "{kind}");
+        for (name, value) in &result.metrics {
+            let is_share = name.ends_with("loss") || name.ends_with("utilization");
+            assert!(
+                !is_share || (0.0..=1.0).contains(value),
+                "{kind}: {name} = {value}"
+            );
+        }
     }
 }
 

@@ -274,12 +274,12 @@ seed = {seed}
 rate = "2 Mbit/s"
 delay = "15 ms"
 queue = {queue}
-random_loss = 0.02
+wire.loss = 0.02
 [bottleneck.return]
 rate = "500 kbit/s"
 delay = "15 ms"
 queue = {queue}
-random_loss = 0.02
+wire.loss = 0.02
 [[traffic]]
 name = "web"
 kind = "web"

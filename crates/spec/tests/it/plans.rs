@@ -3,7 +3,7 @@
 use crate::common::{FILE, changed, plan, single};
 use proptest::prelude::*;
 use redtail_spec::{
-    CalibratedUsers, Format, Plan, PlanOptions, Scenario, ScenarioReader, Topology,
+    CalibratedUsers, Format, Loss, Plan, PlanOptions, Scenario, ScenarioReader, Topology,
 };
 use serde_json::{Value, json};
 
@@ -1000,7 +1000,7 @@ duration = "60 s"
 rate = "10 Mbit/s"
 delay = "5 ms"
 queue = { kind = "red", limit = "100 packets", min_th = "10 packets", max_th = "50 packets" }
-random_loss = 0.01
+wire.loss = 0.01
 [[chain.hop]]
 rate = "20 Mbit/s"
 delay = "7 ms"
@@ -1080,8 +1080,11 @@ fn an_unconstrained_network_keeps_all_but_rates_and_queues() {
     );
     let hop = &scenario.topology.hops()[0];
     assert_eq!(
-        (hop.rate.to_string(), hop.random_loss),
-        ("10 Gbit/s".into(), Some(0.01))
+        (
+            hop.rate.to_string(),
+            hop.wire.as_ref().unwrap().loss.clone()
+        ),
+        ("10 Gbit/s".into(), Some(Loss::Independent(0.01)))
     );
     assert_eq!(hop.delay.to_string(), "5 ms");
     let back = scenario.topology.hops()[1].return_link.as_ref().unwrap();

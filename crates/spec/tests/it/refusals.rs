@@ -78,7 +78,7 @@ fn a_later_format_is_all_that_is_said_of_a_file_of_it() {
 fn unknown_keys() {
     assert_eq!(
         single_with("rate = \"10", "rte = \"10"),
-        r#"e.toml:7: bottleneck.rte: unknown key; accepted: rate, delay, queue, policer, random_loss, return, rate_changes, rate_trace, overhead; did you mean "rate"?"#
+        r#"e.toml:7: bottleneck.rte: unknown key; accepted: rate, delay, queue, policer, wire, return, rate_changes, rate_trace, overhead; did you mean "rate"?"#
     );
     assert_eq!(
         single_with("min_th", "minth"),
@@ -256,10 +256,10 @@ fn losses_that_are_no_probabilities_below_one() {
         assert_eq!(
             single_with(
                 "delay = \"100 ms\"",
-                &format!("delay = \"100 ms\"\nrandom_loss = {given}")
+                &format!("delay = \"100 ms\"\nwire.loss = {given}")
             ),
             format!(
-                "e.toml:9: bottleneck.random_loss = {shown} is not a probability below 1; \
+                "e.toml:9: bottleneck.wire.loss = {shown} is not a probability below 1; \
                  accepted: 0 or more and less than 1, such as 0.02"
             )
         );
@@ -649,7 +649,7 @@ fn factors_that_are_empty_or_name_nothing() {
     );
     assert_eq!(
         file_with("\"bottleneck.queue\"", "\"bottleneck.qeue\""),
-        r#"e.toml:27: factors."bottleneck.qeue": there is no key bottleneck.qeue; accepted: rate, delay, queue, policer, random_loss, return, rate_changes, rate_trace, overhead; did you mean "queue"?"#
+        r#"e.toml:27: factors."bottleneck.qeue": there is no key bottleneck.qeue; accepted: rate, delay, queue, policer, wire, return, rate_changes, rate_trace, overhead; did you mean "queue"?"#
     );
     assert_eq!(
         file_with("traffic.ftp.flows", "traffic.web.flows"),
@@ -704,7 +704,7 @@ fn arguments_are_named_as_they_were_given() {
     );
     assert_eq!(
         refusal("bottleneck.rat=10 Mbit/s"),
-        "--set bottleneck.rat=10 Mbit/s: bottleneck.rat: unknown key; accepted: rate, delay, queue, policer, random_loss, return, rate_changes, rate_trace, overhead; did you mean \"rate\"?"
+        "--set bottleneck.rat=10 Mbit/s: bottleneck.rat: unknown key; accepted: rate, delay, queue, policer, wire, return, rate_changes, rate_trace, overhead; did you mean \"rate\"?"
     );
     assert_eq!(
         refusal("traffic.web.flows=1"),
@@ -1769,5 +1769,123 @@ fn policers_that_let_nothing_conform() {
     assert_eq!(
         with(r#"kind = "sr-tcm", cir = "1 Mbit/s", cbs = "0 B", ebs = "0 B""#),
         "e.toml:9: bottleneck.policer.cbs = \"0 B\" is zero; accepted: at least the largest packet, such as \"1600 B\""
+    );
+}
+
+#[test]
+fn the_old_key_of_losses_says_the_new_one() {
+    let message = single_with(
+        "delay = \"100 ms\"",
+        "delay = \"100 ms\"\nrandom_loss = 0.01",
+    );
+    assert!(
+        message.starts_with("e.toml:9: bottleneck.random_loss: unknown key; accepted: ")
+            && message.ends_with("; it is wire.loss now"),
+        "{message}"
+    );
+}
+
+#[test]
+fn wires_that_no_packet_can_cross() {
+    let with = |wire: &str| {
+        let link = format!("delay = \"100 ms\"\nwire = {{ {wire} }}");
+        let message = single_with("delay = \"100 ms\"", &link);
+        let rest = message.strip_prefix("e.toml:9: bottleneck.wire");
+        rest.unwrap_or(&message).to_owned()
+    };
+    for (wire, refused) in [
+        ("loss = { p = 0.1 }", r#".loss: the key "r" is missing"#),
+        (
+            "loss = { p = 1.5, r = 0.2 }",
+            ".loss.p = 1.5 is not a probability; accepted: 0 to 1",
+        ),
+        (
+            "loss = { p = 0.5, r = 0.0 }",
+            ".loss.r = 0.0 is no probability with which the bad state ends; accepted: above 0, at most 1",
+        ),
+        (
+            "loss = { p = 1, r = 1, k = 0 }",
+            ".loss: loses every packet; accepted: an h or a k above 0",
+        ),
+        (
+            "loss = \"some\"",
+            ".loss = \"some\": expected a probability, or a table with p and r (Gilbert-Elliott)",
+        ),
+        (
+            "duplicate = 2",
+            ".duplicate = 2 is not a probability; accepted: 0 to 1",
+        ),
+        (
+            "reorder = { share = -0.1, by = \"5 ms\" }",
+            ".reorder.share = -0.1 is not a probability; accepted: 0 to 1",
+        ),
+        (
+            "order = \"free\"",
+            ".order = \"free\" stands without a delay that differs from packet to packet; \
+             accepted: beside jitter, delay_changes or delay_trace",
+        ),
+        (
+            "delay_changes = []",
+            ".delay_changes = [] is empty; accepted: one change or more",
+        ),
+        (
+            "delay_changes = [{ at = \"300 s\", delay = \"1 ms\" }]",
+            ".delay_changes: \"300 s\" is not before the run's end; accepted: times that increase, \
+             above \"0 s\" and below \"200 s\"",
+        ),
+        (
+            "delay_changes = { every = \"1 s\", delay = \"10 ms\", gap = \"1 s\" }",
+            ".delay_changes.gap = \"1 s\" takes the whole period; accepted: less than \"1 s\"",
+        ),
+        (
+            "delay_changes = { every = \"1 s\", delay = \"pareto mean 10 ms shape 1.2\" }",
+            ".delay_changes.delay = \"pareto mean 10 ms shape 1.2\" reaches more than can be run; \
+             accepted: a law with a max of up to \"1 h\"",
+        ),
+        (
+            "limit = 0",
+            ".limit = 0 lets no packet through; accepted: 1 or more",
+        ),
+        (
+            "batches = { every = \"1 ns\" }",
+            ".batches.every = \"1 ns\" is too short; accepted: \"1 us\" or more",
+        ),
+        (
+            "batches = { every = \"1 ms\", packets = 0 }",
+            ".batches.packets = 0 releases nothing; accepted: 1 or more",
+        ),
+    ] {
+        assert_eq!(with(wire), refused, "{wire}");
+    }
+    let message = with("jiter = \"1 ms\"");
+    assert!(message.ends_with("; did you mean \"jitter\"?"), "{message}");
+    let message = with(
+        "delay_trace = { steps_ps = \"0 5\" }, delay_changes = [{ at = \"1 s\", delay = \"1 ms\" }]",
+    );
+    assert_eq!(
+        message,
+        ".delay_trace: stands beside delay_changes; accepted: one of the two"
+    );
+    let message = with(
+        "delay_changes = [{ at = \"1 s\", delay = \"1 ms\", gap = \"2 s\" }, { at = \"2 s\", delay = \"1 ms\" }]",
+    );
+    assert!(
+        message.ends_with("has a gap that reaches beyond the next change; accepted: gaps of up to \"1 h\" that end before it"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_trace_of_the_delay_that_cannot_be_read() {
+    let text = with_link_keys("rate = \"1 Mbit/s\"\nwire.delay_trace = \"path.txt\"");
+    let mut read = |_: &str| Ok("0 20\n5 x\n".to_owned());
+    let options = PlanOptions {
+        file: Some("e.toml"),
+        files: Some(&mut read),
+        ..PlanOptions::default()
+    };
+    assert_eq!(
+        Plan::from_text(&text, options).unwrap_err().to_string(),
+        r#"e.toml:8: bottleneck.wire.delay_trace = "path.txt": path.txt:2: "5 x" is no time with a delay; accepted: a time and a delay in milliseconds, such as 1500 23.4"#
     );
 }
