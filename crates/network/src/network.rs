@@ -144,13 +144,14 @@ impl Compiler<'_> {
         let name = self.scenario.topology.link_name(hop, direction);
         let flows = Arc::clone(&self.network.flows);
         let facts = self.scenario.link_facts(hop, direction, link, flows);
+        let place = self.scenario.topology.link_place(hop, direction);
         let stream = Stream::named(
             self.scenario.seed,
             self.scenario.replication,
-            &format!("queue.{name}"),
+            &format!("queue.{place}"),
         );
         let wire = link.random_loss.map(|probability| {
-            let name = format!("loss.{name}");
+            let name = format!("loss.{place}");
             let (seed, replication) = (self.scenario.seed, self.scenario.replication);
             Box::new(Wire::new(
                 probability,

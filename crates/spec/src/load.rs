@@ -180,6 +180,7 @@ impl Scenario {
                 return_link,
                 delay: _,
                 random_loss: _,
+                name: _,
             } = hop;
             (*rate, *queue) = (faster(*rate), unlimited());
             rate_changes.clear();
