@@ -276,6 +276,8 @@ def title_of(name: str) -> str:
 
     >>> title_of("return.calls.queue_delay_p99")
     'Queueing delay of calls at the return link, 99th percentile'
+    >>> title_of("left.calls.queue_delay_p99")
+    'Queueing delay of calls at left, 99th percentile'
     """
     title, _, rest = describe(name).title.partition(", ")
     groups, places, phases = [], [], []
@@ -288,6 +290,8 @@ def title_of(name: str) -> str:
             places.append(part)
         elif part != "queue":
             groups.append(escape.name(part))
+    if len(groups) == 2 and not places:  # a hop with a name of its own, and a group there
+        places.append(groups.pop(0))
     place = " ".join(places)
     if re.search(r" at |(ed|sent|lost|arrivals|end)$", title):  # "lost at the queue at hop2"
         ends = [*groups, *([place] if place else [])]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _QUANTITY = re.compile(r"\s*([0-9][0-9_.]*(?:e[+-]?[0-9]+)?)\s*([A-Za-zµ/]+|%)\s*")
@@ -20,8 +20,8 @@ def links(scenario: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     ['bottleneck', 'return']
     >>> list(links({"chain": {"hop": [{"return": {}}, {}]}}))
     ['hop1', 'hop1.return', 'hop2']
-    >>> list(links({"chain": {"hop": [{"return": {}}]}}))
-    ['hop1', 'return']
+    >>> list(links({"chain": {"hop": [{"name": "left", "return": {}}]}}))
+    ['left', 'return']
     """
     found = {}
     if "bottleneck" in scenario:
@@ -29,11 +29,29 @@ def links(scenario: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         if "return" in scenario["bottleneck"]:
             found["return"] = scenario["bottleneck"]["return"]
     hops = scenario.get("chain", {}).get("hop", ())
-    for number, hop in enumerate(hops, start=1):
-        found[f"hop{number}"] = hop
+    for name, hop in zip(hop_names(hops), hops, strict=True):
+        found[name] = hop
         if "return" in hop:
-            found["return" if len(hops) == 1 else f"hop{number}.return"] = hop["return"]
+            found["return" if len(hops) == 1 else f"{name}.return"] = hop["return"]
     return found
+
+
+def hop_names(hops: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what keys and results call the hops of a chain: their names, or their numbers.
+
+    >>> hop_names([{"name": "left"}, {}])
+    ['left', 'hop2']
+    """
+    return [str(hop.get("name", f"hop{number}")) for number, hop in enumerate(hops, start=1)]
+
+
+def is_return(link: str) -> bool:
+    """Return whether a link, by its name in results, is one of the way back.
+
+    >>> is_return("return"), is_return("left.return"), is_return("left-return")
+    (True, True, False)
+    """
+    return link == "return" or link.endswith(".return")
 
 
 def measures(scenario: Mapping[str, Any]) -> set[str]:
@@ -68,10 +86,21 @@ def quantity(value: object) -> tuple[float | None, str]:
 
 
 def flow_count(group: Mapping[str, Any]) -> int:
-    """Return how many flows or users a group has; one where its table of connections says it.
+    """Return how many flows or users a group has, of all its activations; one where a table says it.
 
     >>> flow_count({"flows": 3}), flow_count({"users": 20}), flow_count({"file": "table.csv"})
     (3, 20, 1)
+    >>> flow_count({"flows": 3, "repeat": "60 s", "activations": 2})
+    6
+    """
+    return flows_at_once(group) * int(group.get("activations", 1))
+
+
+def flows_at_once(group: Mapping[str, Any]) -> int:
+    """Return how many flows or users each activation of a group has; one where a table says it.
+
+    >>> flows_at_once({"flows": 3, "repeat": "60 s", "activations": 2})
+    3
     """
     count = group.get("flows", group.get("users", 1))
     return count if isinstance(count, int) else 1

@@ -154,8 +154,9 @@ impl Compiler<'_> {
         let name = self.scenario.topology.link_name(hop, direction);
         let flows = Arc::clone(&self.network.flows);
         let facts = self.scenario.link_facts(hop, direction, link, flows);
+        let place = self.scenario.topology.link_place(hop, direction);
         let (seed, replication) = (self.scenario.seed, self.scenario.replication);
-        let stream = |what: &str| Stream::named(seed, replication, &format!("{what}.{name}"));
+        let stream = |what: &str| Stream::named(seed, replication, &format!("{what}.{place}"));
         let queue = link.queue.build(QueueContext {
             rate: link.rate,
             stream: stream("queue"),

@@ -906,7 +906,7 @@ fn measures_of(scenario: &Scenario, left: &[Left]) -> Result<Vec<(String, f64)>,
                 left_out: left_out.iter().map(String::as_str).collect(),
             })
             .collect();
-        let told = reading::read(&group.name, group.flows, &group.measure, &outputs);
+        let told = reading::read(&group.name, group.access().flows, &group.measure, &outputs);
         found.extend(told?);
     }
     Ok(found)

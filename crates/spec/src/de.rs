@@ -16,6 +16,7 @@ use serde::{Deserializer, forward_to_deserialize_any};
 use crate::error::{Problem, did_you_mean};
 use crate::node::{Entry, Node, Table, Value};
 use crate::origin::Origin;
+use crate::paths;
 use crate::words;
 
 /// The key that chooses the variant of an enum.
@@ -86,12 +87,12 @@ impl Fault {
             match step {
                 Step::Key(key) if text.is_empty() => text.push_str(key),
                 Step::Key(key) => text.extend([".", key]),
+                Step::Entry { name, number } if text == "chain.hop" => {
+                    text = paths::hop_key(*number, name.as_deref());
+                }
                 Step::Entry {
                     name: Some(name), ..
                 } => text.extend([".", name]),
-                Step::Entry { number, .. } if text == "chain.hop" => {
-                    text.push_str(&number.to_string())
-                }
                 Step::Entry { number, .. } => text.push_str(&format!(" (entry {number})")),
             }
         }

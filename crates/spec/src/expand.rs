@@ -557,7 +557,7 @@ fn take_cases(root: &mut Node) -> Result<Option<Factor>, Problem> {
 
 /// The keys that a case sets. In the file they are quoted, `"bottleneck.queue" = {...}`. Without quotes TOML
 /// makes tables of them; these are read as keys down to a value with a `kind` or a `preset`.
-fn keys_of_case(prefix: &str, table: &Table, puts: &mut Vec<(String, Node)>) {
+pub(crate) fn keys_of_case(prefix: &str, table: &Table, puts: &mut Vec<(String, Node)>) {
     for entry in table.entries() {
         if prefix.is_empty() && entry.key == NAME {
             continue;
@@ -893,7 +893,8 @@ pub(crate) fn strip_labels(root: &mut Node) -> Vec<Problem> {
     }) = hops
     {
         for (index, hop) in hops.iter_mut().enumerate() {
-            strip_link(&format!("chain.hop{}", index + 1), hop, &mut problems);
+            let key = paths::hop_key(index + 1, paths::name_of(hop));
+            strip_link(&key, hop, &mut problems);
         }
     }
     problems

@@ -10,9 +10,11 @@
 //! The JSON schema is used outside of this repository, so its definitions keep the names that they had
 //! first (`#[schemars(rename = "LinkSpec")]`).
 
+use std::collections::BTreeMap;
+
 use redtail_core::{Rate, Span, Stream, Time, params, shared_keys};
 use redtail_qdisc::{PolicerParams, QueueParams};
-use redtail_traffic::{Direction, TrafficParams};
+use redtail_traffic::{ChainHop, Dealt, Direction, TrafficParams};
 use serde::{Deserialize, Serialize};
 
 use crate::de;
@@ -59,6 +61,8 @@ params! {
         chain: Option<ChainParams>;
         /// The `host_jitter` of the groups that give none: the maximum of a random time that each packet takes in its sending host; up to 1 s. "0 s" switches it off. Backends with real senders apply only a value that the file gives.
         host_jitter: Option<Span>, "200 us, or the transmission time of a packet of 1500 B at the slowest link that the group crosses, if that is less. Network adapters interrupt a sender at most once in 50 to 250 us (Linux, e1000, InterruptThrottleRate), and shares of flows with different round-trip times are then nearer to a kernel's (docs/explanation/phase-effects.md). A packet's time is enough to prevent phase effects (Floyd and Jacobson 1992). None with the `ns2-` presets: `overhead_` of ns-2's TCP is 0.";
+        /// Hosts on which several groups sit, by a name of yours: `[hosts.NAME]`, and `hosts = "NAME"` in the groups.
+        hosts: Option<BTreeMap<String, HostsParams>>;
         /// The groups of flows.
         traffic: Vec<TrafficParams>;
         /// Times at which results are split: metrics are also reported for each phase from one of these times to the next. With "auto", the times are every change of a rate and every fixed start and stop of a group.
@@ -115,6 +119,8 @@ params! {
     /// A bottleneck: a link, and if `return` is given another one for the opposite direction.
     #[schemars(rename = "Hop")]
     pub struct HopParams {
+        /// Name of a hop of a chain, in keys and in results; letters, digits, `_` and `-`. It changes no random number.
+        name: Option<String>, "`hop` and the number of the hop, counted from 1.";
         link_keys!(rate, delay, queue, policer, wire);
         /// The link of the opposite direction, which can be congested too. Without it that direction
         /// takes no time and never drops; the groups' `return_delay` can give it a delay.
@@ -130,6 +136,31 @@ params! {
         /// The bottlenecks, in the order in which forward traffic meets them.
         #[schemars(length(min = 1))]
         hop: Vec<HopParams>;
+    }
+}
+
+params! {
+    /// Hosts that groups share by the name of the table, each one at the sending end and one at the receiving end of
+    /// groups in forward direction. In groups of the opposite direction the hosts that receive send.
+    #[schemars(rename = "Hosts")]
+    pub struct HostsParams {
+        /// Number of hosts at each end. Flow `i` of each group sits on host `i` modulo this.
+        #[schemars(range(min = 1, max = 1_000_000))]
+        number: Option<u32>, "the length of the longest list dealt out, else 1.";
+        /// Rate of the sending hosts' access links; dealt out to the hosts, as all that follows.
+        access_rate: Option<Dealt<Rate>>, "the `access_rate` of the groups.";
+        /// One-way propagation delay of the sending hosts' access links.
+        access_delay: Option<Dealt<Span>>, "no delay, the minimum.";
+        /// Rate of the receiving hosts' access links.
+        exit_rate: Option<Dealt<Rate>>, "the `exit_rate` of the groups.";
+        /// One-way propagation delay of the receiving hosts' access links.
+        exit_delay: Option<Dealt<Span>>, "no delay, the minimum.";
+        /// One-way propagation delay of the way back, in addition to that of the return links.
+        return_delay: Option<Dealt<Span>>, "no delay, the minimum.";
+        /// First hop of a chain that the data crosses: its name, or its number, counted from 1.
+        first_hop: Option<ChainHop>, "the whole chain.";
+        /// Last hop of a chain that the data crosses: its name, or its number, counted from 1.
+        last_hop: Option<ChainHop>, "the whole chain.";
     }
 }
 
@@ -199,8 +230,15 @@ impl Topology {
         }
     }
 
-    /// What results and keys call the hop with this index: `bottleneck`, or `hop1`, `hop2`, ...
+    /// What results and keys call the hop with this index: `bottleneck`; in a chain the name that the file gives, or
+    /// `hop1`, `hop2`, ...
     pub fn hop_name(&self, index: usize) -> String {
+        let given = self.hops().get(index).and_then(|hop| hop.name.clone());
+        given.unwrap_or_else(|| self.hop_place(index))
+    }
+
+    /// The hop with this index by its place alone: `bottleneck`, or `hop1`, `hop2`, ...
+    fn hop_place(&self, index: usize) -> String {
         match self {
             Topology::Bottleneck(_) => "bottleneck".to_owned(),
             Topology::Chain(_) => format!("hop{}", index + 1),
@@ -211,7 +249,7 @@ impl Topology {
     pub(crate) fn hop_key(&self, index: usize) -> String {
         match self {
             Topology::Bottleneck(_) => self.hop_name(index),
-            Topology::Chain(_) => format!("chain.hop{}", index + 1),
+            Topology::Chain(_) => format!("chain.{}", self.hop_name(index)),
         }
     }
 
@@ -231,10 +269,19 @@ impl Topology {
     /// The name in results of the link of the hop with this index in this direction: `bottleneck` or
     /// `hop1`, `return` or, in a chain of several, `hop1.return`.
     pub fn link_name(&self, index: usize, direction: Direction) -> String {
+        self.link_of(self.hop_name(index), direction)
+    }
+
+    /// The same with the place of the hop for its name: random numbers follow from it, so that names change no run.
+    pub fn link_place(&self, index: usize, direction: Direction) -> String {
+        self.link_of(self.hop_place(index), direction)
+    }
+
+    fn link_of(&self, hop: String, direction: Direction) -> String {
         match direction {
-            Direction::Forward => self.hop_name(index),
+            Direction::Forward => hop,
             Direction::Reverse if self.hops().len() == 1 => "return".to_owned(),
-            Direction::Reverse => format!("{}.return", self.hop_name(index)),
+            Direction::Reverse => format!("{hop}.return"),
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) fn link_facts(
 }
 
 fn group_facts(group: &TrafficParams, number: u32, topology: &Topology) -> GroupFacts {
-    let flows = u64::from(group.access().flows);
+    let flows = u64::from(group.access().flows_at_once);
     let traffic = match group.tcp() {
         Some(tcp) => GroupTraffic::Tcp {
             round_trips: base_round_trips(group, topology),
@@ -172,7 +172,7 @@ impl Scenario {
             }
             let round_trips = base_round_trips(group, &self.topology);
             let sum: f64 = round_trips.iter().map(|rtt| rtt.as_secs_f64()).sum();
-            let count = f64::from(group.access().flows);
+            let count = f64::from(group.access().flows_at_once);
             flows += count;
             total += count * sum / round_trips.len() as f64;
         }

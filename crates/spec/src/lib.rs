@@ -14,6 +14,8 @@
 //!
 //! - `mistakes` finds all that does not fit, not the first alone; `words`: words of other programs; `shapes`:
 //!   `[traffic]` for `[[traffic]]`; `error`, `origin` and `paths`: messages, places of values, and dotted keys
+//! - `templates`: groups that are made many times; `chain` and `shared_hosts`: groups that name hops, and hosts that
+//!   several groups share
 //! - `replications`: how many runs a case has; `load`: groups that are asked for by their load; `derived`:
 //!   metrics by formulas; `expect`: what has to hold of results; `named`: tables with names of the user's; `facts`: what queues may know; `outline`: the summary of `redtail check`
 //! - `events`: the kinds of events of a log; `queue`: a queue alone; `format`: the number of the file's format; `schema`: the JSON schema; `texts`: canonical texts of many runs
@@ -55,6 +57,7 @@
 //! # Ok::<(), redtail_spec::SpecError>(())
 //! ```
 
+mod chain;
 mod de;
 mod derived;
 mod error;
@@ -80,6 +83,7 @@ mod replications;
 mod schema;
 mod shapes;
 mod shared_hosts;
+mod templates;
 mod texts;
 mod validate;
 mod wire;

@@ -183,6 +183,7 @@ impl Scenario {
                 delay: _,
                 wire: _,
                 overhead: _,
+                name: _,
             } = hop;
             (*rate, *queue) = (faster(*rate), unlimited());
             *rate_changes = RateChanges::default();

@@ -26,7 +26,7 @@ impl BandwidthDelay {
             let round_trips = base_round_trips(group, topology);
             let mean = round_trips.iter().map(|rtt| rtt.as_secs_f64()).sum::<f64>()
                 / round_trips.len() as f64;
-            let count = f64::from(group.access().flows);
+            let count = f64::from(group.access().flows_at_once);
             flows += count;
             seconds += count * mean;
             packet = packet.max(group.packet_size());
@@ -284,12 +284,25 @@ fn group_line(runs: &[&Scenario], place: usize, name: &str) -> String {
     }
     let (kind, _) = groups[0].1.noun_and_count();
     format!(
-        "{name}: {} {kind}{}{}, base round-trip time {}{rest}",
+        "{name}: {} {kind}{}{}{}, base round-trip time {}{rest}",
         range(flows, |flows| flows.to_string()),
         if alone { "" } else { "s" },
+        again(&groups),
         on_hosts(&groups),
         range(round_trips, time_in_words),
     )
+}
+
+/// How often a group comes and goes, if more than once.
+fn again(groups: &[(&Scenario, &TrafficParams)]) -> String {
+    let counts = groups.iter().map(|(_, group)| group.activations());
+    match counts.clone().max() {
+        Some(0 | 1) | None => String::new(),
+        Some(_) => {
+            let counts = range(counts.map(f64::from), |count| count.to_string());
+            format!(", {counts} times")
+        }
+    }
 }
 
 /// On whose hosts a group's flows sit, if on those of another group.

@@ -1,5 +1,6 @@
 //! Dotted keys: `bottleneck.rate`, `traffic.ftp.flows` (a group by its name),
-//! `chain.hop2.queue.limit` (a hop by its number), `bottleneck.queue.class.voice.queue.limit`
+//! `chain.router-l.queue.limit` or `chain.hop2.queue.limit` (a hop by its name, one without a name by its
+//! number), `bottleneck.queue.class.voice.queue.limit`
 //! (a class of a queue by its name).
 
 use crate::node::{Node, Table, Value};
@@ -17,6 +18,17 @@ const PROMOTED: [(&str, &str); 3] = [
 /// The key of the list of classes in a queue, which are addressed by their names.
 pub(crate) const CLASS: &str = "class";
 
+/// Lists whose tables are addressed by their names: the key, what a table is, and one of its keys.
+const NAMED_LISTS: [(&str, &str, &str); 3] = [
+    ("traffic", "traffic group", "flows"),
+    (CLASS, "class", "queue"),
+    ("use", "use", "count"),
+];
+
+fn named_list(key: &str) -> Option<&'static (&'static str, &'static str, &'static str)> {
+    NAMED_LISTS.iter().find(|(list, ..)| *list == key)
+}
+
 /// Sets the value of `key` to `node`. Creates the tables on the way that do not exist; decoding checks
 /// later whether they are accepted.
 ///
@@ -26,21 +38,23 @@ pub(crate) fn put(root: &mut Node, key: &str, node: Node) -> Result<(), String> 
     if steps.iter().any(|step| step.is_empty()) {
         return Err("a key is names joined by dots, such as bottleneck.rate".to_owned());
     }
-    let hop = steps.get(1).and_then(|step| hop_number(step));
-    match (steps.as_slice(), hop) {
-        (["traffic", name], _) => Err(format!(
+    match steps.as_slice() {
+        ["traffic", name] => Err(format!(
             "names a whole group; name one of its keys, such as traffic.{name}.flows"
         )),
-        (["traffic", name, rest @ ..], _) => put_below(group_mut(root, name)?, name, rest, node),
-        (["chain", hop, rest @ ..], Some(number)) => {
-            let place = hop_mut(root, number)?;
+        ["traffic", name, rest @ ..] => put_below(group_mut(root, name)?, name, rest, node),
+        ["use", name] => Err(format!(
+            "names a whole use of a template; name one of its keys, such as use.{name}.count"
+        )),
+        ["chain", hop, rest @ ..] if *hop != HOP => {
+            let place = hop_mut(root, hop)?;
             if rest.is_empty() {
                 *place = node;
                 return Ok(());
             }
             put_below(place, hop, rest, node)
         }
-        (steps, _) => put_below(root, "", steps, node),
+        steps => put_below(root, "", steps, node),
     }
 }
 
@@ -59,15 +73,15 @@ pub(crate) fn put_below(
         table.insert(key, Node::text(text, place.origin.clone()));
         place.value = Value::Table(table);
     }
-    if let (CLASS, Value::Array(classes)) = (name, &mut place.value) {
-        let (class, rest) = steps.split_first().expect("a path has a last step");
+    if let (Some((_, what, key)), Value::Array(tables)) = (named_list(name), &mut place.value) {
+        let (first, rest) = steps.split_first().expect("a path has a last step");
         if rest.is_empty() {
             return Err(format!(
-                "names a whole class; name one of its keys, such as class.{class}.queue"
+                "names a whole {what}; name one of its keys, such as {name}.{first}.{key}"
             ));
         }
-        let index = index_of(classes, class, "class")?;
-        return put_below(&mut classes[index], class, rest, node);
+        let index = index_of(tables, first, what)?;
+        return put_below(&mut tables[index], first, rest, node);
     }
     let shown = place.shown();
     let origin = node.origin.clone();
@@ -109,22 +123,22 @@ fn walk<'a>(root: &'a Node, key: &str) -> (Origin, Option<&'a Node>) {
     for step in key.split('.') {
         let next = match list.take() {
             Some(tables) => tables.iter().find(|table| name_of(table) == Some(step)),
-            None => match (here.as_table(), hop_number(step)) {
-                (Some(table), Some(number)) if table.entry("hop").is_some() => table
-                    .get("hop")
+            None => match here.as_table() {
+                Some(table) if step != HOP && table.entry(HOP).is_some() => table
+                    .get(HOP)
                     .and_then(Node::as_array)
-                    .and_then(|hops| hops.get(number.checked_sub(1)?)),
-                (Some(table), _) => table.entry(step).map(|entry| {
+                    .and_then(|hops| hops.get(hop_index(hops, step)?)),
+                Some(table) => table.entry(step).map(|entry| {
                     origin = entry.origin.clone();
                     &entry.node
                 }),
-                (None, _) => None,
+                None => None,
             },
         };
         let Some(next) = next else {
             return (origin, None);
         };
-        if let (Some(tables), "traffic" | CLASS) = (next.as_array(), step) {
+        if let (Some(tables), Some(_)) = (next.as_array(), named_list(step)) {
             list = Some(tables);
         } else if next.as_table().is_some() {
             origin = next.origin.clone();
@@ -134,7 +148,7 @@ fn walk<'a>(root: &'a Node, key: &str) -> (Origin, Option<&'a Node>) {
     (origin, Some(here))
 }
 
-/// The `name` of a traffic group or a class.
+/// The `name` of a traffic group, a class or a hop.
 pub(crate) fn name_of(table: &Node) -> Option<&str> {
     table.as_table()?.get("name")?.as_str()
 }
@@ -152,8 +166,27 @@ fn index_of(tables: &[Node], name: &str, what: &str) -> Result<usize, String> {
     })
 }
 
-fn hop_number(step: &str) -> Option<usize> {
-    step.strip_prefix("hop")?.parse().ok()
+/// The key of the list of hops in a chain.
+const HOP: &str = "hop";
+
+/// The dotted key of a hop of a chain, by the name that the file gives it, or by its number, counted from 1.
+pub(crate) fn hop_key(number: usize, name: Option<&str>) -> String {
+    match name {
+        Some(name) => format!("chain.{name}"),
+        None => format!("chain.{HOP}{number}"),
+    }
+}
+
+/// The index of the hop that goes by this name; without a name of its own it goes by its number.
+fn hop_index(hops: &[Node], name: &str) -> Option<usize> {
+    let named = hops.iter().position(|hop| name_of(hop) == Some(name));
+    named.or_else(|| {
+        let number: usize = name.strip_prefix(HOP)?.parse().ok()?;
+        let index = number.checked_sub(1)?;
+        hops.get(index)
+            .filter(|hop| name_of(hop).is_none())
+            .map(|_| index)
+    })
 }
 
 fn group_mut<'a>(root: &'a mut Node, name: &str) -> Result<&'a mut Node, String> {
@@ -171,11 +204,11 @@ fn group_mut<'a>(root: &'a mut Node, name: &str) -> Result<&'a mut Node, String>
     Ok(&mut groups[index])
 }
 
-fn hop_mut(root: &mut Node, number: usize) -> Result<&mut Node, String> {
+fn hop_mut<'a>(root: &'a mut Node, name: &str) -> Result<&'a mut Node, String> {
     let chain = root.as_table_mut().and_then(|table| table.get_mut("chain"));
     let hops = match chain
         .and_then(Node::as_table_mut)
-        .and_then(|chain| chain.get_mut("hop"))
+        .and_then(|chain| chain.get_mut(HOP))
     {
         Some(Node {
             value: Value::Array(hops),
@@ -183,12 +216,24 @@ fn hop_mut(root: &mut Node, number: usize) -> Result<&mut Node, String> {
         }) => hops.as_mut_slice(),
         _ => &mut [],
     };
-    match hops.len() {
-        0 => Err("there is no [[chain.hop]]".to_owned()),
-        count if number == 0 || number > count => Err(format!(
-            "there is no hop {number}; accepted: hop1 to hop{count}"
-        )),
-        _ => Ok(&mut hops[number - 1]),
+    if hops.is_empty() {
+        return Err("there is no [[chain.hop]]".to_owned());
+    }
+    match hop_index(hops, name) {
+        Some(index) => Ok(&mut hops[index]),
+        None => {
+            let given = hops.iter().map(|hop| name_of(hop).map(str::to_owned));
+            let names: Vec<String> = given
+                .zip(1..)
+                .map(|(name, number)| name.unwrap_or_else(|| format!("{HOP}{number}")))
+                .collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            Err(format!(
+                "there is no hop {name:?}; accepted: {}{}",
+                names.join(", "),
+                crate::de::hint(name, &names)
+            ))
+        }
     }
 }
 
@@ -260,11 +305,11 @@ tcp = "sack"
         );
         assert_eq!(
             refusal("chain.hop3.rate"),
-            "there is no hop 3; accepted: hop1 to hop2"
+            r#"there is no hop "hop3"; accepted: hop1, hop2; did you mean "hop1"?"#
         );
         assert_eq!(
             refusal("chain.hop0.rate"),
-            "there is no hop 0; accepted: hop1 to hop2"
+            r#"there is no hop "hop0"; accepted: hop1, hop2; did you mean "hop1"?"#
         );
         assert_eq!(
             refusal("duration.x"),

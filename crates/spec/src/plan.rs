@@ -10,6 +10,7 @@ use redtail_traffic::{
 };
 use serde_json::{Map, Value as Json, json};
 
+use crate::chain;
 use crate::de::Fault;
 use crate::derived::DerivedMetricParams;
 use crate::error::{Problem, SpecError, place};
@@ -31,6 +32,7 @@ use crate::rates::{self, Phases, ReadFile};
 use crate::replications::{Replications, StopRuleParams};
 use crate::shapes;
 use crate::shared_hosts;
+use crate::templates;
 use crate::validate::{self, FindTable, PluginUse, TakeFiles, TraceSite, VisitPlugin};
 
 /// The language of a text.
@@ -461,6 +463,8 @@ fn replaced(
             for put in puts {
                 let _ = put.into_tree(&mut base); // the case itself is refused for it
             }
+            // The case itself is refused for what is wrong with templates.
+            templates::expand(&mut base, &mut Vec::new(), &mut Known::default());
             let mut found = expand::strip_labels(&mut base);
             found.extend(rates::embed(&mut base, read));
             let decoded = mistakes::decode(&base, known, mistakes::MOST);
@@ -499,7 +503,7 @@ fn unique_names(tree: &Node) -> Result<(), Problem> {
         .as_table()
         .and_then(|table| table.get("traffic"))
         .and_then(Node::as_array);
-    let mut seen: Vec<(&str, &Origin)> = Vec::new();
+    let mut seen: BTreeMap<&str, &Origin> = BTreeMap::new();
     for group in groups.unwrap_or_default() {
         let Some(entry) = group.as_table().and_then(|table| table.entry("name")) else {
             continue; // decoding says it better
@@ -507,7 +511,7 @@ fn unique_names(tree: &Node) -> Result<(), Problem> {
         let Some(name) = entry.node.as_str() else {
             continue;
         };
-        if let Some((_, other)) = seen.iter().find(|(other, _)| *other == name) {
+        if let Some(other) = seen.get(name) {
             let other = other
                 .line()
                 .map_or(String::new(), |line| format!(" (line {line})"));
@@ -520,7 +524,7 @@ fn unique_names(tree: &Node) -> Result<(), Problem> {
                 ),
             });
         }
-        seen.push((name, &entry.origin));
+        seen.insert(name, &entry.origin);
     }
     Ok(())
 }
@@ -553,6 +557,8 @@ fn case(
             known.add(&key);
         }
     }
+    let made = templates::expand(&mut tree, &mut problems, &mut known);
+    problems.extend(made.then(|| unique_names(&tree).err()).flatten());
     problems.extend(expand::strip_labels(&mut tree));
     let unread = rates::embed(&mut tree, named.read);
     for key in unread.iter().filter_map(|problem| problem.key.as_deref()) {
@@ -590,10 +596,12 @@ fn case(
         }
     };
     let hops = experiment.chain.as_ref().map_or(1, |chain| chain.hop.len());
-    let unshared = shared_hosts::take(&mut experiment.traffic, &tree, hops);
+    let mut unshared = chain::number_hops(&mut experiment, &tree);
+    unshared.extend(shared_hosts::place(&mut experiment, &tree, hops));
     load::estimate_users(&mut experiment, &tree)?;
     for group in &mut experiment.traffic {
         group.fill_in_starts(experiment.warmup);
+        group.fill_in_activations(experiment.duration);
     }
     let (mut findings, mut topology) =
         validate::check(&mut experiment, &tree, named.tables, named.programs);

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Problem;
 use crate::node::{Node, Table, Value};
 use crate::origin::Origin;
+use crate::paths;
 use crate::validate::LONGEST_RUN;
 use crate::wire;
 
@@ -237,7 +238,8 @@ pub(crate) fn embed(root: &mut Node, read: &mut ReadFile<'_>) -> Vec<Problem> {
     }) = hops.and_then(|chain| chain.get_mut("hop"))
     {
         for (index, hop) in hops.iter_mut().enumerate() {
-            embed_link(&format!("chain.hop{}", index + 1), hop, read, &mut problems);
+            let key = paths::hop_key(index + 1, paths::name_of(hop));
+            embed_link(&key, hop, read, &mut problems);
         }
     }
     problems

@@ -32,6 +32,8 @@ pub fn schema() -> Value {
     {
         properties.insert("factors".into(), factors());
         properties.insert("case".into(), cases());
+        properties.insert("template".into(), templates());
+        properties.insert("use".into(), uses());
     }
     schema.insert(
         "oneOf".into(),
@@ -86,6 +88,62 @@ fn cases() -> Value {
                 },
             },
             "minProperties": 1,
+        },
+    })
+}
+
+fn templates() -> Value {
+    json!({
+        "type": "object",
+        "description": "Templates of groups by their names. A [[use]] makes the groups of one many times.",
+        "additionalProperties": {
+            "type": "object",
+            "properties": {
+                "traffic": {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": { "type": "object" },
+                    "description": "The groups of each instance, with the keys of [[traffic]] but `hosts`.",
+                },
+                "hosts": {
+                    "type": "object",
+                    "description": "The hosts of each instance, with the keys of [hosts.NAME] but `number`.",
+                },
+            },
+            "required": ["traffic"],
+            "additionalProperties": false,
+        },
+    })
+}
+
+fn uses() -> Value {
+    json!({
+        "type": "array",
+        "minItems": 1,
+        "description": "Uses of templates: each makes the groups of a template for so many instances, whose results stand \
+            together as those of NAME-GROUP.",
+        "items": {
+            "type": "object",
+            "properties": {
+                "template": { "type": "string", "description": "Name of the template." },
+                "name": {
+                    "type": "string",
+                    "description": "Name of the use, which the names of its groups begin with.",
+                },
+                "count": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": redtail_traffic::MAX_FLOWS,
+                    "default": 1,
+                    "description": "Number of instances, each with a host of its own.",
+                },
+                "set": {
+                    "type": "object",
+                    "description": "Dotted keys of groups and hosts of the template, and their values here.",
+                },
+            },
+            "required": ["template", "name"],
+            "additionalProperties": false,
         },
     })
 }

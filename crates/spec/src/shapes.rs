@@ -5,14 +5,16 @@ use crate::error::Problem;
 use crate::node::{Node, Table, Value};
 
 /// The lists of tables.
-const LISTS: [&str; 4] = ["traffic", "case", "chain.hop", "factors.zip"];
+const LISTS: [&str; 5] = ["traffic", "case", "chain.hop", "factors.zip", "use"];
 
 /// The tables of which there is one.
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 11] = [
     "bottleneck",
     "bottleneck.return",
     "chain",
     "factors",
+    "hosts",
+    "template",
     "series",
     "programs",
     "events",

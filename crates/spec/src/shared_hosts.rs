@@ -1,17 +1,20 @@
-//! Groups whose flows sit on the hosts of another group (`hosts = "NAME"`).
+//! Groups whose flows sit on the hosts of another group, or on those of a table `[hosts.NAME]` (`hosts = "NAME"`).
+//!
+//! Of the groups on the hosts of a table the first one has them, in the scenario, and the others name it.
 //!
 //! A host has one link in each direction, and one path. So such a group takes over rates, delays and hops of the group
 //! that it names, and cannot have others. If the two send in opposite directions, the hosts that receive in one send in
 //! the other: their links change places, and what data takes in one direction is what acknowledgements take in the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
-use redtail_core::{Rate, Span};
-use redtail_traffic::{Access, Dealt, TakenHosts, TrafficParams};
+use redtail_core::{Dscp, Rate, Span};
+use redtail_traffic::{Access, ChainHop, Dealt, Direction, MAX_FLOWS, TakenHosts, TrafficParams};
 
 use crate::de;
 use crate::error::Problem;
-use crate::experiment::Scenario;
+use crate::experiment::{Experiment, HostsParams, Scenario};
 use crate::node::Node;
 use crate::paths;
 
@@ -59,16 +62,38 @@ pub(crate) fn count(traffic: &mut [TrafficParams]) {
     }
 }
 
-/// Gives each group that sits on hosts of another one their links and delays. Returns what is wrong. A chain has `hops`
-/// hops, of which groups cross all that they do not leave out.
-pub(crate) fn take(traffic: &mut [TrafficParams], tree: &Node, hops: usize) -> Vec<Problem> {
-    let mut problems = Vec::new();
+/// Gives each group that sits on hosts of another one, or of a table, their links and delays. Returns what is wrong. A
+/// chain has `hops` hops, of which groups cross all that they do not leave out.
+pub(crate) fn place(experiment: &mut Experiment, tree: &Node, hops: usize) -> Vec<Problem> {
+    let (traffic, tables) = (&mut experiment.traffic, experiment.hosts.iter().flatten());
+    let tables: BTreeMap<&str, &HostsParams> =
+        tables.map(|(name, hosts)| (name.as_str(), hosts)).collect();
+    let mut problems = of_tables(&tables, traffic, tree);
+    // The first group on the hosts of each table.
+    let mut first: BTreeMap<&str, String> = BTreeMap::new();
     for index in 0..traffic.len() {
         let access = traffic[index].access();
         let Some(owner) = access.hosts_of else {
             continue;
         };
-        match owner_of(&traffic[index], owner, traffic) {
+        if let Some((&name, hosts)) = tables.get_key_value(owner)
+            && !matches!(traffic[index], TrafficParams::Trace(_))
+        {
+            let of_table = of_table(name, hosts);
+            let taken = taken(&access, &of_table);
+            problems.extend(other_values(&access, &of_table, &taken, tree, hops));
+            let group = access.name.to_owned();
+            traffic[index].take_hosts(taken);
+            match first.get(name) {
+                Some(first) => traffic[index].sit_on(first),
+                None => {
+                    traffic[index].own_hosts(of_table.host_count() as u32);
+                    first.insert(name, group);
+                }
+            }
+            continue;
+        }
+        match owner_of(&traffic[index], owner, traffic, &tables) {
             Ok(owner) => {
                 let taken = taken(&access, &owner.access());
                 problems.extend(other_values(&access, &owner.access(), &taken, tree, hops));
@@ -87,26 +112,101 @@ pub(crate) fn take(traffic: &mut [TrafficParams], tree: &Node, hops: usize) -> V
     problems
 }
 
+/// What is wrong with tables of hosts by themselves.
+fn of_tables(
+    tables: &BTreeMap<&str, &HostsParams>,
+    traffic: &[TrafficParams],
+    tree: &Node,
+) -> Vec<Problem> {
+    let named: BTreeSet<&str> = traffic.iter().map(|group| group.access().name).collect();
+    let used = traffic.iter().filter_map(|group| group.access().hosts_of);
+    let used: BTreeSet<&str> = used.collect();
+    let mut problems = Vec::new();
+    for (name, hosts) in tables {
+        let mut refuse = |key: &str, clause: &str| {
+            let key = format!("hosts.{name}{key}");
+            let value = match paths::find(tree, &key) {
+                Some(value) if value.as_table().is_none() => format!(" = {}", value.shown()),
+                _ => String::new(),
+            };
+            problems.push(Problem {
+                origin: paths::origin(tree, &key),
+                message: format!("{key}{value} {clause}"),
+                key: Some(key),
+            });
+        };
+        if named.contains(name) {
+            refuse(
+                "",
+                "has the name of a traffic group; accepted: any other name",
+            );
+        } else if !used.contains(name) {
+            let clause = format!("is used by no group; accepted: groups with hosts = {name:?}");
+            refuse("", &clause);
+        }
+        if hosts
+            .number
+            .is_some_and(|number| !(1..=MAX_FLOWS).contains(&number))
+        {
+            let clause = format!("is no number of hosts; accepted: 1 to {MAX_FLOWS}");
+            refuse(".number", &clause);
+        }
+    }
+    problems
+}
+
+/// The delay of hosts that the file gives none.
+static NO_DELAY: LazyLock<Dealt<Span>> = LazyLock::new(|| Dealt::one(Span::ZERO));
+
+/// The hosts of a table as those of a group in forward direction.
+fn of_table<'a>(name: &'a str, hosts: &'a HostsParams) -> Access<'a> {
+    let delay = |given: &'a Option<Dealt<Span>>| given.as_ref().unwrap_or(&NO_DELAY);
+    Access {
+        name,
+        flows: 1,
+        flows_at_once: 1,
+        access_rate: hosts.access_rate.as_ref(),
+        access_delay: delay(&hosts.access_delay),
+        exit_rate: hosts.exit_rate.as_ref(),
+        exit_delay: delay(&hosts.exit_delay),
+        return_delay: delay(&hosts.return_delay),
+        hosts: hosts.number,
+        hosts_of: None,
+        host_jitter: None,
+        trains: false,
+        direction: Direction::Forward,
+        dscp: Dscp::default(),
+        port: 0,
+        first_hop: hosts.first_hop.as_ref().and_then(ChainHop::number),
+        last_hop: hosts.last_hop.as_ref().and_then(ChainHop::number),
+        repeat: None,
+        activations: None,
+    }
+}
+
 /// The group of this name, on whose hosts a group may sit; or a clause that says why it may not.
 fn owner_of<'a>(
     group: &TrafficParams,
     owner: &str,
     traffic: &'a [TrafficParams],
+    tables: &BTreeMap<&str, &HostsParams>,
 ) -> Result<&'a TrafficParams, String> {
     let own = |it: &&TrafficParams| {
         let access = it.access();
         let has_own = access.hosts_of.is_none() && !matches!(it, TrafficParams::Trace(_));
         has_own && access.name != group.access().name
     };
-    let names: Vec<&str> = traffic
-        .iter()
-        .filter(own)
-        .map(|it| it.access().name)
-        .collect();
+    let groups = traffic.iter().filter(own).map(|it| it.access().name);
+    let names: Vec<&str> = groups.chain(tables.keys().copied()).collect();
     let accepted = match names.as_slice() {
         [] => "a number of hosts".to_owned(),
         names => format!(
-            "a number of hosts, or a group that has its own: {}",
+            "a number of hosts, or {} that has its own: {}",
+            if tables.is_empty() {
+                "a group"
+            } else {
+                "a group or a table of hosts"
+            },
             names.join(", ")
         ),
     };

@@ -135,6 +135,9 @@ impl<'a> Findings<'a> {
         findings.times(experiment);
         let topology = findings.topology(experiment);
         findings.names(&experiment.traffic);
+        if let Some(topology) = topology.as_ref() {
+            findings.hop_names(topology, &experiment.traffic);
+        }
         for group in &experiment.traffic {
             findings.group(group, topology.as_ref());
         }
@@ -678,8 +681,7 @@ impl<'a> Findings<'a> {
         for (i, group) in groups.iter().enumerate() {
             let name = group.access().name;
             let key = format!("traffic.{name}.name");
-            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-            if name.is_empty() || !name.chars().all(plain) {
+            if !is_plain(name) {
                 // A key with such a name in it cannot be followed to its line.
                 let table = self.tree.as_table().and_then(|root| root.get("traffic"));
                 let table = table.and_then(Node::as_array).and_then(|list| list.get(i));
@@ -696,23 +698,54 @@ impl<'a> Findings<'a> {
                     key: Some("traffic".to_owned()),
                     message,
                 });
-            } else if is_phase_name(name) {
-                self.refuse(
-                    &key,
-                    "is what results call a phase; accepted: any other name",
-                );
-            } else if is_link_name(name) {
-                // Metrics of groups and of links are told apart by the name in front.
-                self.refuse(
-                    &key,
-                    "is what results call a link; accepted: any other name",
-                );
-            } else if name == "measured" {
-                // "hop1.measured.loss" would be of a group hop1, and of a link.
-                self.refuse(
-                    &key,
-                    "is what results call what programs measure; accepted: any other name",
-                );
+            } else if let Some(taken) = taken_name(name) {
+                self.refuse(&key, &format!("{taken}; accepted: any other name"));
+            }
+        }
+    }
+
+    /// Refuses names of hops by which keys and results could not tell what is meant.
+    fn hop_names(&mut self, topology: &Topology, groups: &[TrafficParams]) {
+        let hops = topology.hops();
+        if let Topology::Bottleneck(hop) = topology {
+            if hop.name.is_some() {
+                let clause = "is a key of the hops of a chain, and this is a bottleneck; accepted: no such key";
+                self.refuse("bottleneck.name", clause);
+            }
+            return;
+        }
+        for (index, hop) in hops.iter().enumerate() {
+            let Some(name) = hop.name.as_deref() else {
+                continue;
+            };
+            let own = format!("hop{}", index + 1);
+            let of_group = groups.iter().any(|group| group.access().name == name);
+            let taken = match taken_name(name).filter(|_| name != own) {
+                _ if !is_plain(name) => Some(
+                    "cannot be part of a key; accepted: letters, digits, \"_\" and \"-\"".to_owned(),
+                ),
+                Some(taken) => Some(format!("{taken}; accepted: any other name")),
+                None if hops[..index].iter().any(|hop| hop.name.as_deref() == Some(name)) => {
+                    Some("is the name of another hop too; accepted: a name of its own".to_owned())
+                }
+                None if of_group => Some(
+                    "is the name of a traffic group too, and metrics of hops and groups begin with their names; \
+                     accepted: any other name"
+                        .to_owned(),
+                ),
+                None => None,
+            };
+            if let Some(clause) = taken {
+                // The key has the name in it, and may lead to another hop.
+                let entry = (self.tree.as_table())
+                    .and_then(|root| root.get("chain")?.as_table()?.get("hop")?.as_array())
+                    .and_then(|hops| hops.get(index)?.as_table()?.entry("name"));
+                let origin = entry.map_or(self.tree.origin.clone(), |entry| entry.origin.clone());
+                self.errors.push(Problem {
+                    origin,
+                    key: Some(format!("chain.{own}.name")),
+                    message: format!("chain.{own}.name = {name:?} {clause}"),
+                });
             }
         }
     }
@@ -987,7 +1020,8 @@ impl<'a> Findings<'a> {
         for group in facts.groups.iter().filter(|_| queue.counts_hosts()) {
             let (number, group) = (group.group, &experiment.traffic[group.group as usize]);
             let access = group.access();
-            let is_one = used_hosts(group) == 1 && access.flows > 1 && access.hosts_of.is_none();
+            let is_one =
+                used_hosts(group) == 1 && access.flows_at_once > 1 && access.hosts_of.is_none();
             if is_one && group.is_of_people() && warned.insert(number) {
                 self.warn(
                     &format!("traffic.{}.{}", access.name, group.count_key()),
@@ -996,7 +1030,7 @@ impl<'a> Findings<'a> {
                          what one host gets; set hosts = {} for a host to each, or \
                          isolation = \"flows\" in the queue",
                         queue.kind(),
-                        access.flows
+                        access.flows_at_once
                     ),
                 );
             }
@@ -1063,7 +1097,7 @@ impl<'a> Findings<'a> {
                              at the host's own link, without bound and in no figure of a queue \
                              ({}.host_wait_max tells how long); set hosts = {} for a host to each flow, or \
                              a larger {key}",
-                            access.name, access.flows
+                            access.name, access.flows_at_once
                         ),
                     );
                 }
@@ -1274,7 +1308,9 @@ fn share_of_path(group: &TrafficParams, groups: &[TrafficParams], topology: &Top
             let sharing = groups
                 .iter()
                 .filter(|group| group.always_sends() && crosses(group));
-            let flows: f64 = sharing.map(|group| f64::from(group.access().flows)).sum();
+            let flows: f64 = sharing
+                .map(|group| f64::from(group.access().flows_at_once))
+                .sum();
             match crosses(group) {
                 true => link.rate.as_bps() as f64 / flows,
                 false => f64::INFINITY,
@@ -1284,6 +1320,24 @@ fn share_of_path(group: &TrafficParams, groups: &[TrafficParams], topology: &Top
     let access = access.and_then(|rates| rates.iter().max());
     let access = access.map_or(f64::INFINITY, |rate| rate.as_bps() as f64);
     shares.fold(access, f64::min)
+}
+
+/// Whether a name can be a step of a key.
+fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    !name.is_empty() && name.chars().all(plain)
+}
+
+/// Why neither a group nor a hop can have this name: metrics are told apart by the name in front.
+fn taken_name(name: &str) -> Option<&'static str> {
+    if is_phase_name(name) {
+        return Some("is what results call a phase");
+    }
+    if is_link_name(name) {
+        return Some("is what results call a link");
+    }
+    // "hop1.measured.loss" would be of a group hop1, and of a link.
+    (name == "measured").then_some("is what results call what programs measure")
 }
 
 /// Whether metrics of a link begin with this name.

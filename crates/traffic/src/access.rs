@@ -5,6 +5,7 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Dscp, Rate, Span, schemars, serde};
 
 use crate::dealt::Dealt;
+use crate::hop::ChainHop;
 use crate::hosts::TakenHosts;
 
 /// Direction in which a group's data travels.
@@ -35,7 +36,10 @@ impl Direction {
 #[allow(missing_docs)] // each field is documented as a key of the group
 pub struct Access<'a> {
     pub name: &'a str,
+    /// Of all activations together.
     pub flows: u32,
+    /// Of one activation.
+    pub flows_at_once: u32,
     pub access_rate: Option<&'a Dealt<Rate>>,
     pub access_delay: &'a Dealt<Span>,
     pub exit_rate: Option<&'a Dealt<Rate>>,
@@ -50,6 +54,8 @@ pub struct Access<'a> {
     pub port: u16,
     pub first_hop: Option<u32>,
     pub last_hop: Option<u32>,
+    pub repeat: Option<Span>,
+    pub activations: Option<u32>,
 }
 
 impl Access<'_> {
@@ -96,6 +102,15 @@ pub trait Group {
 
     /// Sets the number of the hosts of another group that its flows sit on, if they do.
     fn count_taken_hosts(&mut self, number: u32);
+
+    /// The first and the last hop that the file gives.
+    fn hops_mut(&mut self) -> [&mut Option<ChainHop>; 2];
+
+    /// Sets the number of activations.
+    fn set_activations(&mut self, count: u32);
+
+    /// Names the group whose hosts it has taken over.
+    fn sit_on(&mut self, group: &str);
 
     /// Gives it hosts of its own.
     fn own_hosts(&mut self, count: u32);

@@ -14,6 +14,7 @@ use crate::dealt::Dealt;
 use crate::dist::Dist;
 use crate::endpoint::EndpointParams;
 use crate::game::GameParams;
+use crate::hop::ChainHop;
 use crate::hosts::TakenHosts;
 use crate::kind::{MakeUser, PacketSource, TcpKind, TrafficKind, UdpKind, UserKind};
 use crate::load::Load;
@@ -88,6 +89,9 @@ macro_rules! traffic_kinds {
             /// The kinds that only a real kernel runs.
             pub const OF_KERNELS: &[&str] = &[$($program_key),+];
 
+            /// The kinds of which the number of flows is one of users.
+            const OF_USERS: &[&str] = &[$($user_key),+];
+
             /// Every `kind` with the keys of a small group of it, as the experiment file has them.
             pub fn examples() -> Vec<(&'static str, &'static str)> {
                 vec![
@@ -112,7 +116,7 @@ macro_rules! traffic_kinds {
                 ]
             }
 
-            fn as_kind(&self) -> &dyn TrafficKind {
+            pub(crate) fn as_kind(&self) -> &dyn TrafficKind {
                 match self {
                     $(Self::$tcp(group) => group,)+
                     $(Self::$udp(group) => group,)+
@@ -123,7 +127,7 @@ macro_rules! traffic_kinds {
                 }
             }
 
-            fn as_kind_mut(&mut self) -> &mut dyn TrafficKind {
+            pub(crate) fn as_kind_mut(&mut self) -> &mut dyn TrafficKind {
                 match self {
                     $(Self::$tcp(group) => group,)+
                     $(Self::$udp(group) => group,)+
@@ -306,7 +310,7 @@ impl TrafficParams {
         let kind = self.as_kind();
         let access = kind.access();
         let is_own = kind.has_own_hosts() && access.hosts_of.is_none();
-        let own = is_own.then_some(access.flows);
+        let own = is_own.then_some(access.flows_at_once);
         Access {
             hosts: access.hosts.or(own),
             ..access
@@ -322,7 +326,7 @@ impl TrafficParams {
     pub fn flow_kind(&self, i: usize) -> FlowKind {
         match self.made_of() {
             MadeOf::Tcp(group) => FlowKind::Tcp {
-                size: group.sizes().map(|sizes| *sizes.get(i)),
+                size: group.sizes().map(|sizes| *sizes.get(self.in_activation(i))),
             },
             MadeOf::Udp(_) => FlowKind::Udp,
             MadeOf::Users(_) => FlowKind::User,
@@ -385,7 +389,7 @@ impl TrafficParams {
     /// The most that the UDP flows on the busiest host send together; zero for TCP.
     pub fn host_peak(&self) -> Rate {
         let access = self.access();
-        let flows = u64::from(access.flows).div_ceil(access.host_count() as u64);
+        let flows = u64::from(access.flows_at_once).div_ceil(access.host_count() as u64);
         let peak = self.udp_peak().map_or(0, Rate::as_bps);
         Rate::from_bps(peak.saturating_mul(flows))
     }
@@ -394,6 +398,7 @@ impl TrafficParams {
     /// bytes and packets. `None` if its flows always have more to send, or it is not known how much.
     pub fn offered(&self, seconds: f64, forward: bool) -> Option<(f64, f64)> {
         let flows = f64::from(self.access().flows);
+        let seconds = self.active(seconds);
         let packet = self.mean_packet().as_u64() as f64;
         Some(match self.made_of() {
             MadeOf::Tcp(group) => {
@@ -475,31 +480,35 @@ impl TrafficParams {
     /// The latest that a flow of the group may start.
     pub fn latest_start(&self) -> Span {
         let starts = self.as_kind().starts().into_iter().flat_map(Dealt::values);
-        starts.map(|start| start.latest()).max().unwrap_or_default()
+        let latest = starts.map(|start| start.latest()).max();
+        latest.map_or(Span::ZERO, |latest| latest + self.last_shift())
     }
 
     /// The latest that a flow of the group may stop; `None` if they do not.
     pub fn latest_stop(&self) -> Option<Span> {
         let stops = self.as_kind().stops()?.values();
-        stops.iter().map(|stop| stop.latest()).max()
+        let latest = stops.iter().map(|stop| stop.latest()).max()?;
+        Some(latest + self.last_shift())
     }
 
     /// The times at which flows start or stop that are not drawn.
     pub fn fixed_times(&self) -> Vec<Span> {
         let kind = self.as_kind();
         let times = kind.starts().into_iter().chain(kind.stops());
-        let fixed = times.flat_map(Dealt::values).filter_map(|time| match time {
+        let flows = self.access().flows_at_once as usize;
+        let given = times.flat_map(|times| times.values().iter().take(flows));
+        let fixed = given.filter_map(|time| match time {
             Start::At(at) => Some(*at),
             Start::Uniform { .. } => None,
         });
-        fixed.collect()
+        self.in_all_activations(fixed.collect())
     }
 
     /// When flow `i` starts; for a user who begins by thinking, the start of the run. `stream` is
     /// the flow's own.
     pub fn start(&self, i: usize, stream: &mut Stream) -> Time {
         if let Some(starts) = self.as_kind().starts() {
-            return starts.get(i).draw(stream);
+            return starts.get(self.in_activation(i)).draw(stream) + self.shift(i);
         }
         match self.made_of() {
             MadeOf::Udp(group) => group.random_start(stream),
@@ -528,7 +537,7 @@ impl TrafficParams {
     /// drawn.
     pub fn stop(&self, i: usize, stream: &mut Stream) -> Option<Time> {
         let stop = self.as_kind().stops()?;
-        Some(stop.get(i).draw(stream))
+        Some(stop.get(self.in_activation(i)).draw(stream) + self.shift(i))
     }
 
     /// Whether responses of host `host` go against the group's direction.
@@ -599,6 +608,14 @@ impl TrafficParams {
         }
     }
 
+    /// The key that gives the number of flows of this `kind`.
+    pub fn count_key_of(kind: &str) -> &'static str {
+        match Self::OF_USERS.contains(&kind) {
+            true => "users",
+            false => "flows",
+        }
+    }
+
     /// The key that gives the number of its flows.
     pub fn count_key(&self) -> &'static str {
         if self.has_users() { "users" } else { "flows" }
@@ -621,6 +638,11 @@ impl TrafficParams {
         self.as_kind_mut().take_hosts(taken);
     }
 
+    /// Lets its flows sit on the hosts of this group, of whose number it knows.
+    pub fn sit_on(&mut self, group: &str) {
+        self.as_kind_mut().sit_on(group);
+    }
+
     /// Sets the number of the hosts of another group that its flows sit on, if they do.
     pub fn count_taken_hosts(&mut self, number: u32) {
         self.as_kind_mut().count_taken_hosts(number);
@@ -629,6 +651,11 @@ impl TrafficParams {
     /// Gives it so many hosts of its own, with the links and delays that it has.
     pub fn own_hosts(&mut self, count: u32) {
         self.as_kind_mut().own_hosts(count);
+    }
+
+    /// The first and the last hop that the file gives.
+    pub fn hops_mut(&mut self) -> [&mut Option<ChainHop>; 2] {
+        self.as_kind_mut().hops_mut()
     }
 
     /// Sets the random delays of the group's hosts.
@@ -644,7 +671,7 @@ impl TrafficParams {
     pub fn check(&self) -> Result<(), ParamError> {
         let access = self.access();
         let counts = [
-            (self.count_key(), Some(access.flows)),
+            (self.count_key(), Some(access.flows_at_once)),
             ("hosts", access.hosts),
         ];
         for (key, count) in counts {
@@ -677,7 +704,8 @@ impl TrafficParams {
         if let (Some(law), Some(tcp)) = (self.packet_law(), self.tcp()) {
             check_segments(law, full_packet(tcp), tcp.params.header)?;
         }
-        self.check_stops()
+        self.check_stops()?;
+        self.check_repeat()
     }
 
     /// Refuses a flow that may stop before it has started.
@@ -685,7 +713,7 @@ impl TrafficParams {
         let Some(stops) = self.as_kind().stops() else {
             return Ok(());
         };
-        for i in 0..self.access().flows as usize {
+        for i in 0..self.access().flows_at_once as usize {
             let start = self
                 .as_kind()
                 .starts()

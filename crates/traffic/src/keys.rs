@@ -120,7 +120,7 @@ macro_rules! groups {
             /// Source: no delay, the minimum.
             #[serde(default = "crate::keys::no_delay")]
             pub return_delay: Dealt<Span>,
-            /// Number of sending (and of receiving) hosts that the flows share; flow i sits on host i modulo this. Or the name of another group: the flows sit on its hosts, with their links and their delays; if the two groups send in opposite directions, the hosts that receive in one send in the other.
+            /// Number of sending (and of receiving) hosts that the flows share; flow i sits on host i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit on these hosts, with their links and their delays; if the two groups send in opposite directions, the hosts that receive in one send in the other.
             #[$hosts_doc]
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub hosts: Option<crate::hosts::Hosts>,
@@ -144,21 +144,31 @@ macro_rules! groups {
             /// Source: none.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub port: Option<u16>,
-            /// First hop of a chain that the data crosses, counted from 1 in the chain's order.
+            /// First hop of a chain that the data crosses: its name, or its number, counted from 1 in the chain's order.
             /// Source: the whole chain.
             #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub first_hop: Option<u32>,
-            /// Last hop of a chain that the data crosses, counted from 1 in the chain's order.
+            pub first_hop: Option<crate::hop::ChainHop>,
+            /// Last hop of a chain that the data crosses: its name, or its number, counted from 1 in the chain's order.
             /// Source: the whole chain.
             #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub last_hop: Option<u32>,
+            pub last_hop: Option<crate::hop::ChainHop>,
+            /// Time from one activation of the group to the next: the group comes and goes. Activation k, counted from 0, has new flows (or users), which start and stop k times this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by themselves; no shorter than from `start` to `stop`.
+            /// Source: none, one activation.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub repeat: Option<Span>,
+            /// Number of activations of a group with `repeat`.
+            /// Source: as many as start before the end of the run.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[schemars(range(min = 1, max = 1_000_000))]
+            pub activations: Option<u32>,
         }
 
         impl $crate::access::Group for $name {
             fn access(&self) -> $crate::access::Access<'_> {
                 $crate::access::Access {
                     name: &self.name,
-                    flows: self.flows,
+                    flows: self.flows.saturating_mul(self.activations.unwrap_or(1)),
+                    flows_at_once: self.flows,
                     access_rate: self.access_rate.as_ref(),
                     access_delay: &self.access_delay,
                     exit_rate: self.exit_rate.as_ref(),
@@ -171,8 +181,10 @@ macro_rules! groups {
                     direction: self.direction,
                     dscp: self.dscp,
                     port: self.port.unwrap_or(0),
-                    first_hop: self.first_hop,
-                    last_hop: self.last_hop,
+                    first_hop: self.first_hop.as_ref().and_then(crate::hop::ChainHop::number),
+                    last_hop: self.last_hop.as_ref().and_then(crate::hop::ChainHop::number),
+                    repeat: self.repeat,
+                    activations: self.activations,
                 }
             }
 
@@ -191,12 +203,26 @@ macro_rules! groups {
                 self.exit_rate = taken.exit_rate;
                 self.exit_delay = taken.exit_delay;
                 self.return_delay = taken.return_delay;
-                [self.first_hop, self.last_hop] = taken.hops;
+                [self.first_hop, self.last_hop] = taken.hops.map(|hop| hop.map(crate::hop::ChainHop::Number));
             }
 
             fn count_taken_hosts(&mut self, number: u32) {
                 if let Some($crate::hosts::Hosts::Of { count, .. }) = &mut self.hosts {
                     *count = number;
+                }
+            }
+
+            fn hops_mut(&mut self) -> [&mut Option<crate::hop::ChainHop>; 2] {
+                [&mut self.first_hop, &mut self.last_hop]
+            }
+
+            fn set_activations(&mut self, count: u32) {
+                self.activations = Some(count);
+            }
+
+            fn sit_on(&mut self, owner: &str) {
+                if let Some($crate::hosts::Hosts::Of { group, .. }) = &mut self.hosts {
+                    *group = owner.to_owned();
                 }
             }
 
@@ -209,8 +235,8 @@ macro_rules! groups {
                 self.exit_rate.get_or_insert_with(|| filling.rate.clone());
                 self.hosts.get_or_insert(crate::hosts::Hosts::Own(filling.hosts));
                 self.host_jitter = filling.host_jitter;
-                self.first_hop = filling.hops.map(|(first, _)| first);
-                self.last_hop = filling.hops.map(|(_, last)| last);
+                self.first_hop = filling.hops.map(|(first, _)| crate::hop::ChainHop::Number(first));
+                self.last_hop = filling.hops.map(|(_, last)| crate::hop::ChainHop::Number(last));
             }
         }
     };

@@ -34,9 +34,9 @@ pub trait TrafficKind: Group {
     /// What a listing of the experiment calls one flow of the group, such as "bulk flow".
     fn noun(&self) -> &'static str;
 
-    /// The number of flows or users in the group.
+    /// The number of flows or users in the group, of one activation.
     fn count(&self) -> u32 {
-        self.access().flows
+        self.access().flows_at_once
     }
 
     /// The key that says when flows start; `None` if it is left out or there is no such key.
@@ -44,6 +44,11 @@ pub trait TrafficKind: Group {
 
     /// The key that says when flows stop; `None` if it is left out or there is no such key.
     fn stops(&self) -> Option<&Dealt<Start>>;
+
+    /// Whether flows go on to the end of the run if they have no stop.
+    fn needs_a_stop(&self) -> bool {
+        true
+    }
 
     /// Refuses values of the kind's own keys that cannot be run.
     ///

@@ -13,8 +13,8 @@
 //! - `call`: calls that adapt, with a state machine at each end; `endpoint`: the same with state machines of users
 //! - `program`: pairs of programs of the user, which only backends with a real kernel run
 //! - `application`: the interface of users to the network; `exchanges`: the exchanges of one connection
-//! - `dist`: random quantities; `dealt`: quantities dealt out to flows; `start`: when flows start; `load`: how
-//!   much a group offers; `bounds`: what a group may contain at most
+//! - `dist`: random quantities; `dealt`: quantities dealt out to flows; `start`: when flows start; `repeat`: groups
+//!   that come and go; `hosts` and `hop`: whose hosts, and which hops; `load`: how much a group offers; `bounds`: what a group may contain at most
 //!
 //! CONTRIBUTING.md says how to add a kind of traffic.
 
@@ -32,6 +32,7 @@ pub mod endpoint;
 pub mod exchanges;
 pub mod game;
 pub mod group;
+pub mod hop;
 pub mod hosts;
 mod keys;
 pub mod kind;
@@ -39,6 +40,7 @@ pub mod load;
 pub mod on_off;
 pub mod packet;
 pub mod program;
+mod repeat;
 pub mod start;
 pub mod table;
 pub mod trace;
@@ -61,6 +63,7 @@ pub use endpoint::EndpointParams;
 pub use exchanges::{Done, Exchanges, Order, ServerStream};
 pub use game::GameParams;
 pub use group::{FlowKind, TrafficParams, UdpSource, User};
+pub use hop::ChainHop;
 pub use hosts::{Hosts, TakenHosts};
 pub use load::Load;
 pub use on_off::OnOffParams;

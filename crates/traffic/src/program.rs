@@ -16,7 +16,7 @@ use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, schemars, serde}
 
 use self::measure::MeasureParams;
 use self::words::{Values, Word};
-use crate::access::Direction;
+use crate::access::{Direction, Group};
 use crate::dealt::Dealt;
 use crate::keys::groups;
 use crate::kind::TrafficKind;
@@ -172,18 +172,19 @@ impl ProgramParams {
     }
 
     fn check_ports(&self) -> Result<(), ParamError> {
-        if self.flows > MAX_PAIRS {
+        let flows = self.access().flows;
+        if flows > MAX_PAIRS {
             return Err(ParamError::new(
                 "flows",
                 "is more pairs of programs than can be run",
                 format!("1 to {MAX_PAIRS}"),
             ));
         }
-        let (first, last) = (self.port.unwrap_or(FIRST_PORT), self.flows - 1);
+        let (first, last) = (self.port.unwrap_or(FIRST_PORT), flows - 1);
         if first == 0 || u32::from(first) + last > u32::from(u16::MAX) {
             return Err(ParamError::new(
                 "port",
-                format!("leaves no port for each of {} pairs", self.flows),
+                format!("leaves no port for each of {flows} pairs"),
                 format!("1 to {}", u32::from(u16::MAX) - last),
             ));
         }

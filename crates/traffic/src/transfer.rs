@@ -68,6 +68,10 @@ size = "60 kB""#
         None
     }
 
+    fn needs_a_stop(&self) -> bool {
+        false
+    }
+
     fn check(&self) -> Result<(), ParamError> {
         if self.size.values().iter().any(|size| size.as_u64() == 0) {
             return Err(ParamError::new(

@@ -17,6 +17,7 @@ from redtail.analysis.stats import Estimate, band
 from redtail.analysis.tables import case_columns
 from redtail.errors import RedtailError, StoreError
 from redtail.metrics import BINS_PER_DECADE, base, nearest, prefix
+from redtail.scenario import is_return
 from redtail.store.columns import table as table_of
 from redtail.store.parquet import field
 
@@ -111,7 +112,7 @@ class Distribution:
         if not link or len(links) < 2:
             return title
         place = link.replace(".", " ")
-        if link.endswith("return"):
+        if is_return(link):
             place = f"the {place} link"
         elif link == "bottleneck":
             place = "the bottleneck"

@@ -7,11 +7,11 @@ is the sum of the delays at all of them.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from redtail import metrics as names
+from redtail.scenario import is_return
 
 if TYPE_CHECKING:
     from redtail.analysis.case import CaseResult
@@ -27,7 +27,7 @@ def forward(links: Sequence[str]) -> list[str]:
     >>> forward(["bottleneck", "return"]), forward(["hop1", "hop1.return", "hop2"])
     (['bottleneck'], ['hop1', 'hop2'])
     """
-    return [link for link in links if re.fullmatch(r"bottleneck|hop[0-9]+", link)]
+    return [link for link in links if not is_return(link)]
 
 
 def path_delays(results: Results) -> list[str]:

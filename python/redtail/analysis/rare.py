@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from redtail import metrics as names
-from redtail.scenario import flow_count
+from redtail.scenario import flows_at_once
 
 ENOUGH = 10
 """Events from which there is an interval: pairs of flows in one bucket, expected over all
@@ -117,7 +117,7 @@ def sharing(scenario: Mapping[str, Any]) -> dict[str, float]:
     groups = scenario.get("traffic", [])
     if not buckets or not groups:
         return {}
-    flows = [flow_count(group) for group in groups]
+    flows = [flows_at_once(group) for group in groups]
 
     def pairs(of: int) -> float:
         """Return the pairs in a bucket of which one at least is among these flows."""

@@ -10,7 +10,6 @@ papers on congestion control draw it so too (K. Winstein, H. Balakrishnan, "TCP 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -117,7 +116,8 @@ def plane_figure(
     """
     load = find_load(results)
     usual, usual_rates = _usual(results, load)
-    path = places.path_delays(results) if delay is None and usual == PATH else []
+    of_path = delay is None and usual == _of_path(results)
+    path = places.path_delays(results) if of_path else []
     delays = path or [_chosen(results, delay, usual)]
     goodput = _chosen(results, goodput, usual_rates)
     lines = lines_of(results, load)
@@ -209,21 +209,25 @@ def can_draw(results: Results) -> bool:
     return results.run_count > 1 and delays and any(name in present for name in rates)
 
 
-# What stands for the delays at all hops of a chain, or at the bottleneck where there is no chain.
-PATH = ["queue_delay_mean", "hop1.queue_delay_mean"]
+def _of_path(results: Results) -> list[str]:
+    """Return what stands for the delays at all hops of a chain, or at the bottleneck without one."""
+    first = next(iter(places.forward(results.links)), "hop1")
+    return ["queue_delay_mean", f"{first}.queue_delay_mean"]
 
 
 def _usual(results: Results, load: Load | None) -> tuple[list[str], list[str]]:
     """Return what is drawn when no metric is named, the first that runs have: delays and rates."""
     parts = (queue_factor(results, load) or "").split(".")
-    rates = ["goodput", "utilization", "hop1.utilization"]
+    path = _of_path(results)
+    first = names.prefix(path[-1])
+    rates = ["goodput", "utilization", f"{first}.utilization"]
     if "return" not in parts:
-        return PATH, rates
-    hop = next((part for part in parts if re.fullmatch("hop[0-9]+", part)), "")
+        return path, rates
+    hop = parts[1] if parts[0] == "chain" else ""
     # A chain of one hop calls its return link as a bottleneck does.
     links = [f"{hop}.return.", "return."] if hop else ["return."]
     return (
-        [*(f"{link}queue_delay_mean" for link in links), *PATH],
+        [*(f"{link}queue_delay_mean" for link in links), *path],
         [*(f"{link}utilization" for link in links), *rates],
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import escape
 from redtail import metrics as names
-from redtail.scenario import links
+from redtail.scenario import hop_names, is_return, links
 
 if TYPE_CHECKING:
     from redtail.analysis.results import Results
@@ -114,10 +114,8 @@ def _in_file(scenario: Mapping[str, Any], key: str) -> Any:
     for part in key.split("."):
         if isinstance(found, list):
             found = next((each for each in found if each.get("name") == part), None)
-        elif isinstance(found, Mapping) and part.startswith("hop") and "hop" in found:
-            hops = found["hop"]
-            number = part.removeprefix("hop")
-            found = hops[int(number) - 1] if number.isdecimal() else None
+        elif isinstance(found, Mapping) and part != "hop" and "hop" in found:
+            found = dict(zip(hop_names(found["hop"]), found["hop"], strict=True)).get(part)
         else:
             found = found.get(part) if isinstance(found, Mapping) else None
     return found
@@ -147,15 +145,14 @@ def drawing(scenario: Mapping[str, Any], settings: Mapping[str, Sequence[str]]) 
     found = links(scenario)
     if not found:
         return None
-    hops = [name for name in found if not name.endswith("return")]
+    hops = [name for name in found if not is_return(name)]
     step = (WIDTH - 2 * _MARGIN) / max(len(hops), 1)
     routers = tuple(_MARGIN + step * place for place in range(len(hops) + 1))
-    returns = any(name.endswith("return") for name in found)
+    returns = any(map(is_return, found))
     drawn = []
     for name, link in found.items():
-        backward = name.endswith("return")
-        hop = "hop1" if name == "return" and "chain" in scenario else name.removesuffix(".return")
-        place = 0 if name == "return" else hops.index(hop)
+        backward = is_return(name)
+        place = 0 if name == "return" else hops.index(name.removesuffix(".return"))
         ends = (routers[place], routers[place + 1])
         key = link_key(name, scenario)
         labels = _varied(settings, f"{key}.queue")
@@ -198,7 +195,8 @@ def link_key(name: str, scenario: Mapping[str, Any]) -> str:
     """Return the key under which the experiment file has a link, by its name in results."""
     if "chain" not in scenario:
         return "bottleneck" if name == "bottleneck" else "bottleneck.return"
-    return "chain.hop1.return" if name == "return" else f"chain.{name}"
+    (first, *_) = hop_names(scenario["chain"]["hop"])
+    return f"chain.{first}.return" if name == "return" else f"chain.{name}"
 
 
 def _varied(settings: Mapping[str, Sequence[str]], key: str) -> list[str]:

@@ -23,7 +23,7 @@ from redtail.engine import batches
 from redtail.errors import SpecError, StoreError
 from redtail.metrics import counted
 from redtail.running import events
-from redtail.scenario import flow_count, links, seconds
+from redtail.scenario import flow_count, is_return, links, seconds
 from redtail.store import runs
 from redtail.store.folders import read_series, table_of_outcome
 from redtail.store.format import slug
@@ -285,8 +285,8 @@ def _interval(scenario: Mapping[str, Any], wanted: Wanted) -> str:
 
 def _points(scenario: Mapping[str, Any]) -> list[str]:
     """Return where packets are captured: where they reach a link, and the peers' leave one."""
-    forward = [name for name in links(scenario) if not name.endswith("return")]
-    back = [name for name in links(scenario) if name.endswith("return")]
+    forward = [name for name in links(scenario) if not is_return(name)]
+    back = [name for name in links(scenario) if is_return(name)]
     reverse = [group.get("direction") == "reverse" for group in scenario["traffic"]]
     arriving = [*forward, *(back if any(reverse) else [])]
     leaving = [*(back if not all(reverse) else []), *(forward if any(reverse) else [])]

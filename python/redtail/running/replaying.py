@@ -19,7 +19,7 @@ from redtail.files import path_of
 from redtail.metrics import counted
 from redtail.page import moving
 from redtail.running import events
-from redtail.scenario import links, rate_or_size, seconds
+from redtail.scenario import flow_count, links, rate_or_size, seconds
 from redtail.store import runs
 from redtail.store.folders import table_of_outcome
 from redtail.store.format import REPLAY
@@ -269,7 +269,7 @@ def _packets_again(
     """Make the run again with the packets of a window, and with series."""
     scenario = found["scenario"]
     span = window.to_s - window.from_s
-    flows = sum(int(each.get("flows", 1)) for each in scenario["traffic"])
+    flows = sum(flow_count(each) if "flows" in each else 1 for each in scenario["traffic"])
     rows = (flows + len(links(scenario))) * seconds(scenario["duration"])
     asked = {
         "kinds": list(_AT_QUEUE),

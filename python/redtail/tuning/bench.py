@@ -16,6 +16,7 @@ from redtail.engine.plans import Plan
 from redtail.errors import SpecError
 from redtail.experiment import Source, override_texts, toml_value
 from redtail.options import PlanOptions
+from redtail.scenario import hop_names
 
 
 @dataclass(frozen=True)
@@ -219,7 +220,7 @@ def _without_defaults(law: Mapping[str, Any], sections: Sequence[Section]) -> di
 def _at(tree: Any, key: str) -> Any:
     """Return what stands at a dotted key; None if nothing does.
 
-    `hop1` is the first of a list, and a group of traffic goes by its name.
+    A hop of a chain and a group of traffic go by their names.
     """
     for step in key.split("."):
         if isinstance(tree, list):
@@ -227,9 +228,8 @@ def _at(tree: Any, key: str) -> Any:
             continue
         if not isinstance(tree, dict):
             return None
-        if step.startswith("hop") and step[3:].isdigit() and isinstance(tree.get("hop"), list):
-            place = int(step[3:]) - 1
-            tree = tree["hop"][place] if 0 <= place < len(tree["hop"]) else None
+        if step != "hop" and isinstance(hops := tree.get("hop"), list):
+            tree = dict(zip(hop_names(hops), hops, strict=True)).get(step)
         else:
             tree = tree.get(step)
     return tree

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from redtail import escape, experiment
+from redtail.scenario import hop_names
 from redtail.tuning.bench import Queue
 
 if TYPE_CHECKING:
@@ -114,8 +115,8 @@ def _below(place: Any, steps: list[str], value: Any) -> None:
                 if group.get("name") == rest[0]:
                     _below(group, rest[1:], value)
             return
-        if step.startswith("hop") and step[3:].isdigit() and "hop" in place:
-            place = place["hop"][int(step[3:]) - 1]
+        if step != "hop" and "hop" in place:
+            place = dict(zip(hop_names(place["hop"]), place["hop"], strict=True))[step]
             continue
         place = place.setdefault(step, {})
     place[steps[-1]] = value

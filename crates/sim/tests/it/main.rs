@@ -13,6 +13,7 @@ mod events;
 mod exact_timing;
 mod flow_rows;
 mod golden;
+mod groups;
 mod jitter;
 mod law_constants;
 mod lookahead;

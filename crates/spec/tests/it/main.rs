@@ -2,6 +2,7 @@
 
 mod cases;
 mod common;
+mod groups;
 mod plans;
 mod refusals;
 mod schemas;

@@ -1,0 +1,215 @@
+//! Names of hops, and groups that come and go.
+
+use crate::common::{plan, refusal};
+use redtail_spec::Scenario;
+use serde_json::Value;
+
+const QUEUE: &str = "queue = { kind = \"tail-drop\", limit = \"9 packets\" }";
+
+/// Two hops with these lines in them, and a group `a` over both with these.
+fn chain(first: &str, second: &str, group: &str) -> String {
+    format!(
+        "name = \"n\"\nduration = \"100 s\"\nwarmup = \"10 s\"\nreplications = 1\n\
+         [[chain.hop]]\n{first}\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n{QUEUE}\n\
+         [[chain.hop]]\n{second}\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n{QUEUE}\n\
+         [[traffic]]\nname = \"a\"\nkind = \"bulk\"\n{group}\n"
+    )
+}
+
+fn json(text: &str, sets: &[&str]) -> Value {
+    let scenario = plan(text, sets).unwrap().scenario(0, 0).unwrap();
+    let json = scenario.to_json();
+    assert_eq!(Scenario::from_json(&json).unwrap().to_json(), json);
+    serde_json::from_str(&json).unwrap()
+}
+
+#[test]
+fn a_hop_goes_by_its_name_in_keys_and_groups() {
+    let text = chain("name = \"l\"", "name = \"m\"", "first_hop = \"m\"");
+    let found = json(
+        &text,
+        &["chain.m.rate=3 Mbit/s", "chain.l.queue.limit=\"7 packets\""],
+    );
+    let hop = |index: usize| &found["chain"]["hop"][index];
+    assert_eq!(
+        (&hop(1)["name"], &hop(1)["rate"]),
+        (&"m".into(), &"3 Mbit/s".into())
+    );
+    assert_eq!(hop(0)["queue"]["limit"], "7 packets");
+    // The engine is given numbers.
+    assert_eq!(found["traffic"][0]["first_hop"], 2);
+    let by_number = json(
+        &text
+            .replace("\"m\"\n", "\"m\"\n")
+            .replace("first_hop = \"m\"", "first_hop = 2"),
+        &[],
+    );
+    assert_eq!(by_number["traffic"], json(&text, &[])["traffic"]);
+    let factor = text + "[factors]\n\"chain.m.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\"]\n";
+    assert_eq!(plan(&factor, &[]).unwrap().cases.len(), 2);
+    // Without a name it goes by its number, alone or beside hops with names.
+    let text = chain("", "name = \"m\"", "first_hop = \"hop1\"");
+    assert_eq!(
+        json(&text, &["chain.hop1.rate=3 Mbit/s"])["chain"]["hop"][0]["rate"],
+        "3 Mbit/s"
+    );
+}
+
+#[test]
+fn names_of_hops_that_do_not_tell_what_is_meant_are_refused() {
+    let named = |first: &str, second: &str| refusal(&chain(first, second, "first_hop = 1"));
+    assert_eq!(
+        named("name = \"m\"", "name = \"m\""),
+        "e.toml:11: chain.hop2.name = \"m\" is the name of another hop too; accepted: a name of its own"
+    );
+    for (name, why) in [
+        ("a", "is the name of a traffic group too"),
+        ("hop2", "is what results call a link"),
+        ("return", "is what results call a link"),
+        ("phase1", "is what results call a phase"),
+        ("measured", "is what results call what programs measure"),
+        ("router.l", "cannot be part of a key"),
+        ("", "cannot be part of a key"),
+    ] {
+        let message = named(&format!("name = {name:?}"), "");
+        let begin = format!("e.toml:6: chain.hop1.name = {name:?} {why}");
+        assert!(
+            message.starts_with(&begin) && message.contains("accepted: "),
+            "{message}"
+        );
+    }
+    plan(&chain("name = \"hop1\"", "", ""), &[]).unwrap();
+    assert_eq!(
+        refusal(&chain("name = \"left\"", "", "last_hop = \"lefd\"")),
+        "e.toml:18: traffic.a.last_hop = \"lefd\" is not a hop of the chain; accepted: left, hop2; did you mean \"left\"?"
+    );
+    assert_eq!(
+        plan(
+            &chain("name = \"left\"", "", ""),
+            &["chain.hop1.rate=3 Mbit/s"]
+        )
+        .unwrap_err()
+        .to_string(),
+        "--set chain.hop1.rate=3 Mbit/s: chain.hop1.rate: there is no hop \"hop1\"; accepted: left, hop2; did you mean \
+         \"hop2\"?"
+    );
+    // A mistake in a hop is told by its name.
+    let message = named("name = \"left\"\nrandom_loss = 1.5", "");
+    assert!(
+        message.starts_with("e.toml:7: chain.left.random_loss = 1.5"),
+        "{message}"
+    );
+    let message = named("name = \"left\"\nrandom_los = 1.5", "");
+    assert!(message.contains("chain.left"), "{message}");
+    let bottleneck = chain("", "", "")
+        .split("[[chain.hop]]")
+        .next()
+        .unwrap()
+        .to_owned()
+        + &format!(
+            "[bottleneck]\nname = \"x\"\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n{QUEUE}\n[[traffic]]\nname = \"a\"\nkind = \"bulk\"\n"
+        );
+    assert!(
+        refusal(&bottleneck).contains("bottleneck.name = \"x\" is a key of the hops of a chain")
+    );
+}
+
+#[test]
+fn a_group_is_there_as_often_as_it_starts_before_the_end() {
+    let group = |more: &str| {
+        chain(
+            "",
+            "",
+            &format!("flows = 2\nstart = \"5 s\"\nstop = \"15 s\"\n{more}"),
+        )
+    };
+    let found = json(&group("repeat = \"40 s\""), &[]);
+    // 5 s, 45 s and 85 s.
+    assert_eq!(found["traffic"][0]["activations"], 3);
+    assert_eq!(found["traffic"][0]["flows"], 2);
+    assert_eq!(
+        json(&group("repeat = \"40 s\"\nactivations = 2"), &[])["traffic"][0]["activations"],
+        2
+    );
+    assert_eq!(
+        json(&group("repeat = \"95 s\""), &[])["traffic"][0]["activations"],
+        1
+    );
+    assert!(
+        json(&group(""), &[])["traffic"][0]
+            .get("activations")
+            .is_none()
+    );
+    // Phases begin at each of its fixed starts and stops within the measurement.
+    let phases = format!("phases = \"auto\"\n{}", group("repeat = \"40 s\""));
+    assert_eq!(
+        json(&phases, &[])["phases"],
+        serde_json::json!(["15 s", "45 s", "55 s", "85 s", "95 s"])
+    );
+    let many = format!(
+        "phases = \"auto\"\n{}",
+        group("repeat = \"10 s\"").replace("15 s", "5001 ms")
+    );
+    assert_eq!(json(&many, &[])["phases"].as_array().unwrap().len(), 18);
+    let too_many = format!(
+        "phases = \"auto\"\n{}",
+        group("repeat = \"100 ms\"").replace("15 s", "5001 ms")
+    );
+    assert!(
+        refusal(&too_many).contains("makes 1801 times; accepted: up to 100"),
+        "{}",
+        refusal(&too_many)
+    );
+}
+
+#[test]
+fn what_cannot_come_again_is_refused() {
+    let refused = |group: &str| refusal(&chain("", "", group));
+    let start = "start = \"0 s\"\nstop = \"20 s\"\n";
+    for (group, message) in [
+        (
+            format!("{start}repeat = \"19 s\""),
+            "traffic.a.repeat = \"19 s\" is shorter than an activation, in which flow 0 may be there from \"0 s\" to \
+             \"20 s\"; accepted: \"20 s\" and more",
+        ),
+        (
+            format!("{start}repeat = \"0 s\""),
+            "traffic.a.repeat = \"0 s\" is zero; accepted: a time such as \"60 s\"",
+        ),
+        (
+            "start = \"0 s\"\nrepeat = \"60 s\"".to_owned(),
+            "traffic.a.repeat = \"60 s\" comes before the flows have stopped; accepted: a group with stop, such as \
+             stop = \"20 s\"",
+        ),
+        (
+            format!("{start}activations = 2"),
+            "traffic.a.activations = 2 is given without repeat; accepted: a group with repeat, such as repeat = \
+             \"60 s\"",
+        ),
+        (
+            format!("{start}repeat = \"60 s\"\nactivations = 0"),
+            "traffic.a.activations = 0 is zero; accepted: 1 to 1000000",
+        ),
+        (
+            format!("{start}repeat = \"20 s\"\nflows = 600_000"),
+            "traffic.a.repeat = \"20 s\" makes 5 activations of 600000, more flows than can be run; accepted: a longer \
+             time, or activations: up to 1000000 flows in all",
+        ),
+    ] {
+        let found = refused(&group);
+        assert!(found.ends_with(message), "{found}");
+    }
+    let kind = |kind: &str| {
+        let text = chain("", "", "repeat = \"60 s\"");
+        refusal(&text.replace("kind = \"bulk\"", kind))
+    };
+    assert!(kind("kind = \"cbr\"\nrate = \"1 Mbit/s\"").contains("has no start to begin from"));
+    assert!(kind("kind = \"web\"\nload = 0.5\nstart = \"0 s\"").contains("stands beside load"));
+    // What ends by itself needs no stop.
+    let text = chain("", "", "repeat = \"60 s\"");
+    plan(
+        &text.replace("kind = \"bulk\"", "kind = \"transfer\"\nsize = \"9 kB\""),
+        &[],
+    )
+    .unwrap();
+}
