@@ -80,7 +80,7 @@ def evaluate(
     out: OutFolder = "runs",
     allow_code: AllowCode = None,
 ) -> None:
-    """Examine queues or congestion controls with a suite: compliance sheet, score cards, league."""
+    """Examine queues or congestion controls with a suite: sheet, score cards, league."""
     from redtail.store.objects import is_url
     from redtail.studies import evaluation, sheet, subjects
 
