@@ -489,4 +489,13 @@ fn tables_of_hosts_that_nobody_can_use_are_refused() {
     assert!(refused(hosts, &format!("{group}exit_rate = \"20 Mbit/s\"\n")).contains(
         "traffic.a.exit_rate = \"20 Mbit/s\" is not as on the hosts of \"line\", where the flows sit"
     ));
+    // Who has the hosts is named, and not another group that sits on them.
+    let third = format!(
+        "{hosts}{group}{}",
+        group.replace("\"a\"", "\"b\"").replace("line", "a")
+    );
+    assert!(refusal(&behind(&third)).contains(
+        "traffic.b.hosts = \"a\" is a group that sits on the hosts of \"line\" itself; accepted: a number of hosts, or a \
+         group or a table of hosts that has its own: line"
+    ));
 }
