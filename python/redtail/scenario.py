@@ -86,7 +86,7 @@ def quantity(value: object) -> tuple[float | None, str]:
 
 
 def flow_count(group: Mapping[str, Any]) -> int:
-    """Return how many flows or users a group has, of all its activations; one where a table says it.
+    """Return how many flows or users a group has in all activations; one where a table says it.
 
     >>> flow_count({"flows": 3}), flow_count({"users": 20}), flow_count({"file": "table.csv"})
     (3, 20, 1)

@@ -136,10 +136,13 @@ class Drawn:
                 root[key] = self.value(keys[key], key)
         if self.hops:
             hops = [self.value({"$ref": "#/$defs/Hop"}, "hop") for _ in range(self.hops)]
+            for hop in hops:
+                hop.pop("name", None)  # the checks below go by places
             root["chain"] = {"hop": hops}
             self.of[id(root["chain"])] = self.defs["Chain"]
         else:
             root["bottleneck"] = self.value(keys["bottleneck"], "bottleneck")
+            root["bottleneck"].pop("name", None)
         root["traffic"] = []
         for name in self.groups:
             group = self.value({"$ref": "#/$defs/TrafficGroup"}, "group")

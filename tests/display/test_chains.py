@@ -130,6 +130,28 @@ def test_the_page_has_the_sum_and_begins_with_the_longest_queue(results: Results
     assert titles[0] == "Queueing delay at hop2" and "Queueing delay at hop1" in titles
 
 
+def test_hops_with_names_go_by_them(results: Results, tmp_path: Path) -> None:
+    text = CHAIN.format(more="")
+    for name in ("left", "right-2"):
+        text = text.replace("[[chain.hop]]\nrate", f'[[chain.hop]]\nname = "{name}"\nrate', 1)
+    text = text.replace('"chain.hop1.queue"', '"chain.left.queue"')
+    text = text.replace("first_hop = 2", 'first_hop = "right-2"')
+    named = redtail.run(redtail.Toml(text), out=tmp_path)
+    assert named.links == ("left", "right-2")
+    # The same runs, under other names.
+    for case, other in zip(results.cases, named.cases, strict=True):
+        assert case.values("goodput") == other.values("goodput")
+        for metric in ("loss", "second.queue_delay_mean"):
+            assert case.values(f"hop2.{metric}") == other.values(f"right-2.{metric}")
+    assert "Sum of the mean queueing delays at left and right-2 (ms)" in texts(named.figure())
+    found = texts(named.figure("right-2", kind="series"))
+    assert "Queue at right-2" in found and "Queue at left" not in found
+    drawings = {each.name: each.draw() for each in recorded.drawings(named, named.select())}
+    axis = drawings["right-2.queue_delay_tail"].axes[0].get_xlabel()
+    assert "Queueing delay at right-2 (" in axis
+    assert "right-2" in page.page([named])
+
+
 def test_a_return_link_has_its_own_plane(tmp_path: Path) -> None:
     back = (
         '[chain.hop.return]\nrate = "8 Mbit/s"\ndelay = "10 ms"\n'

@@ -69,6 +69,13 @@ pub(crate) fn place(experiment: &mut Experiment, tree: &Node, hops: usize) -> Ve
     let tables: BTreeMap<&str, &HostsParams> =
         tables.map(|(name, hosts)| (name.as_str(), hosts)).collect();
     let mut problems = of_tables(&tables, traffic, tree);
+    let named: Named = (traffic.iter().enumerate())
+        .map(|(index, group)| {
+            let access = group.access();
+            let of = access.hosts_of.map(str::to_owned);
+            (access.name.to_owned(), (index, of))
+        })
+        .collect();
     // The first group on the hosts of each table.
     let mut first: BTreeMap<&str, String> = BTreeMap::new();
     for index in 0..traffic.len() {
@@ -93,7 +100,7 @@ pub(crate) fn place(experiment: &mut Experiment, tree: &Node, hops: usize) -> Ve
             }
             continue;
         }
-        match owner_of(&traffic[index], owner, traffic, &tables) {
+        match owner_of(&traffic[index], owner, traffic, &named, &tables) {
             Ok(owner) => {
                 let taken = taken(&access, &owner.access());
                 problems.extend(other_values(&access, &owner.access(), &taken, tree, hops));
@@ -184,21 +191,30 @@ fn of_table<'a>(name: &'a str, hosts: &'a HostsParams) -> Access<'a> {
     }
 }
 
+/// The groups of a file by their names: the index of each, and whose hosts it names.
+type Named = BTreeMap<String, (usize, Option<String>)>;
+
 /// The group of this name, on whose hosts a group may sit; or a clause that says why it may not.
 fn owner_of<'a>(
     group: &TrafficParams,
     owner: &str,
     traffic: &'a [TrafficParams],
+    named: &Named,
     tables: &BTreeMap<&str, &HostsParams>,
 ) -> Result<&'a TrafficParams, String> {
-    let own = |it: &&TrafficParams| {
-        let access = it.access();
-        let has_own = access.hosts_of.is_none() && !matches!(it, TrafficParams::Trace(_));
-        has_own && access.name != group.access().name
+    if matches!(group, TrafficParams::Trace(_)) {
+        return Err("cannot be: the table of this group has its hosts; accepted: none".to_owned());
+    }
+    let names = || -> Vec<&str> {
+        let own = traffic.iter().filter(|it| {
+            let name = it.access().name;
+            let has_own = named[name].1.is_none() && !matches!(it, TrafficParams::Trace(_));
+            has_own && name != group.access().name
+        });
+        let own = own.map(|it| it.access().name);
+        own.chain(tables.keys().copied()).collect()
     };
-    let groups = traffic.iter().filter(own).map(|it| it.access().name);
-    let names: Vec<&str> = groups.chain(tables.keys().copied()).collect();
-    let accepted = match names.as_slice() {
+    let accepted = || match names().as_slice() {
         [] => "a number of hosts".to_owned(),
         names => format!(
             "a number of hosts, or {} that has its own: {}",
@@ -210,22 +226,21 @@ fn owner_of<'a>(
             names.join(", ")
         ),
     };
-    if matches!(group, TrafficParams::Trace(_)) {
-        return Err("cannot be: the table of this group has its hosts; accepted: none".to_owned());
-    }
-    let Some(found) = traffic.iter().find(|it| it.access().name == owner) else {
-        let hint = de::hint(owner, &names);
-        return Err(format!("is no traffic group; accepted: {accepted}{hint}"));
+    let Some((index, others)) = named.get(owner) else {
+        let hint = de::hint(owner, &names());
+        return Err(format!(
+            "is no traffic group; accepted: {}{hint}",
+            accepted()
+        ));
     };
-    let problem = match found {
-        TrafficParams::Trace(_) => "is a group whose table has its hosts".to_owned(),
+    let found = &traffic[*index];
+    let problem = match (found, others) {
+        (TrafficParams::Trace(_), _) => "is a group whose table has its hosts".to_owned(),
         _ if owner == group.access().name => "is the group itself".to_owned(),
-        _ => match found.access().hosts_of {
-            None => return Ok(found),
-            Some(other) => format!("is a group that sits on the hosts of {other:?} itself"),
-        },
+        (_, None) => return Ok(found),
+        (_, Some(other)) => format!("is a group that sits on the hosts of {other:?} itself"),
     };
-    Err(format!("{problem}; accepted: {accepted}"))
+    Err(format!("{problem}; accepted: {}", accepted()))
 }
 
 /// What a group takes over from the one that has the hosts.

@@ -1174,6 +1174,7 @@ impl<'a> Findings<'a> {
     /// Warns of receive windows and send buffers that keep flows which always send below their share of the path.
     fn small_windows(&mut self, experiment: &Experiment, topology: &Topology) {
         let groups = &experiment.traffic;
+        let shares = shares_of_links(groups, topology);
         for group in groups.iter().filter(|group| group.always_sends()) {
             let Some(tcp) = group.tcp().filter(|tcp| tcp.params.read_rate.is_none()) else {
                 continue;
@@ -1187,7 +1188,7 @@ impl<'a> Findings<'a> {
                 .max()
                 .unwrap_or_default()
                 .as_secs_f64();
-            let share = share_of_path(group, groups, topology);
+            let share = share_of_path(group, &shares, topology);
             let needed = share / 8.0 * seconds;
             if window.as_u64() as f64 >= needed {
                 continue;
@@ -1297,25 +1298,33 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// The rate that a flow of a group, which always sends, has where such flows share each link equally, in bit/s; no more
-/// than that of its access link.
-fn share_of_path(group: &TrafficParams, groups: &[TrafficParams], topology: &Topology) -> f64 {
-    let shares = topology
-        .links()
-        .into_iter()
-        .map(|(_, link, index, direction)| {
-            let crosses = |group: &TrafficParams| crosses(group, topology, index, direction);
-            let sharing = groups
-                .iter()
-                .filter(|group| group.always_sends() && crosses(group));
-            let flows: f64 = sharing
-                .map(|group| f64::from(group.access().flows_at_once))
-                .sum();
-            match crosses(group) {
-                true => link.rate.as_bps() as f64 / flows,
-                false => f64::INFINITY,
-            }
-        });
+/// For each link the index of its hop, its direction, and the rate of each of the flows that always send, in bit/s, where
+/// they share the link equally.
+fn shares_of_links(groups: &[TrafficParams], topology: &Topology) -> Vec<(usize, Direction, f64)> {
+    let links = topology.links().into_iter();
+    let shares = links.map(|(_, link, index, direction)| {
+        let sharing = groups
+            .iter()
+            .filter(|group| group.always_sends() && crosses(group, topology, index, direction));
+        let flows: f64 = sharing
+            .map(|group| f64::from(group.access().flows_at_once))
+            .sum();
+        (index, direction, link.rate.as_bps() as f64 / flows)
+    });
+    shares.collect()
+}
+
+/// The rate that a flow of a group, which always sends, has on the links that it crosses, in bit/s; no more than that of
+/// its access link.
+fn share_of_path(
+    group: &TrafficParams,
+    shares: &[(usize, Direction, f64)],
+    topology: &Topology,
+) -> f64 {
+    let crossed = shares
+        .iter()
+        .filter(|&&(index, direction, _)| crosses(group, topology, index, direction));
+    let shares = crossed.map(|&(.., share)| share);
     let access = group.access().access_rate.map(|rate| rate.values());
     let access = access.and_then(|rates| rates.iter().max());
     let access = access.map_or(f64::INFINITY, |rate| rate.as_bps() as f64);

@@ -259,7 +259,7 @@ def can_draw(results: Results) -> bool:
 
 
 def _of_path(results: Results) -> list[str]:
-    """Return what stands for the delays at all hops of a chain, or at the bottleneck without one."""
+    """Return what stands for the delays at all hops of a chain, or at the bottleneck."""
     first = next(iter(places.forward(results.links)), "hop1")
     return ["queue_delay_mean", f"{first}.queue_delay_mean"]
 

@@ -347,7 +347,8 @@ impl Engine<'_> {
             let start = self.ends.flows.start(sender.flow, self.scenario);
             let since = |end: Option<Time>| end.map_or(f64::NAN, |end| (end - start).as_secs_f64());
             let first = self.ends.flows.first_of(group);
-            let size = transfer.size.get((sender.flow - first) as usize).as_u64();
+            let i = (sender.flow - first) as usize;
+            let size = transfer.size.get(i % transfer.flows as usize).as_u64();
             let done = sender.sender.counters();
             let moments = self.ends.flows.moments.of(sender.flow);
             rows.group.push(group);

@@ -78,7 +78,7 @@ fn a_later_format_is_all_that_is_said_of_a_file_of_it() {
 fn unknown_keys() {
     assert_eq!(
         single_with("rate = \"10", "rte = \"10"),
-        r#"e.toml:7: bottleneck.rte: unknown key; accepted: rate, delay, queue, policer, wire, return, rate_changes, rate_trace, overhead; did you mean "rate"?"#
+        r#"e.toml:7: bottleneck.rte: unknown key; accepted: name, rate, delay, queue, policer, wire, return, rate_changes, rate_trace, overhead; did you mean "rate"?"#
     );
     assert_eq!(
         single_with("min_th", "minth"),
@@ -88,7 +88,7 @@ fn unknown_keys() {
     assert_eq!(
         single_with("warmup", "colour"),
         "e.toml:3: colour: unknown key; accepted: format, name, description, duration, warmup, replications, backend, seed, bottleneck, \
-         chain, host_jitter, traffic, phases, series, events, keep_flows, programs, report, metrics, expect"
+         chain, host_jitter, hosts, traffic, phases, series, events, keep_flows, programs, report, metrics, expect"
     );
     let message = single_with("flows = 64", "flow = 64");
     assert!(
@@ -644,12 +644,12 @@ fn factors_that_are_empty_or_name_nothing() {
     assert_eq!(
         file_with("\"bottleneck.queue\"", "\"botleneck.queue\""),
         "e.toml:27: factors.\"botleneck.queue\": there is no key botleneck; accepted: format, name, description, duration, warmup, \
-         replications, backend, seed, bottleneck, chain, host_jitter, traffic, phases, series, events, keep_flows, programs, report, metrics, expect; \
+         replications, backend, seed, bottleneck, chain, host_jitter, hosts, traffic, phases, series, events, keep_flows, programs, report, metrics, expect; \
          did you mean \"bottleneck\"?"
     );
     assert_eq!(
         file_with("\"bottleneck.queue\"", "\"bottleneck.qeue\""),
-        r#"e.toml:27: factors."bottleneck.qeue": there is no key bottleneck.qeue; accepted: rate, delay, queue, policer, wire, return, rate_changes, rate_trace, overhead; did you mean "queue"?"#
+        r#"e.toml:27: factors."bottleneck.qeue": there is no key bottleneck.qeue; accepted: name, rate, delay, queue, policer, wire, return, rate_changes, rate_trace, overhead; did you mean "queue"?"#
     );
     assert_eq!(
         file_with("traffic.ftp.flows", "traffic.web.flows"),
@@ -704,7 +704,7 @@ fn arguments_are_named_as_they_were_given() {
     );
     assert_eq!(
         refusal("bottleneck.rat=10 Mbit/s"),
-        "--set bottleneck.rat=10 Mbit/s: bottleneck.rat: unknown key; accepted: rate, delay, queue, policer, wire, return, rate_changes, rate_trace, overhead; did you mean \"rate\"?"
+        "--set bottleneck.rat=10 Mbit/s: bottleneck.rat: unknown key; accepted: name, rate, delay, queue, policer, wire, return, rate_changes, rate_trace, overhead; did you mean \"rate\"?"
     );
     assert_eq!(
         refusal("traffic.web.flows=1"),
