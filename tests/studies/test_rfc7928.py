@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from pathlib import Path
@@ -110,7 +111,7 @@ def test_loads_of_section_8_2_5_by_phase() -> None:
     (link,) = links(scenario)
     wanted = list(flows_at(rates(link)[0], 0.1, buffer_of(link)).values())
     ends = [*map(seconds, scenario["phases"]), seconds(scenario["duration"])]
-    assert [end - start for start, end in zip(ends, ends[1:], strict=False)] == [20.0] * 5
+    assert [end - start for start, end in itertools.pairwise(ends)] == [20.0] * 5
     for number, end in enumerate(ends):
         at = end - 10
         running = sum(
