@@ -22,8 +22,9 @@ LEAST, LARGEST, SHAPE = 8e3, 10e6, 1.2
 #: Bytes on the link for each byte of a response in full packets.
 ON_LINK = 1500 / 1460
 
-#: For each file the rate of the central link, its delay, its buffer in seconds, and rate and buffer of
-#: the other direction (draft-irtf-iccrg-tcpeval-01, sections 4.4.1 to 4.4.6, 5.1.1, 5.2.1, 5.3.1, 6.1.1, 6.2.1 and 6.3.1).
+#: For each file the rate of the central link, its delay, its buffer in seconds, and rate and
+#: buffer of the other direction (draft-irtf-iccrg-tcpeval-01, sections 4.4.1 to 4.4.6, 5.2.1 and
+#: 6.1.1).
 LINKS: dict[str, tuple[float, float, float, float, float]] = {
     "data-center": (1e9, 0.0, 0.01, 1e9, 0.01),
     "access-link": (100e6, 0.002, 0.1, 100e6, 0.1),
