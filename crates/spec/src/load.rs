@@ -192,6 +192,7 @@ impl Scenario {
         }
         scenario.series = None;
         scenario.events = None;
+        scenario.record.clear();
         scenario.phases.clear();
         scenario
     }
