@@ -43,11 +43,11 @@ def phase_figure(results: Results, name: str, *, size: Size | None = None) -> Fi
         raise RedtailError(f"no phase has the metric {escape.name(name)}")
     about = names.readable(names.describe(name), [each.mean for each in known])
     load = find_load(results)
+    place_of = {id(case): place for place, case in enumerate(results.cases)}
     labels = [
-        (place, " ".join(filter(None, (line.label, load and load.of_panel(x)))))
+        (place_of[id(case)], ", ".join(filter(None, (line.label, load and load.of_panel(x)))))
         for line in lines_of(results, load)
         for x, case in line.points
-        for place in [results.cases.index(case)]
     ]
     groups = style.split(sorted(labels))
     figure, cells = style.cells([None], groups, size, height=2.2)
