@@ -120,8 +120,35 @@ def test_phases_have_rows_of_their_own_when_asked_for(file: Path, tmp_path: Path
         return console.export_text().splitlines()
 
     assert not any("phase" in line for line in printed(False))
-    rows = [line.split()[0] for line in printed(True) if line[:1].isdigit() or line[:3] == "all"]
-    assert rows == ["all", "1", "2", "3"]
+    rows = [line.split()[:3] for line in printed(True) if line[:1].isdigit() or line[:3] == "all"]
+    assert rows == [["all", "1", "6"], ["1", "1", "2"], ["2", "2", "4"], ["3", "4", "6"]]
+    csv = results.table_text("csv", phases=True).splitlines()
+    assert csv[0].startswith("phase,from (s),to (s),")
+    assert [row.split(",")[:3] for row in csv[1:]][1:] == [
+        ["1", "1.0", "2.0"],
+        ["2", "2.0", "4.0"],
+        ["3", "4.0", "6.0"],
+    ]
+
+
+def test_phases_are_rows_of_data_and_a_figure(file: Path, tmp_path: Path) -> None:
+    results = redtail.run(file, out=tmp_path / "runs")
+    table = results.to_arrow("phases")
+    assert table["replication"].to_pylist() == [0, 0, 0, 1, 1, 1]
+    assert table["phase"].to_pylist() == [1, 2, 3] * 2
+    assert table["begin_time_s"].to_pylist() == [1.0, 2.0, 4.0] * 2
+    assert table["end_time_s"].to_pylist() == [2.0, 4.0, 6.0] * 2
+    case = results.cases[0]
+    of_second = table["web.goodput_bit_per_s"].to_pylist()[1::3]
+    assert of_second == list(case.column("phase2.web.goodput"))
+
+    figure = results.figure("web.goodput", kind="phases")
+    (levels,) = [line for line in figure.axes[0].lines if len(line.get_xdata()) == 6]
+    assert list(levels.get_xdata()) == [1.0, 2.0, 2.0, 4.0, 4.0, 6.0]
+    means = [case.metric(f"phase{number}.web.goodput").mean for number in results.phases]
+    assert list(levels.get_ydata())[::2] == pytest.approx([mean * 1e-6 for mean in means])
+    with pytest.raises(redtail.RedtailError, match=r"no phase has the metric web\.fairness"):
+        results.figure("web.fairness", kind="phases")
 
 
 def test_what_metrics_of_phases_are_called() -> None:

@@ -148,12 +148,16 @@ pub enum Scope {
     GroupAndAll,
     /// Of a group, and of all TCP groups together, in the whole period alone.
     GroupAndAllInPeriod,
+    /// Of a group; in each phase too.
+    GroupInPhases,
     /// Of a group, in the whole period alone.
     Group,
     /// Of a queue, in the whole period alone.
     Queue,
     /// Of a class in a queue, in the whole period alone.
     Class,
+    /// Of a phase, and not of the whole period.
+    Phase,
     /// Of the run itself, in the whole period alone.
     Run,
 }
@@ -165,24 +169,31 @@ impl Scope {
             Self::LinkAndGroup => "link, and group at a link",
             Self::Link | Self::LinkInPeriod => "link",
             Self::GroupAndAll | Self::GroupAndAllInPeriod => "group, and all TCP groups",
-            Self::Group => "group",
+            Self::GroupInPhases | Self::Group => "group",
             Self::Queue => "queue",
             Self::Class => "class of a queue",
+            Self::Phase => "phase",
             Self::Run => "run",
         }
     }
 
     /// Whether each phase has it too.
     pub fn in_phases(self) -> bool {
-        matches!(self, Self::LinkAndGroup | Self::Link | Self::GroupAndAll)
+        matches!(
+            self,
+            Self::LinkAndGroup | Self::Link | Self::GroupAndAll | Self::GroupInPhases
+        )
     }
 
     /// The form of its full name, for documentation; `name` is the metric's.
     pub fn form(self, name: &str) -> String {
         match self {
             Self::LinkAndGroup | Self::Link | Self::LinkInPeriod | Self::Run => name.to_owned(),
-            Self::GroupAndAll | Self::GroupAndAllInPeriod | Self::Group => format!("GROUP.{name}"),
+            Self::GroupAndAll | Self::GroupAndAllInPeriod | Self::GroupInPhases | Self::Group => {
+                format!("GROUP.{name}")
+            }
             Self::Queue => format!("queue.{name}"),
+            Self::Phase => format!("phase1.{name}"),
             Self::Class => format!("queue.CLASS.{name}"),
         }
     }

@@ -180,6 +180,12 @@ pub fn refuse(scenario: &Scenario, available: &BTreeSet<String>) -> Vec<Refusal>
             ),
         );
     }
+    if !scenario.record.is_empty() {
+        refuse(
+            "record".to_owned(),
+            "is given; accepted: no record, or backend sim".to_owned(),
+        );
+    }
     if scenario.traffic.len() > addresses::MAX_GROUPS {
         let count = scenario.traffic.len();
         refuse(

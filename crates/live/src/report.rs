@@ -88,8 +88,15 @@ impl Hosts<'_> {
             if !rates.is_empty() {
                 values.push((GOODPUT, Some(rates.iter().sum())));
                 values.extend(of_counters(end.counters[index] - before.counters[index]));
-                if let TrafficParams::Transfer(_) = group {
-                    values.extend(self.transfer_times(index, end.since));
+                match group {
+                    TrafficParams::Transfer(_) => {
+                        values.extend(self.transfer_times(index, end.since));
+                    }
+                    TrafficParams::Bulk(_) => {
+                        let moments = self.moments(index);
+                        values.extend(group_report::of_bulk(moments, true, end.since));
+                    }
+                    _ => {}
                 }
             }
             if let Some(answers) = &self.answers[index] {
@@ -115,17 +122,21 @@ impl Hosts<'_> {
             if group.tcp().is_none() {
                 let name = format!("{}.{ONE_WAY_DELAY}", group.access().name);
                 report.histograms.add(name, self.delays[index].histogram());
-                let received: Vec<u64> = if let TrafficParams::Call(_) = group {
-                    values.extend(self.of_calls(index, end.since));
+                let is_call = matches!(group, TrafficParams::Call(_));
+                let received: Vec<u64> = if is_call {
                     let calls = self.calls.iter().filter(|call| call.group == index);
                     calls.map(|call| call.ends[1].received_bytes()).collect()
                 } else {
-                    values.extend(self.of_udp(index));
                     let flows = self.udp.iter().filter(|flow| flow.group == index);
                     flows.map(|flow| flow.received_bytes).collect()
                 };
                 let rate = |bytes| bits_per_second(bytes, period);
                 rates = received.into_iter().map(rate).collect();
+                let all = rates.iter().sum();
+                values.extend(match is_call {
+                    true => self.of_calls(index, all, end.since),
+                    false => self.of_udp(index, all),
+                });
             }
             values.push((FAIRNESS, jain(rates)));
         }
@@ -150,11 +161,11 @@ impl Hosts<'_> {
         bytes.map(|bytes| bits_per_second(bytes, period)).collect()
     }
 
-    fn of_udp(&self, group: usize) -> Vec<Value> {
+    fn of_udp(&self, group: usize, rate: f64) -> Vec<Value> {
         let flows = || self.udp.iter().filter(|flow| flow.group == group);
         let received = flows().map(|flow| flow.received).sum();
         let lost = flows().map(|flow| flow.lost).sum();
-        let mut values = group_report::of_udp(received, lost, &self.delays[group]).to_vec();
+        let mut values = group_report::of_udp(received, lost, rate, &self.delays[group]).to_vec();
         if let TrafficParams::Voip(voip) = &self.scenario.traffic[group] {
             let calls = flows().filter_map(|flow| Some((flow.call.as_deref()?, flow.lost)));
             values.extend(group_report::of_calls(calls, voip));
@@ -162,24 +173,28 @@ impl Hosts<'_> {
         values
     }
 
-    fn of_calls(&self, group: usize, now: Time) -> Vec<Value> {
+    fn of_calls(&self, group: usize, rate: f64, now: Time) -> Vec<Value> {
         let calls = self.calls.iter().filter(|call| call.group == group);
         let calls: Vec<&CallFlow> = calls.collect();
         let ends = |side: usize| calls.iter().map(move |call| &call.ends[side]);
         let delays = [&self.delays[group], &self.back_delays[group]];
-        group_report::of_video_calls(ends(1), ends(0), delays, now)
+        group_report::of_video_calls(ends(1), ends(0), rate, delays, now)
     }
 
-    fn transfer_times(&self, group: usize, now: Time) -> [Value; 9] {
-        let flows = self.tcp.iter().filter(|flow| flow.group == group);
-        let transfers = flows.map(|flow| Moments {
+    /// What each TCP flow of a group has reached.
+    fn moments(&self, group: usize) -> impl Iterator<Item = Moments> + '_ {
+        let flows = self.tcp.iter().filter(move |flow| flow.group == group);
+        flows.map(|flow| Moments {
             start: flow.start,
             established: flow.established,
             first_byte: flow.first_byte,
             completed: flow.completed,
-        });
+        })
+    }
+
+    fn transfer_times(&self, group: usize, now: Time) -> [Value; 9] {
         let from = Time::ZERO + self.scenario.warmup;
-        group_report::of_transfers(transfers, true, from, now)
+        group_report::of_transfers(self.moments(group), true, from, now)
     }
 
     fn transfers(&self) -> Transfers {

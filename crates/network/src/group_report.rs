@@ -1,6 +1,7 @@
 //! The metrics of groups that every engine computes in the same way from what it has counted.
 
 use redtail_core::{Bytes, Metric, Span, Time};
+use redtail_traffic::bulk::{START_UP_TIME_MAX, START_UP_TIME_MEAN, STARTED_UP};
 use redtail_traffic::e_model::mos;
 use redtail_traffic::transfer::{
     BEGUN, COMPLETED, COMPLETION_TIME_MEAN, COMPLETION_TIME_P50, COMPLETION_TIME_P95,
@@ -93,6 +94,29 @@ pub fn of_transfers(
         (HANDSHAKE_TIME_MEAN, established.mean()),
         (BEGUN, first_byte.share()),
         (FIRST_BYTE_TIME_MEAN, first_byte.mean()),
+    ]
+}
+
+/// The metrics of the starts of a group's bulk flows, none without a handshake.
+pub fn of_bulk(flows: impl Iterator<Item = Moments>, handshake: bool, now: Time) -> Vec<Value> {
+    let mut times = Times::default();
+    let mut longest = None;
+    for it in flows.filter(|it| it.start < now) {
+        match it.established {
+            Some(at) => {
+                times.add(at - it.start);
+                longest = longest.max(Some(at - it.start));
+            }
+            None => times.add_unfinished(now - it.start),
+        }
+    }
+    if !handshake {
+        return Vec::new();
+    }
+    vec![
+        (START_UP_TIME_MEAN, times.mean()),
+        (START_UP_TIME_MAX, longest.map(Span::as_secs_f64)),
+        (STARTED_UP, times.share()),
     ]
 }
 
@@ -221,15 +245,16 @@ pub fn of_calls<'a>(
 }
 
 /// The metrics of a group's video calls, by the ends that receive the media in the group's direction and against
-/// it, and by the delays of both.
+/// it, by the rate at which packets are received in the group's direction, and by the delays of both.
 pub fn of_video_calls<'a>(
     forward: impl Iterator<Item = &'a CallEnd>,
     back: impl Iterator<Item = &'a CallEnd>,
+    rate: f64,
     delays: [&Delays; 2],
     now: Time,
 ) -> Vec<Value> {
     let (forward, back) = (Viewers::of(forward, now), Viewers::of(back, now));
-    let mut values = of_udp(forward.received, forward.lost, delays[0]).to_vec();
+    let mut values = of_udp(forward.received, forward.lost, rate, delays[0]).to_vec();
     let all = back.received + back.lost;
     let back_loss = (all > 0).then(|| back.lost as f64 / all as f64);
     values.extend([
@@ -296,10 +321,11 @@ impl Viewers {
     }
 }
 
-/// The metrics of the packets of a UDP group.
-pub fn of_udp(received: u64, lost: u64, delays: &Delays) -> [Value; 5] {
+/// The metrics of the packets of a UDP group, received at `rate` in bit/s.
+pub fn of_udp(received: u64, lost: u64, rate: f64, delays: &Delays) -> [Value; 6] {
     let all = received + lost;
     [
+        (UDP_RECEIVED_RATE, Some(rate)),
         (END_TO_END_LOSS, (all > 0).then(|| lost as f64 / all as f64)),
         (ONE_WAY_DELAY_MEAN, delays.mean()),
         (ONE_WAY_DELAY_P50, delays.quantile(0.5)),

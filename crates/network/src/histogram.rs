@@ -83,6 +83,12 @@ impl<const BITS: u32> Histogram<BITS> {
         }
     }
 
+    /// Counts a value so many times.
+    pub fn record_many(&mut self, value: u64, times: u64) {
+        let (row, column) = Self::place(value);
+        self.row(row)[column as usize - Self::first_column(row)] += times;
+    }
+
     /// The counts of a row, which is added if it has none.
     #[cold]
     fn row(&mut self, row: usize) -> &mut [u64] {

@@ -14,8 +14,12 @@ use crate::statistics::TallyDistributions;
 pub const QUEUE_DELAY: &str = "queue_delay";
 /// The time from one drop at a queue to the next.
 pub const LOSS_GAP: &str = "loss_gap";
-/// The time from the sending of a UDP packet to its arrival at the receiver.
+/// The time from the sending of a packet of a UDP flow, or of TCP data, to its arrival at the receiver.
 pub const ONE_WAY_DELAY: &str = "one_way_delay";
+/// The one-way delay above its least value.
+pub const PDV: &str = "pdv";
+/// The time from the sending of a TCP segment to its acknowledgement.
+pub const ROUND_TRIP: &str = "round_trip";
 
 /// The bins of a distribution.
 #[derive(Clone, Debug)]

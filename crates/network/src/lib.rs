@@ -14,7 +14,7 @@
 //! - `packet`: the packet that is moved; `capture`: files of captured packets; `flow_numbers`: numbers of flows
 //!   that come and go
 //! - `statistics`, `histogram`, `congestion`, `answers`: what is measured during a run. Nothing that moves packets
-//!   reads it.
+//!   reads it. `packets`: what is measured of each packet where the scenario asks for it
 //! - `events`: the event log while a run is made
 //! - `metrics`: the definitions; `report` and `group_report`: the metrics of links and of groups; `histograms` and
 //!   `flow_rows`: tables of distributions and flows; `result`: the result of a run, and `columns` of many
@@ -36,6 +36,7 @@ pub mod lookahead;
 pub mod metrics;
 pub mod network;
 pub mod packet;
+pub mod packets;
 pub mod paths;
 pub mod report;
 pub mod result;
@@ -52,5 +53,6 @@ pub use links::Links;
 pub use lookahead::{INSTANT, Lookahead};
 pub use network::{Network, compile};
 pub use packet::{ContentId, SimPacket, TrafficClass};
+pub use packets::PacketMeter;
 pub use paths::{Address, HostRoutes, Paths, Target};
 pub use scheduler::{Alarm, Class, Event, Scheduler};

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use redtail_core::{Metric, metrics};
 use redtail_qdisc::{FigureNames, QueueParams};
-use redtail_spec::{LinkParams, Scenario};
+use redtail_spec::{LinkParams, Record, Scenario};
 use redtail_traffic::{Direction, FlowKind, TrafficParams};
 
 metrics! {
@@ -124,6 +124,16 @@ metrics! {
 }
 
 metrics! {
+    /// Of every phase.
+    pub const OF_PHASE of Phase;
+
+    /// When the phase begins, from the start of the run. The first phase begins with the measurement period.
+    BEGIN_TIME = "begin_time", Time, "Begin of the phase", "from";
+    /// When the phase ends, from the start of the run.
+    END_TIME = "end_time", Time, "End of the phase", "to";
+}
+
+metrics! {
     /// Of every group.
     pub const OF_GROUP of Group;
 
@@ -136,7 +146,7 @@ metrics! {
     pub const OF_TCP of Group;
 
     /// Payload bytes that reached receivers for the first time during the period, in order or not, divided by its length.
-    RECEIVED_RATE = "received_rate", Rate, "TCP payload received, in order or not", "received";
+    RECEIVED_RATE = "received_rate", Rate, "Received rate", "received";
     /// Segments with payload that the group's senders sent.
     DATA_SEGMENTS = "data_segments", Count, "Segments with payload sent", "segments";
     /// Retransmissions among the segments with payload that the group's senders sent.
@@ -163,9 +173,17 @@ metrics! {
     /// Of every UDP group.
     pub const OF_UDP of Group;
 
+    /// Of a UDP group: bits of the packets that were sent in the period and received before it ended, IP header included, divided by its length; summed over flows. Of calls the packets in the group's direction.
+    UDP_RECEIVED_RATE = "received_rate", Rate, "Received rate", "received";
     /// Of a UDP group's packets that were *sent* in the period: dropped or lost packets (at any queue, on any wire), divided by the sum of dropped, lost and received packets. Packets still in flight at the end do not count.
     END_TO_END_LOSS = "end_to_end_loss", Fraction, "Packets lost end to end", "lost";
-    /// Of a UDP group's packets that were sent in the period and received: mean time from sending to reception, access and exit links included. The mean is exact.
+}
+
+metrics! {
+    /// Of every UDP group; of TCP groups, and in phases, where `record` asks for it.
+    pub const ONE_WAY of GroupInPhases;
+
+    /// Of the packets that were sent in the period and received: mean time from sending to reception, access and exit links included (RFC 7679). Of UDP groups all packets, of calls those of media in the group's direction; of TCP groups, and in phases, the segments with payload in the group's direction, where [`record`](../how-to/measure-packets.md) has "one_way_delay". A phase counts the packets that arrive in it. The mean is exact.
     ONE_WAY_DELAY_MEAN = "one_way_delay_mean", Delay, "Mean one-way delay", "one-way";
     /// Median of the one-way delay, from a histogram with three significant digits.
     ONE_WAY_DELAY_P50 = "one_way_delay_p50", Delay, "One-way delay, median", "one-way p50";
@@ -173,6 +191,82 @@ metrics! {
     ONE_WAY_DELAY_P95 = "one_way_delay_p95", Delay, "One-way delay, 95th percentile", "one-way p95";
     /// 99th percentile of the one-way delay, from the same histogram.
     ONE_WAY_DELAY_P99 = "one_way_delay_p99", Delay, "One-way delay, 99th percentile", "one-way p99";
+}
+
+metrics! {
+    /// Of every group where `record` has "one_way_delay".
+    pub const OF_VARIATION of GroupInPhases;
+
+    /// The least one-way delay, exact.
+    ONE_WAY_DELAY_MIN = "one_way_delay_min", Delay, "Least one-way delay", "one-way min";
+    /// The greatest one-way delay, exact.
+    ONE_WAY_DELAY_MAX = "one_way_delay_max", Delay, "Greatest one-way delay", "one-way max";
+    /// Packet delay variation (RFC 5481, section 4.2): how much the one-way delay of a packet is above the least one of the group. The propagation delay of each packet's path is subtracted first, so that hosts at different distances do not count as variation. The mean is exact.
+    PDV_MEAN = "pdv_mean", Delay, "Mean packet delay variation", "PDV";
+    /// Median of the packet delay variation, from a histogram with three significant digits.
+    PDV_P50 = "pdv_p50", Delay, "Packet delay variation, median", "PDV p50";
+    /// 95th percentile of the packet delay variation, from the same histogram.
+    PDV_P95 = "pdv_p95", Delay, "Packet delay variation, 95th percentile", "PDV p95";
+    /// 99th percentile of the packet delay variation, from the same histogram.
+    PDV_P99 = "pdv_p99", Delay, "Packet delay variation, 99th percentile", "PDV p99";
+    /// Inter-packet delay variation (RFC 3393; RFC 5481, section 4.1): the absolute difference between the one-way delay of a packet and that of the packet of its flow that arrived before it. The mean is exact.
+    IPDV_MEAN = "ipdv_mean", Delay, "Mean inter-packet delay variation", "IPDV";
+    /// 95th percentile of the inter-packet delay variation, from a histogram with three significant digits.
+    IPDV_P95 = "ipdv_p95", Delay, "Inter-packet delay variation, 95th percentile", "IPDV p95";
+}
+
+metrics! {
+    /// Of every TCP group where `record` has "round_trip".
+    pub const OF_ROUND_TRIPS of GroupInPhases;
+
+    /// From the sending of a segment with payload to the arrival of the first acknowledgement that covers all of it, cumulative or selective (RFC 2018). Segments sent in the period, in the group's direction; not those of which a part was sent twice (Karn's algorithm; RFC 6298, section 3). What the receiver waits before it acknowledges is in it. A phase counts the segments that are acknowledged in it. The mean is exact.
+    ROUND_TRIP_MEAN = "round_trip_mean", Delay, "Mean round-trip time", "round trip";
+    /// The least round-trip time, exact.
+    ROUND_TRIP_MIN = "round_trip_min", Delay, "Least round-trip time", "round trip min";
+    /// Median of the round-trip times, from a histogram with three significant digits.
+    ROUND_TRIP_P50 = "round_trip_p50", Delay, "Round-trip time, median", "round trip p50";
+    /// 95th percentile of the round-trip times, from the same histogram.
+    ROUND_TRIP_P95 = "round_trip_p95", Delay, "Round-trip time, 95th percentile", "round trip p95";
+    /// 99th percentile of the round-trip times, from the same histogram.
+    ROUND_TRIP_P99 = "round_trip_p99", Delay, "Round-trip time, 99th percentile", "round trip p99";
+    /// The greatest round-trip time, exact.
+    ROUND_TRIP_MAX = "round_trip_max", Delay, "Greatest round-trip time", "round trip max";
+}
+
+metrics! {
+    /// Of all TCP packets at a link, and of each TCP group's there, where `record` has "loss_by_class".
+    pub const OF_CLASSES_AT_LINK of LinkAndGroup;
+
+    /// `loss` of the SYNs and SYN-ACKs.
+    SYN_LOSS = "syn_loss", Fraction, "SYNs lost at the queue", "SYN loss";
+    /// `loss` of the TCP packets without payload that are no SYNs: acknowledgements above all.
+    ACK_LOSS = "ack_loss", Fraction, "Acknowledgements lost at the queue", "ACK loss";
+    /// `loss` of the segments whose payload was sent for the first time.
+    DATA_LOSS = "data_loss", Fraction, "Data lost at the queue", "data loss";
+    /// `loss` of the segments of whose payload a part had been sent before.
+    RETRANSMISSION_LOSS = "retransmission_loss", Fraction, "Retransmissions lost at the queue", "rtx loss";
+    /// SYNs and SYN-ACKs that arrived in the period and that the queue dropped.
+    SYNS_DROPPED = "syns_dropped", Count, "SYNs dropped", "SYNs dropped";
+    /// The same of TCP packets without payload that are no SYNs.
+    ACKS_DROPPED = "acks_dropped", Count, "Acknowledgements dropped", "ACKs dropped";
+    /// The same of segments whose payload was sent for the first time.
+    DATA_DROPPED = "data_dropped", Count, "Data segments dropped", "data dropped";
+    /// The same of segments of whose payload a part had been sent before.
+    RETRANSMISSIONS_DROPPED = "retransmissions_dropped", Count, "Retransmissions dropped", "rtx dropped";
+}
+
+metrics! {
+    /// Of every TCP group where `record` has "loss_by_class".
+    pub const OF_CLASSES of GroupInPhases;
+
+    /// Of the group's SYNs and SYN-ACKs that were *sent* in the period: dropped or lost ones (at any queue, on any wire), divided by the sum of these and those that arrived. Both directions count; packets in flight at the end do not, nor those that cross neither a delay nor a link.
+    END_TO_END_SYN_LOSS = "end_to_end_syn_loss", Fraction, "SYNs lost end to end", "SYNs lost";
+    /// The same of TCP packets without payload that are no SYNs.
+    END_TO_END_ACK_LOSS = "end_to_end_ack_loss", Fraction, "Acknowledgements lost end to end", "ACKs lost";
+    /// The same of segments whose payload was sent for the first time.
+    END_TO_END_DATA_LOSS = "end_to_end_data_loss", Fraction, "Data lost end to end", "data lost";
+    /// The same of segments of whose payload a part had been sent before.
+    END_TO_END_RETRANSMISSION_LOSS = "end_to_end_retransmission_loss", Fraction, "Retransmissions lost end to end", "rtx lost";
 }
 
 metrics! {
@@ -361,7 +455,7 @@ pub enum Owner {
 
 /// Every metric there is, each once, but for what queues of users name themselves.
 pub fn catalog() -> Vec<Listed> {
-    let rooms: [(Owner, &str, &[&'static Metric]); 19] = [
+    let rooms: [(Owner, &str, &[&'static Metric]); 25] = [
         (Owner::Link, "every link", AT_LINK),
         (Owner::Link, "links with TCP groups", OF_CONGESTION),
         (Owner::Link, "links with UDP groups", OF_UDP_AT_LINK),
@@ -382,11 +476,25 @@ pub fn catalog() -> Vec<Listed> {
             OF_WIRE_DELAY,
         ),
         (Owner::Link, "links with a policer", OF_POLICER),
+        (
+            Owner::Link,
+            "links with TCP groups, with record",
+            OF_CLASSES_AT_LINK,
+        ),
         (Owner::Group, "TCP groups", OF_TCP_AND_ALL),
         (Owner::Group, "groups without users", OF_FLOWS_AND_ALL),
         (Owner::Group, "every group", OF_GROUP),
+        (Owner::Run, "phases", OF_PHASE),
         (Owner::Group, "TCP groups", OF_TCP),
         (Owner::Group, "UDP groups", OF_UDP),
+        (
+            Owner::Group,
+            "UDP groups, and TCP groups with record",
+            ONE_WAY,
+        ),
+        (Owner::Group, "groups with record", OF_VARIATION),
+        (Owner::Group, "TCP groups with record", OF_ROUND_TRIPS),
+        (Owner::Group, "TCP groups with record", OF_CLASSES),
         (Owner::Group, "groups of programs", FORWARD),
         (Owner::Group, "groups of programs", BACK),
         (Owner::Group, "groups with users", OF_USERS),
@@ -494,6 +602,7 @@ pub fn names(scenario: &Scenario) -> Names {
         if any_tcp {
             names.add(phase, &[OF_TCP_AND_ALL]);
         }
+        add_recorded(names, scenario, phase);
     };
     at_links(&mut names, "");
     for (prefix, link) in links(scenario) {
@@ -532,7 +641,10 @@ pub fn names(scenario: &Scenario) -> Names {
             names.add(&prefix, &[FORWARD, BACK, &COUNTED]);
             continue; // what programs tell themselves is not measured here
         }
-        names.add(&prefix, &[if is_tcp(group) { OF_TCP } else { OF_UDP }]);
+        match is_tcp(group) {
+            true => names.add(&prefix, &[OF_TCP]),
+            false => names.add(&prefix, &[OF_UDP, ONE_WAY]),
+        }
         if group.has_users() {
             names.add(&prefix, &[OF_USERS]);
         } else {
@@ -552,10 +664,46 @@ pub fn names(scenario: &Scenario) -> Names {
     }
     if !scenario.phases.is_empty() {
         for number in 1..=scenario.phases.len() + 1 {
-            at_links(&mut names, &format!("phase{number}."));
+            let phase = format!("phase{number}.");
+            names.add(&phase, &[OF_PHASE]);
+            at_links(&mut names, &phase);
         }
     }
     names
+}
+
+/// Adds what `record` asks for; `phase` is the prefix of a phase, or empty.
+fn add_recorded(names: &mut Names, scenario: &Scenario, phase: &str) {
+    let groups = scenario.traffic.iter();
+    let groups = groups.filter(|group| group.programs().is_none());
+    for record in &scenario.record {
+        for group in groups.clone() {
+            let name = group.access().name;
+            let prefix = format!("{phase}{name}.");
+            match (record, group.tcp().is_some()) {
+                (Record::OneWayDelay, is_tcp) => {
+                    if is_tcp || !phase.is_empty() {
+                        names.add(&prefix, &[ONE_WAY]);
+                    }
+                    names.add(&prefix, &[OF_VARIATION]);
+                }
+                (Record::RoundTrip, true) => names.add(&prefix, &[OF_ROUND_TRIPS]),
+                (Record::LossByClass, true) => {
+                    names.add(&prefix, &[OF_CLASSES]);
+                    for (link, _) in links(scenario) {
+                        names.add(&format!("{phase}{link}{name}."), &[OF_CLASSES_AT_LINK]);
+                    }
+                }
+                (_, false) => {}
+            }
+        }
+        let any_tcp = groups.clone().any(|group| group.tcp().is_some());
+        if *record == Record::LossByClass && any_tcp {
+            for (link, _) in links(scenario) {
+                names.add(&format!("{phase}{link}"), &[OF_CLASSES_AT_LINK]);
+            }
+        }
+    }
 }
 
 /// The links with queues, each with the prefix of its metrics.

@@ -12,7 +12,7 @@ use crate::capacity::Capacity;
 use crate::link::{Link, LinkCounters};
 use crate::packet::SimPacket;
 use crate::paths::{
-    HostRoutes, Jitter, Leg, Legs, Line, Paths, Pipe, Random, Route, Sizes, Target,
+    HostRoutes, Jitter, Leg, Legs, Line, Paths, Pipe, Random, Rare, Route, Sizes, Target,
 };
 use crate::transmitter::Transmitter;
 use crate::wire::Wire;
@@ -363,10 +363,12 @@ impl Compiler<'_> {
         // Users send data both ways.
         let back = group.has_users().then(|| sizes("packet.back")).flatten();
         let both = [(jitter, sizes("packet")), (None, back)];
+        let noted = !self.scenario.record.is_empty();
         both.map(|(jitter, sizes)| {
-            (jitter.is_some() || sizes.is_some()).then(|| {
+            let rare = (noted || sizes.is_some()).then_some(Rare { sizes, noted });
+            (jitter.is_some() || rare.is_some()).then(|| {
                 let randoms = &mut self.network.paths.randoms;
-                randoms.push(Random { jitter, sizes });
+                randoms.push(Random { jitter, rare });
                 randoms.len() as u32 - 1
             })
         })

@@ -101,12 +101,20 @@ impl Sizes {
     }
 }
 
-/// What is drawn for packets when they are sent.
+/// What is drawn for packets when they are sent, or noted of them.
 #[derive(Debug)]
 pub(crate) struct Random {
     /// The random times of the hosts, on the leg along their links.
     pub(crate) jitter: Option<Jitter>,
+    pub(crate) rare: Option<Rare>,
+}
+
+/// What few runs ask for.
+#[derive(Debug)]
+pub(crate) struct Rare {
     pub(crate) sizes: Option<Sizes>,
+    /// Whether the packets are [noted](Paths::sent_packets).
+    pub(crate) noted: bool,
 }
 
 /// The end of a leg.
@@ -266,6 +274,8 @@ pub struct Paths {
     pub(crate) lines: Vec<Line>,
     /// What is drawn for the packets of groups and directions of which anything is.
     pub(crate) randoms: Vec<Random>,
+    /// The packets that were sent since [`sent_packets`](Self::sent_packets) was called last.
+    pub(crate) sent: Vec<SimPacket>,
 }
 
 /// The flow, the endpoint and the route of a packet.
@@ -336,9 +346,14 @@ impl Paths {
         place: impl FnOnce(&SimPacket) -> [u64; 2],
         scheduler: &mut Scheduler,
     ) {
-        let Random { jitter, sizes } = &self.randoms[random as usize];
-        if let Some(sizes) = sizes {
-            packet.size = sizes.of(&packet, place);
+        let Random { jitter, rare } = &self.randoms[random as usize];
+        if let Some(Rare { sizes, noted }) = rare {
+            if let Some(sizes) = sizes {
+                packet.size = sizes.of(&packet, place);
+            }
+            if *noted {
+                self.sent.push(packet);
+            }
         }
         if jitter.is_some() {
             return self.enter_at_random(leg, random, packet, scheduler);
@@ -384,6 +399,21 @@ impl Paths {
     /// The propagation delay of the link that `packet` leaves, as far as it is on its next leg.
     pub(crate) fn after(&self, packet: &SimPacket) -> Span {
         self.legs.leg(packet.route, packet.leg + 1).before
+    }
+
+    /// The packets that endpoints have sent since this was asked last, if they are noted. The stamp of each is when it was
+    /// sent.
+    pub fn sent_packets(&mut self) -> impl Iterator<Item = SimPacket> + '_ {
+        self.sent.drain(..)
+    }
+
+    /// The propagation delay of each route: what an empty packet takes along it through empty queues.
+    pub fn propagation(&self) -> Vec<Span> {
+        let sum = |legs: &[Leg]| {
+            let delays = legs.iter().map(Leg::delay);
+            delays.fold(Span::ZERO, |sum, delay| sum + delay)
+        };
+        self.legs.iter().map(sum).collect()
     }
 
     /// Sends `packet` into its next leg.

@@ -69,6 +69,11 @@ pub fn phase_links(
         let measured = link.counters.statistics.as_mut();
         let statistics = measured.and_then(|measured| measured.phase.take());
         let mut statistics = statistics.expect("there are phases");
+        if link.number == 0 {
+            let begin = statistics.begin().as_secs_f64();
+            metrics.push((full_name(phase, BEGIN_TIME), begin));
+            metrics.push((full_name(phase, END_TIME), now.as_secs_f64()));
+        }
         let capacity = link.capacity.as_deref();
         if let Some((group, since)) = link.in_transmission() {
             statistics.on_transmitted(group, since, now, capacity);

@@ -102,6 +102,13 @@ impl Delays {
         Some(self.sum as f64 * 1e-12 / count as f64)
     }
 
+    /// Mean in seconds of how much the times are above `least`, which none is below.
+    pub fn mean_above(&self, least: Span) -> Option<f64> {
+        let count = self.histogram.as_ref()?.len();
+        let above = self.sum - u128::from(least.as_ps()) * u128::from(count);
+        Some(above as f64 * 1e-12 / count as f64)
+    }
+
     /// The histogram, which counts nanoseconds; `None` before the first time.
     pub fn histogram(&self) -> Option<&ThreeDigits> {
         self.histogram.as_deref()
@@ -385,6 +392,11 @@ impl LinkStatistics {
             None => u128::from(now.since(since).as_ps()),
             Some(capacity) => capacity.taken(since, now),
         };
+    }
+
+    /// When it began.
+    pub fn begin(&self) -> Time {
+        self.begin
     }
 
     /// Ends the measurement.

@@ -610,8 +610,7 @@ impl Connections {
         }
     }
 
-    /// No segment reaches a server at once from now on.
-    #[cfg(test)]
+    /// No segment of a connection that is opened from now on reaches a server at once: its arrival is an event.
     pub fn defer_all(&mut self) {
         let hosts = self
             .groups

@@ -10,6 +10,7 @@ mod flow_rows;
 mod log;
 mod measurement;
 mod own;
+mod packets;
 mod report;
 mod run;
 #[cfg(test)]
@@ -127,6 +128,7 @@ impl<'a> Engine<'a> {
                 marked: vec![0; flows.count()],
                 recorder: None,
                 log: None,
+                packets: None,
                 watches: false,
                 measure_from,
                 flows,
@@ -199,6 +201,9 @@ impl<'a> Engine<'a> {
         cancel: &AtomicBool,
         progress: Option<&AtomicU64>,
     ) -> Result<(), Cancelled> {
+        if self.ends.packets.is_some() {
+            self.measure_packets(event);
+        }
         if self.ends.log.is_some() {
             self.log_between(event);
         }

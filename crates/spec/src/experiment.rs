@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use redtail_core::{Rate, Span, Stream, Time, params, shared_keys};
 use redtail_qdisc::{PolicerParams, QueueParams};
 use redtail_traffic::{ChainHop, Dealt, Direction, TrafficParams};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::de;
@@ -71,6 +72,8 @@ params! {
         series: Option<SeriesParams>;
         /// The event log to record; without it there is none. The option `--events` asks for one too.
         events: Option<EventsParams>;
+        /// What a run measures of each packet beside what it always measures: it takes time, so it is measured only where this key asks for it. "one_way_delay": of TCP data the one-way delay, and of all groups its variation. "round_trip": from each TCP segment to its acknowledgement. "loss_by_class": losses of SYNs, acknowledgements, data and retransmissions. It changes nothing else in a result.
+        record: Vec<Record> = [], "none: a run with it takes about twice as long.";
         /// The most flows that a run may have for its table of flows to be kept; 0 keeps none. Connections of users count as flows. In an experiment of 1000 runs or more, tables are kept only if this key is given.
         keep_flows: Option<u64>, "1000, which takes 130 kB for each run.";
         /// What the programs of groups of kind `program` find in the virtual machine of the backends "linux" and "linux-tcp". Other backends run this computer's programs.
@@ -327,6 +330,20 @@ impl HopParams {
     }
 }
 
+/// What a run can measure of each packet, where the file asks for it.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Record {
+    /// Of TCP data the one-way delay, and of all groups its variation (RFC 3393, RFC 5481).
+    OneWayDelay,
+    /// From each segment to its acknowledgement.
+    RoundTrip,
+    /// Losses of SYNs, acknowledgements, data and retransmissions.
+    LossByClass,
+}
+
 /// Time series of one run.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -370,6 +387,8 @@ pub struct Scenario {
     pub series: Option<Series>,
     /// The event log to record, if any.
     pub events: Option<Events>,
+    /// What is measured of each packet beside what is always measured, each once, in the order of [`Record`].
+    pub record: Vec<Record>,
     /// The most flows of which a table is kept; `None` is the default of the engine.
     pub keep_flows: Option<u64>,
 }
@@ -381,6 +400,11 @@ impl Scenario {
     /// The canonical text.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("a scenario has a text form")
+    }
+
+    /// Whether something is recorded of each packet or flow when it happens.
+    pub fn watches(&self) -> bool {
+        self.events.is_some() || !self.record.is_empty()
     }
 
     /// The congestion controls of a kernel that its groups ask for: the key of each, and the name. Only a kernel can
@@ -453,6 +477,8 @@ struct ScenarioText {
     series: Option<Series>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     events: Option<Events>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    record: Vec<Record>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     keep_flows: Option<u64>,
 }
@@ -476,6 +502,7 @@ impl From<Scenario> for ScenarioText {
             phases: scenario.phases,
             series: scenario.series,
             events: scenario.events,
+            record: scenario.record,
             keep_flows: scenario.keep_flows,
         }
     }
@@ -511,6 +538,7 @@ impl TryFrom<ScenarioText> for Scenario {
             phases: text.phases,
             series: text.series,
             events: text.events,
+            record: text.record,
             keep_flows: text.keep_flows,
         })
     }

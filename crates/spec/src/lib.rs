@@ -95,8 +95,8 @@ pub use error::{Problem, SpecError};
 pub use events::{EventKind, EventMeaning, Events, EventsParams};
 pub use expect::{ExpectationParams, Expectations};
 pub use experiment::{
-    ChainParams, Experiment, HopParams, LinkParams, ReportParams, RootParams, Scenario, Series,
-    SeriesParams, Topology,
+    ChainParams, Experiment, HopParams, LinkParams, Record, ReportParams, RootParams, Scenario,
+    Series, SeriesParams, Topology,
 };
 pub use format::FORMAT;
 pub use load::LoadRequest;

@@ -198,6 +198,7 @@ impl Scenario {
         }
         scenario.series = None;
         scenario.events = None;
+        scenario.record.clear();
         scenario.phases.clear();
         scenario
     }

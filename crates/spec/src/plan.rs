@@ -798,6 +798,9 @@ fn scenario(experiment: &Experiment, topology: Topology) -> Scenario {
         }
         fill_in(group, &topology, rate, host_jitter);
     }
+    let mut record = experiment.record.clone();
+    record.sort_unstable();
+    record.dedup();
     let phases = match &experiment.phases {
         None => Vec::new(),
         Some(Phases::At(times)) => times.clone(),
@@ -814,6 +817,7 @@ fn scenario(experiment: &Experiment, topology: Topology) -> Scenario {
         phases,
         series: None,
         events: None,
+        record,
         keep_flows: experiment.keep_flows,
     }
 }

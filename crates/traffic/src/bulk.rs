@@ -2,7 +2,7 @@
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Dscp, Rate, Span, schemars, serde};
+use redtail_core::{Dscp, Metric, Rate, Span, metrics, schemars, serde};
 
 use crate::access::Direction;
 use crate::dealt::Dealt;
@@ -30,6 +30,18 @@ groups! {
     }
 }
 
+metrics! {
+    /// What a group of kind `bulk` reports of the starts of its flows.
+    pub const METRICS of Group;
+
+    /// Flow start-up time (RFC 7928, section 2.2): from the start of a flow, which sends its SYN, until it may send data, because the SYN-ACK has arrived. Mean over the flows that have started up before the run ended, also in the warm-up. Undefined without a handshake.
+    START_UP_TIME_MEAN = "start_up_time_mean", Delay, "Mean flow start-up time", "start-up";
+    /// The longest flow start-up time.
+    START_UP_TIME_MAX = "start_up_time_max", Delay, "Longest flow start-up time", "start-up max";
+    /// Of the flows that began before the run ended, those that have started up before it ended. Undefined without a handshake.
+    STARTED_UP = "started_up", Fraction, "Flows that started up", "started up";
+}
+
 impl TrafficKind for BulkParams {
     fn example() -> &'static str {
         r#"flows = 3
@@ -38,6 +50,10 @@ stop = "2 s""#
 
     fn noun(&self) -> &'static str {
         "bulk flow"
+    }
+
+    fn metrics() -> &'static [&'static Metric] {
+        METRICS
     }
 
     fn starts(&self) -> Option<&Dealt<Start>> {

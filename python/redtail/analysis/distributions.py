@@ -51,6 +51,8 @@ KINDS: Mapping[str, About] = {
     "queue_delay": About("Queueing delay", "s", "packets", 100),
     "loss_gap": About("Time from one loss to the next", "s", "losses", 100),
     "one_way_delay": About("One-way delay", "s", "packets", 100),
+    "pdv": About("Packet delay variation", "s", "packets", 100),
+    "round_trip": About("Round-trip time", "s", "segments", 100),
     "response_time": About("Response time", "s", "responses", BINS_PER_DECADE),
     "flow_goodput": About("Goodput of a flow", "bit/s", "flows", None, "goodput_bps"),
     "flow_rtt": About("Mean round-trip time of a flow", "s", "flows", None, "rtt_mean_s"),

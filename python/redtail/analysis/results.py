@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from redtail.display.texts import Form
     from redtail.outcomes import Program
 
-Rows = Literal["cases", "replications"]
+Rows = Literal["cases", "replications", "phases"]
 """The rows of a table: each case and metric, or each replication of each case."""
 
 # Letters across a table in a notebook.
@@ -256,7 +256,8 @@ class Results:
         Args:
             rows: "replications" has a row per run and a column per metric, the SI unit in its
                 name; "cases" has a row per case and metric with mean, ci95, n, and
-                no_interval, which says why there is no ci95.
+                no_interval, which says why there is no ci95; "phases" has a row per run and
+                phase with its number, its begin and its end, and a column per metric of phases.
 
         Returns:
             The table. The metadata of its schema have the version of redtail, the seed and the
@@ -269,8 +270,10 @@ class Results:
                 about.name in known for about in tables.case_columns(self, [0] * len(self.cases))[0]
             )
             return self._loaded if complete else tables.replications(self)
+        if rows == "phases":
+            return tables.phases(self)
         if rows != "cases":
-            raise ValueError(f"rows = {rows!r}; accepted: 'cases', 'replications'")
+            raise ValueError(f"rows = {rows!r}; accepted: 'cases', 'replications', 'phases'")
         return tables.estimates(self)
 
     def to_pandas(self, rows: Rows = "replications") -> pd.DataFrame:
@@ -472,9 +475,9 @@ class Results:
 
         Args:
             metric: `queue_delay`, `loss_gap` (the time from one loss at a queue to the next),
-                `one_way_delay`, `response_time`, `flow_goodput`, `flow_rtt` or `completion_time`,
-                with the queue and the group in front as in the names of metrics. The name of a
-                metric such as `calls.one_way_delay_p99` stands for its distribution.
+                `one_way_delay`, `pdv`, `round_trip`, `response_time`, `flow_goodput`, `flow_rtt` or
+                `completion_time`, with the queue and the group in front as in the names of metrics.
+                The name of a metric such as `calls.one_way_delay_p99` stands for its distribution.
             at: values in SI units; by default the ends of all bins that any case has.
 
         Returns:

@@ -125,6 +125,41 @@ def replications(results: Results) -> pa.Table:
     return table_of(columns, fields, results.provenance.metadata(FORMAT))
 
 
+def phases(results: Results) -> pa.Table:
+    """Return a row for each replication and phase; see `Results.to_arrow`."""
+    import numpy as np
+    import pyarrow as pa
+
+    numbers_of = results.phases
+    runs = [
+        (number, key)
+        for case in results.cases
+        for number, key in sorted(keys_of(case.runs).items())
+    ]
+    repeats = [len(case.runs) * len(numbers_of) for case in results.cases]
+    fields, columns = case_columns(results, repeats)
+    fields += [
+        field("replication", pa.uint32()),
+        field("run", pa.string(), description="folder of the run"),
+        field("phase", pa.uint32(), description="its number, from 1"),
+    ]
+    columns += [
+        [number for number, _ in runs for _ in numbers_of],
+        [key for _, key in runs for _ in numbers_of],
+        [phase for _ in runs for phase in numbers_of],
+    ]
+    known = [name.partition(".")[2] for name in results.metric_names if names.phase(name)]
+    for name in dict.fromkeys(known):
+        fields.append(metric_field(name))
+        # Of each case a row for each phase, and a column for each replication.
+        values = [
+            np.array([case.column(f"phase{phase}.{name}") for phase in numbers_of]).T.ravel()
+            for case in results.cases
+        ]
+        columns.append(numbers(np.concatenate([np.empty(0), *values])))
+    return table_of(columns, fields, results.provenance.metadata(FORMAT))
+
+
 def consecutive_losses(results: Results, link: str | None) -> pa.Table:
     """Return a row for each case, queue and n; see `Results.consecutive_losses`."""
     import pyarrow as pa

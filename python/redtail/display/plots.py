@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +21,7 @@ import matplotlib as mpl
 import redtail
 from redtail import escape
 from redtail import metrics as names
+from redtail.analysis import phases
 from redtail.analysis.responses import group_of
 from redtail.display import drawn, plane, recorded, style, values
 from redtail.display.distributions import distribution_figure
@@ -29,6 +30,7 @@ from redtail.display.heat import heat_figure
 from redtail.display.layout import find_load, lines_of
 from redtail.display.lengths import queue_figure
 from redtail.display.losses import loss_figure
+from redtail.display.phases import phase_figure
 from redtail.display.recorded import Drawing
 from redtail.display.responses import response_figure
 from redtail.display.series import fairness_figure, series_figure
@@ -108,6 +110,27 @@ def _queue(results: Results, wanted: Wanted) -> Figure:
     return found
 
 
+def _first_in_phases(results: Results) -> str:
+    """Return the first metric that is shown and that phases have.
+
+    Raises:
+        RedtailError: there is none.
+    """
+    found = next(_in_phases(results, results.select()), None)
+    if found is None:
+        raise RedtailError(
+            "no run has phases to draw; ask for phases = [...] in the experiment file"
+        )
+    return found
+
+
+def _in_phases(results: Results, shown: Iterable[str]) -> Iterator[str]:
+    """Yield the metrics among those shown that phases with times have."""
+    if any(f"phase1.{phases.BEGIN}" in case.metrics for case in results.cases):
+        known = {name.partition(".")[2] for name in results.metric_names if names.phase(name)}
+        yield from (name for name in shown if name in known)
+
+
 KINDS: dict[str, Draw] = {
     "value": lambda results, wanted: values.metric_figure(
         results, _metric(results, wanted), size=wanted.size, log=wanted.log, models=wanted.models
@@ -123,6 +146,9 @@ KINDS: dict[str, Draw] = {
     ),
     "plane": lambda results, wanted: plane.plane_figure(
         results, wanted.metric, size=wanted.size, log=wanted.log
+    ),
+    "phases": lambda results, wanted: phase_figure(
+        results, wanted.metric or _first_in_phases(results), size=wanted.size
     ),
     "loss_events": lambda results, wanted: loss_figure(results, wanted.metric, size=wanted.size),
     "response_times": lambda results, wanted: response_figure(
@@ -143,7 +169,8 @@ KINDS: dict[str, Draw] = {
 }
 """The kinds of single figures, by name.
 
-`metric` is of "plane" the delay (by default the mean queueing delay), of "loss_events", "queue" and
+`metric` is of "plane" the delay (by default the mean queueing delay), of "phases" a metric that
+phases have (by default the first that is shown), of "loss_events", "queue" and
 "series" the link (by default the first), of "response_times" the group of users, of "fairness" a
 group, and of "cdf" and "tail" a distribution (`Results.cdf`; by default the queueing delay).
 """
@@ -173,6 +200,9 @@ def drawings(results: Results) -> list[Drawing]:
     found = [Drawing(name, partial(values.metric_figure, results, name), asked) for name in shown]
     if shown and values.can_differ(results):
         found.append(Drawing("differences", lambda: _differences(results, shown), asked))
+    for number, name in enumerate(_in_phases(results, shown)):
+        draw = partial(phase_figure, results, name)
+        found.append(Drawing(f"{name}_by_phase", draw, answers=asked or not number))
     found += [*_distributions(results, shown), *recorded.drawings(results, shown)]
     if not any(each.answers for each in found):
         tail = next((each for each in found if each.name.endswith("queue_delay_tail")), None)

@@ -78,7 +78,7 @@ def _distributions(results: Results, drawn: Sequence[str]) -> Iterator[Drawing]:
     for name in known:
         of = names.prefix(name)
         # Of queueing delays those of all packets, at each queue of the forward path.
-        chosen = names.base(name) == "one_way_delay" or (
+        chosen = names.base(name) in ("one_way_delay", "round_trip") or (
             names.base(name) == "queue_delay" and of in ("", *places.forward(results.links))
         )
         if chosen and _shown(results, drawn, f"{name}_"):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from redtail import escape, selection
 from redtail import metrics as names
 from redtail.analysis import censoring
+from redtail.analysis import phases as phases_of
 from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate
 from redtail.store import runs
@@ -80,6 +81,7 @@ def summary_tables(
         labels.append((names.factor_title(key), "right" if numeric else "left", texts))
     if numbers:
         labels.append(("phase", "left", ["all", *map(str, numbers)] * len(results.cases)))
+        labels += _times_of(results, numbers)
 
     asked_for = bool(metrics or results.report)
     names_shown = shown_metrics(results, prefixes, metrics)
@@ -148,6 +150,20 @@ _MOST_ALIKE = 8
 """The most groups whose names differ in their numbers alone that have a column each."""
 
 _NUMBERED = re.compile(r"((?:[\w-]+\.)*?[A-Za-z][\w-]*?)([0-9]+)(\..+)")
+
+
+def _times_of(results: Results, numbers: Sequence[int]) -> list[_Column]:
+    """Return the columns with the times of the period and of each phase; none if none is known."""
+    times: list[tuple[float, float] | None] = []
+    for case in results.cases:
+        spans = phases_of.spans(results, case)
+        times += [phases_of.whole(spans), *(spans.get(number) for number in numbers)]
+    if not any(times):
+        return []
+    return [
+        (f"{head}\ns", "right", [f"{each[end]:g}" if each else "" for each in times])
+        for end, head in enumerate(("from", "to"))
+    ]
 
 
 def _alike(shown_ones: Sequence[str]) -> dict[str, tuple[str, ...]]:

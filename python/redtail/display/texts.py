@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from redtail import escape
 from redtail import metrics as names
+from redtail.analysis import phases as phases_of
 from redtail.errors import SpecError
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def of_results(
 
     numbers = results.phases if phases else ()
     prefixes = {"all": "", **{str(number): f"phase{number}." for number in numbers}}
-    heads = [*results.factors, *(["phase"] if numbers else [])]
+    heads = [*results.factors, *(["phase", "from (s)", "to (s)"] if numbers else [])]
     chosen = shown_metrics(results, [*prefixes.values()], metrics)
     # Times of which something may not have finished.
     timed = {
@@ -110,11 +111,13 @@ def of_results(
         heads += [f"{name} unfinished"] if name in timed else []
     rows: list[list[str | float | int | None]] = []
     for case in results.cases:
+        spans = phases_of.spans(results, case)
+        times = {"all": phases_of.whole(spans), **{str(each): spans[each] for each in spans}}
         for phase, prefix in prefixes.items():
             row: list[str | float | int | None] = [
                 _setting(case.factors.get(key), case.labels.get(key, "")) for key in results.factors
             ]
-            row += [phase] if numbers else []
+            row += [phase, *(times.get(phase) or (None, None))] if numbers else []
             for name in chosen:
                 found = case.metric(prefix + name if prefix else name)
                 row += [None if math.isnan(found.mean) else found.mean, found.ci95, found.n]

@@ -211,6 +211,9 @@ impl Engine<'_> {
             let segment = slot.receiver.acknowledgement(self.now);
             slot.sent = slot.sent.wrapping_add(1);
             sender.receive(&segment, self.now, &mut flows.moments);
+            if self.ends.watches {
+                self.measure_at_once(index, &segment);
+            }
         }
     }
 

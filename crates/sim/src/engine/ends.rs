@@ -1,7 +1,7 @@
 //! The endpoints, as the links know them.
 
 use redtail_core::Time;
-use redtail_network::{ContentId, End, Ends, Link, PacketEvent, SimPacket};
+use redtail_network::{ContentId, End, Ends, Link, PacketEvent, PacketMeter, SimPacket};
 use redtail_qdisc::TcpHeader;
 
 use super::log::Log;
@@ -27,7 +27,8 @@ pub(super) struct EngineEnds<'a> {
     pub(super) marked: Vec<u64>,
     pub(super) recorder: Option<Box<Recorder<'a>>>,
     pub(super) log: Option<Box<Log>>,
-    /// Whether there is a recorder or a log.
+    pub(super) packets: Option<Box<PacketMeter>>,
+    /// Whether there is one of these three.
     pub(super) watches: bool,
     pub(super) measure_from: Time,
 }
@@ -171,9 +172,12 @@ impl EngineEnds<'_> {
         usize::from(is_back)
     }
 
-    /// Tells the recorder and the log, if there are any, what happened to a packet.
+    /// Tells those who watch what happened to a packet.
     #[cold]
     fn tell_watchers(&mut self, event: PacketEvent<'_>) {
+        if let Some(packets) = &mut self.packets {
+            packets.happened(&event);
+        }
         if let Some(recorder) = &mut self.recorder {
             recorder.tell(&event);
         }
@@ -182,9 +186,12 @@ impl EngineEnds<'_> {
         }
     }
 
-    /// Passes a packet to the recorder and to the log, if there are any.
+    /// Tells those who watch that a packet passes an end of a link.
     #[cold]
     fn record(&mut self, link: &Link, end: End, packet: &SimPacket, now: Time) {
+        if let (Some(packets), End::In) = (&mut self.packets, end) {
+            packets.reaches_queue(link.number, packet);
+        }
         self.log_pass(link, end, packet, now);
         if let Some(recorder) = &mut self.recorder {
             let content = self.contents.get(packet.content);

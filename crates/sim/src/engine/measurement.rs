@@ -66,6 +66,9 @@ impl Engine<'_> {
                 program.start_measuring(self.now);
             }
         }
+        if let Some(packets) = &mut self.ends.packets {
+            packets.begin(phases, self.now);
+        }
         self.done_before = self.done_by_group();
         self.reached_before = self.reached_by_group();
         self.begin_phase();
@@ -114,6 +117,9 @@ impl Engine<'_> {
         };
         report::links(&mut self.links, self.scenario, self.now, &mut result);
         self.report_flows(&mut result);
+        if let Some(packets) = self.ends.packets.take() {
+            packets.finish(&mut result.metrics, &mut result.histograms);
+        }
         result.metrics.append(&mut self.phases.metrics);
         result.transfers = self.transfers();
         result.flows = self.flow_rows();

@@ -65,6 +65,9 @@ impl Engine<'_> {
             }
         }
         metrics.extend(all.map(|goodput| (full_name(&phase, GOODPUT), goodput)));
+        if let Some(packets) = &mut self.ends.packets {
+            packets.end_phase(&phase, self.now, &mut metrics);
+        }
         self.phases.metrics = metrics;
     }
 
@@ -172,8 +175,16 @@ impl Engine<'_> {
         count(SPURIOUS_TIMEOUTS, done.spurious_timeouts);
         count(SPURIOUS_FAST_RETRANSMITS, done.spurious_fast_retransmits);
         count(ECN_REDUCTIONS, done.ecn_reductions);
-        if let TrafficParams::Transfer(_) = &self.scenario.traffic[group] {
-            self.transfer_times(group).into_iter().for_each(&mut *add);
+        match &self.scenario.traffic[group] {
+            TrafficParams::Transfer(_) => {
+                self.transfer_times(group).into_iter().for_each(&mut *add);
+            }
+            TrafficParams::Bulk(_) => {
+                let values =
+                    group_report::of_bulk(self.moments(group), self.handshake(group), self.now);
+                values.into_iter().for_each(&mut *add);
+            }
+            _ => {}
         }
         let (longest, stalled) = self.waits(group);
         add((DUPLICATE_ACKS, Some(done.duplicate_acks as f64)));
@@ -229,7 +240,8 @@ impl Engine<'_> {
             received += slot.received;
             lost += slot.lost;
         }
-        self.report_datagrams(group, received, lost, histograms, add);
+        let rate = rates.iter().sum();
+        self.report_datagrams(group, (received, lost), rate, histograms, add);
         if let TrafficParams::Voip(params) = &self.scenario.traffic[group] {
             let calls = slots.filter_map(|slot| match &slot.sink {
                 UdpSink::Call(call) => Some((&**call, slot.lost)),
@@ -241,19 +253,19 @@ impl Engine<'_> {
         rates
     }
 
-    /// Metrics of the datagrams of a group, of which so many were received and lost.
+    /// Metrics of the datagrams of a group, of which so many were received, at `rate` in bit/s, and lost.
     fn report_datagrams(
         &self,
         group: usize,
-        received: u64,
-        lost: u64,
+        (received, lost): (u64, u64),
+        rate: f64,
         histograms: &mut Histograms,
         add: &mut impl FnMut(Value),
     ) {
         let delays = &self.ends.flows.delays[group];
         let name = self.scenario.traffic[group].access().name;
         histograms.add(format!("{name}.{ONE_WAY_DELAY}"), delays.histogram());
-        let values = group_report::of_udp(received, lost, delays);
+        let values = group_report::of_udp(received, lost, rate, delays);
         values.into_iter().for_each(add);
     }
 
@@ -271,11 +283,13 @@ impl Engine<'_> {
         let name = self.scenario.traffic[group].access().name;
         histograms.add(format!("{name}.{ONE_WAY_DELAY}"), delays.histogram());
         let back = &self.ends.flows.back_delays[group];
-        group_report::of_video_calls(ends(1), ends(0), [delays, back], self.now)
+        let rate = |end: &CallEnd| bits_per_second(end.received_bytes(), self.period());
+        let rates: Vec<f64> = ends(1).map(rate).collect();
+        let all = rates.iter().sum();
+        group_report::of_video_calls(ends(1), ends(0), all, [delays, back], self.now)
             .into_iter()
             .for_each(add);
-        let rate = |end: &CallEnd| bits_per_second(end.received_bytes(), self.period());
-        ends(1).map(rate).collect()
+        rates
     }
 
     /// Metrics of the flows of a group between endpoints of users; returns what the receiver of each has received, in
@@ -292,11 +306,13 @@ impl Engine<'_> {
             received += slot.received;
             lost += slot.lost;
         }
-        self.report_datagrams(group, received, lost, histograms, add);
-        let delivered: Option<u64> = slots.iter().map(|slot| slot.delivered()).sum();
         let rate = |bytes| bits_per_second(bytes, self.period());
+        let rates: Vec<f64> = slots.iter().map(|it| rate(it.received_bytes)).collect();
+        let all = rates.iter().sum();
+        self.report_datagrams(group, (received, lost), all, histograms, add);
+        let delivered: Option<u64> = slots.iter().map(|slot| slot.delivered()).sum();
         add((DELIVERED_RATE, delivered.map(rate)));
-        slots.iter().map(|slot| rate(slot.received_bytes)).collect()
+        rates
     }
 
     /// The flows of a group between endpoints of users.
@@ -319,10 +335,16 @@ impl Engine<'_> {
         self.scenario.duration - self.scenario.warmup
     }
 
-    /// The metrics of the transfers of a group.
-    fn transfer_times(&self, group: usize) -> [Value; 9] {
+    /// Whether the connections of a group have a handshake.
+    fn handshake(&self, group: usize) -> bool {
+        let tcp = self.scenario.traffic[group].tcp();
+        tcp.is_some_and(|tcp| tcp.params.handshake)
+    }
+
+    /// What each TCP flow of a group has reached.
+    fn moments(&self, group: usize) -> impl Iterator<Item = Moments> + '_ {
         let senders = &self.ends.flows.senders[self.ends.flows.tcp_of(group)];
-        let transfers = senders.iter().map(|sender| {
+        senders.iter().map(move |sender| {
             let moments = self.ends.flows.moments.of(sender.flow);
             Moments {
                 start: self.ends.flows.start(sender.flow, self.scenario),
@@ -330,10 +352,13 @@ impl Engine<'_> {
                 first_byte: moments.first_byte,
                 completed: moments.completed,
             }
-        });
-        let tcp = self.scenario.traffic[group].tcp();
-        let handshake = tcp.is_some_and(|tcp| tcp.params.handshake);
-        group_report::of_transfers(transfers, handshake, self.ends.measure_from, self.now)
+        })
+    }
+
+    /// The metrics of the transfers of a group.
+    fn transfer_times(&self, group: usize) -> [Value; 9] {
+        let (from, handshake) = (self.ends.measure_from, self.handshake(group));
+        group_report::of_transfers(self.moments(group), handshake, from, self.now)
     }
 
     /// A row for each sized transfer, in the order of the flows.

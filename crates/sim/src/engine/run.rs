@@ -28,7 +28,7 @@ pub struct RunOptions<'a> {
     pub progress: Option<&'a AtomicU64>,
     /// Every event happens at its own time, in the total order of events
     /// ([`lookahead`](redtail_network::lookahead)). The result is the same, but for the number of events: this is
-    /// for tests and to find faults. A capture and an event log do the same.
+    /// for tests and to find faults. A capture, an event log and measurements of packets do the same.
     pub without_lookahead: bool,
 }
 
@@ -98,10 +98,11 @@ fn run_to_end(scenario: &Scenario, options: RunOptions<'_>) -> Result<RunResult,
         let recorder = Recorder::new(capture, scenario, &engine.links.network, &engine.ends.flows)?;
         engine.ends.recorder = Some(Box::new(recorder));
         engine.watch();
-    } else if !options.without_lookahead && scenario.events.is_none() {
+    } else if !options.without_lookahead && !scenario.watches() {
         engine.use_lookahead();
     }
     engine.use_log();
+    engine.use_packets();
     let ran = engine.run(options.cancel.unwrap_or(&never), options.progress);
     // An error in writing a file ends the run too, and is then its cause.
     if let Some(mut recorder) = engine.ends.recorder.take() {

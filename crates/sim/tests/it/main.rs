@@ -18,6 +18,7 @@ mod jitter;
 mod law_constants;
 mod lookahead;
 mod metrics;
+mod metrics_packets;
 mod own_endpoints;
 mod packet_sizes;
 mod policers;

@@ -25,6 +25,25 @@ fn the_number_of_the_format_is_no_part_of_a_scenario() {
     assert_eq!(numbered, plan(&single(), &[]).unwrap());
 }
 
+/// So results that are stored stay valid, and what is asked for in another order is the same run.
+#[test]
+fn what_is_recorded_is_a_part_of_a_scenario_only_where_it_is_asked_for() {
+    let plain = plan(&single(), &[]).unwrap().scenario(0, 0).unwrap();
+    assert!(!plain.to_json().contains("\"record\""));
+    let asked = r#"record = ["round_trip", "one_way_delay", "round_trip"]"#;
+    let text = format!("{asked}\n{}", single());
+    let record = &scenario_json(&text, &[])["record"];
+    assert_eq!(*record, json!(["one_way_delay", "round_trip"]));
+    assert_reads_back(&plan(&text, &[]).unwrap().scenario(0, 0).unwrap());
+    let wrong = plan(&text.replace("one_way", "two_way"), &[]).unwrap_err();
+    let message = wrong.to_string();
+    assert!(message.contains("two_way_delay"), "{message}");
+    assert!(
+        message.contains("one_way_delay, round_trip, loss_by_class"),
+        "{message}"
+    );
+}
+
 /// So a run that is stored stays one of the experiment when other things are expected of it.
 #[test]
 fn what_is_expected_is_no_part_of_a_scenario_and_keeps_its_order_and_lines() {

@@ -88,7 +88,7 @@ fn unknown_keys() {
     assert_eq!(
         single_with("warmup", "colour"),
         "e.toml:3: colour: unknown key; accepted: format, name, description, duration, warmup, replications, backend, seed, bottleneck, \
-         chain, host_jitter, hosts, traffic, phases, series, events, keep_flows, programs, report, metrics, expect"
+         chain, host_jitter, hosts, traffic, phases, series, events, record, keep_flows, programs, report, metrics, expect"
     );
     let message = single_with("flows = 64", "flow = 64");
     assert!(
@@ -644,7 +644,7 @@ fn factors_that_are_empty_or_name_nothing() {
     assert_eq!(
         file_with("\"bottleneck.queue\"", "\"botleneck.queue\""),
         "e.toml:27: factors.\"botleneck.queue\": there is no key botleneck; accepted: format, name, description, duration, warmup, \
-         replications, backend, seed, bottleneck, chain, host_jitter, hosts, traffic, phases, series, events, keep_flows, programs, report, metrics, expect; \
+         replications, backend, seed, bottleneck, chain, host_jitter, hosts, traffic, phases, series, events, record, keep_flows, programs, report, metrics, expect; \
          did you mean \"bottleneck\"?"
     );
     assert_eq!(
