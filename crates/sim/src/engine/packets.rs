@@ -36,6 +36,8 @@ impl EngineEnds<'_> {
                 len: segment.len,
             },
             Content::Call(packet) if !packet.is_media() => Carried::Other,
+            // No endpoint sends a copy; the meter counts none.
+            Content::Copy => Carried::Other,
             Content::Datagram(_) | Content::Call(_) | Content::Own(_) => Carried::Datagram,
         };
         meter.sent(packet, self.way(packet), carried);
