@@ -51,7 +51,8 @@ _MARKS = {"higher": "↑", "lower": "↓"}
 _LEGEND = (
     "Means over replications ± half-width of the 95 % interval (±?: it has none). ↑ and ↓: higher "
     "or lower than the control, by a paired test at 5 %, corrected for all numbers of a subject in "
-    "the table. Empty: a run has no such number."
+    "the table; in most runs: the number depends on rare events, so the size of the difference is "
+    "not known. Empty: a run has no such number."
 )
 
 _RANKS = (
