@@ -40,6 +40,7 @@ use redtail_sim::{Plugins, RunError, RunOptions, Traces};
 use redtail_spec::{
     CalibratedUsers, EventKind, Format, PlanOptions, Scenario, TraceSite, queue_from_json,
 };
+use redtail_traffic::access::Group;
 use redtail_traffic::program::measure::reading::{self, Output};
 use redtail_traffic::{ProgramParams, TakenFile, TraceParams, TrafficParams};
 use redtail_transport::Preset;
@@ -906,7 +907,8 @@ fn measures_of(scenario: &Scenario, left: &[Left]) -> Result<Vec<(String, f64)>,
                 left_out: left_out.iter().map(String::as_str).collect(),
             })
             .collect();
-        let told = reading::read(&group.name, group.access().flows, &group.measure, &outputs);
+        let pairs = Group::access(group).flows;
+        let told = reading::read(&group.name, pairs, &group.measure, &outputs);
         found.extend(told?);
     }
     Ok(found)

@@ -19,7 +19,7 @@ fn chain(names: [&str; 2], last_hop: &str) -> String {
         "duration = \"20 s\"\nwarmup = \"5 s\"\n{}{}\
          [[traffic]]\nname = \"through\"\nkind = \"bulk\"\nflows = 3\n\
          [[traffic]]\nname = \"cross\"\nkind = \"bulk\"\nlast_hop = {last_hop}\n\
-         [[traffic]]\nname = \"voice\"\nkind = \"on-off\"\npacket = \"500 B\"\non = \"exponential 1 s\"\noff = \"exponential 1 s\"\nrate = \"500 kbit/s\"\n",
+         [[traffic]]\nname = \"voice\"\nkind = \"on-off\"\npacket = \"500 B\"\non = \"exponential mean 1 s\"\noff = \"exponential mean 1 s\"\nrate = \"500 kbit/s\"\n",
         hop(names[0], &back),
         hop(names[1], "")
     )
@@ -69,7 +69,7 @@ fn a_group_that_comes_and_goes_is_what_its_activations_are_written_out() {
             true,
         ),
         (
-            "kind = \"on-off\"\npacket = \"500 B\"\non = \"exponential 1 s\"\noff = \"exponential 1 s\"\nrate = \"900 kbit/s\"\naccess_rate = \"50 Mbit/s\"\nexit_rate = \"50 Mbit/s\"",
+            "kind = \"on-off\"\npacket = \"500 B\"\non = \"exponential mean 1 s\"\noff = \"exponential mean 1 s\"\nrate = \"900 kbit/s\"\naccess_rate = \"50 Mbit/s\"\nexit_rate = \"50 Mbit/s\"",
             "flows",
             true,
         ),
