@@ -15,6 +15,7 @@ use redtail_qdisc::{PolicerParams, QueueParams};
 use redtail_traffic::{Direction, TrafficParams};
 use serde::{Deserialize, Serialize};
 
+use crate::airtime::{AirtimeParams, Medium};
 use crate::de;
 use crate::derived::DerivedMetrics;
 use crate::error::SpecError;
@@ -89,6 +90,8 @@ params! {
         queue: QueueParams;
         /// A policer in front of the queue: packets above a rate are dropped or get another DSCP, which the queue then sees. Without it no packet is policed.
         policer: Option<PolicerParams>;
+        /// Packets of a station share a transmission with a fixed overhead, as in 802.11. Without it each packet is a transmission of its own, and takes its size divided by the rate.
+        airtime: Option<AirtimeParams>;
         /// Probability with which each packet is lost after its transmission, independently of all others; 0 or more, below 1. Without it no packet is lost there.
         #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
         random_loss: Option<f64>;
@@ -111,9 +114,13 @@ params! {
         queue: QueueParams;
         /// A policer in front of the queue: packets above a rate are dropped or get another DSCP, which the queue then sees. Without it no packet is policed.
         policer: Option<PolicerParams>;
+        /// Packets of a station share a transmission with a fixed overhead, as in 802.11. Without it each packet is a transmission of its own, and takes its size divided by the rate.
+        airtime: Option<AirtimeParams>;
         /// Probability with which each packet is lost after its transmission, independently of all others; 0 or more, below 1. Without it no packet is lost there.
         #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
         random_loss: Option<f64>;
+        /// With `"shared"`, this link and its `return` share one transmitter: one of them sends at a time.
+        medium: Option<Medium>, "none: each direction has its own transmitter.";
         /// The link of the opposite direction, which can be congested too. Without it that direction
         /// takes no time and never drops; the groups' `return_delay` can give it a delay.
         return_link as "return": Option<LinkParams>;
@@ -252,6 +259,12 @@ impl Topology {
 impl LinkParams {
     /// The largest rate that it has at any time; of a trace the largest over 100 ms.
     pub fn largest_rate(&self) -> Rate {
+        let stations = self.airtime.iter().flat_map(|air| air.rates.values());
+        let stations = stations.copied().max().unwrap_or(self.rate);
+        stations.max(self.largest_of_rates())
+    }
+
+    fn largest_of_rates(&self) -> Rate {
         match &self.rate_trace {
             Some(trace) => trace.largest_rate(),
             None => {
@@ -270,6 +283,7 @@ impl HopParams {
             delay: self.delay,
             queue: self.queue.clone(),
             policer: self.policer.clone(),
+            airtime: self.airtime.clone(),
             rate_changes: self.rate_changes.clone(),
             rate_trace: self.rate_trace.clone(),
             random_loss: self.random_loss,

@@ -55,6 +55,7 @@
 //! # Ok::<(), redtail_spec::SpecError>(())
 //! ```
 
+pub mod airtime;
 mod de;
 mod derived;
 mod error;
@@ -82,6 +83,7 @@ mod texts;
 mod validate;
 mod words;
 
+pub use airtime::{AirtimeParams, Medium};
 pub use de::hint;
 pub use derived::{DerivedMetricParams, DerivedMetrics};
 pub use error::{Problem, SpecError};

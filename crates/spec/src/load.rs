@@ -176,6 +176,8 @@ impl Scenario {
                 rate,
                 queue,
                 policer,
+                airtime,
+                medium,
                 rate_changes,
                 rate_trace,
                 return_link,
@@ -186,11 +188,13 @@ impl Scenario {
             rate_changes.clear();
             *rate_trace = None;
             *policer = None;
+            (*airtime, *medium) = (None, None);
             if let Some(link) = return_link {
                 (link.rate, link.queue) = (faster(link.rate), unlimited());
                 link.rate_changes.clear();
                 link.rate_trace = None;
                 link.policer = None;
+                link.airtime = None;
             }
         }
         scenario.series = None;
