@@ -750,9 +750,7 @@ impl<'a> Emulator<'a> {
             count(packet.route);
         }
         for link in &self.links.network.links {
-            if let Some(packet) = &link.transmitting {
-                count(packet.route);
-            }
+            link.leaving().for_each(|packet| count(packet.route));
         }
         let waiting: u64 = self
             .links

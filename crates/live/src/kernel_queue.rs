@@ -373,6 +373,19 @@ pub fn refuse(
                 );
             }
         }
+        let shared = scenario.topology.hops()[index].medium.is_some();
+        for (name, given) in [
+            ("airtime", link.airtime.is_some()),
+            ("medium", shared && direction == Direction::Forward),
+        ] {
+            if given {
+                refuse(
+                    format!("{key}.{name}"),
+                    "is redtail's own transmitter, which the kernel has not; accepted: backend live or linux-tcp"
+                        .to_owned(),
+                );
+            }
+        }
         if link.policer.is_some() {
             refuse(
                 format!("{key}.policer"),

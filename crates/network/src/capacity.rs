@@ -21,6 +21,8 @@ use redtail_core::{Bytes, Rate, Span, Time};
 use redtail_qdisc::link_layer::LinkLayerParams;
 use redtail_spec::{LinkParams, OPPORTUNITY, RateTrace};
 
+use crate::airtime::Airtime;
+
 const PS_PER_S: u128 = 1_000_000_000_000;
 const PS_PER_MS: u64 = 1_000_000_000;
 
@@ -31,6 +33,8 @@ pub enum Capacity {
     Steps(Steps),
     /// There are opportunities to deliver.
     Trace(Deliveries),
+    /// Packets are sent in frames.
+    Airtime(Airtime),
 }
 
 impl Capacity {
@@ -55,15 +59,17 @@ impl Capacity {
         match self {
             Capacity::Steps(steps) => steps.between(from, to),
             Capacity::Trace(_) => 0,
+            Capacity::Airtime(_) => u128::from((to - from).as_ps()),
         }
     }
 
     /// The capacity from `from` (included) to `to` (excluded): in bit * ps/s for steps, in bytes
-    /// for a trace.
+    /// for a trace, in picoseconds for frames.
     pub fn between(&self, from: Time, to: Time) -> u128 {
         match self {
             Capacity::Steps(steps) => steps.between(from, to),
             Capacity::Trace(deliveries) => deliveries.between(from, to),
+            Capacity::Airtime(_) => u128::from((to - from).as_ps()),
         }
     }
 }

@@ -7,7 +7,7 @@
 //! follows real time.
 //!
 //! - `links`: all links at work, with their schedule; `link`: one of them; `transmitter` and `capacity`: its
-//!   rate, constant or not
+//!   rate, constant or not; `airtime`: frames, and a medium that both directions share
 //! - `wire`: what happens to packets after a transmitter: losses, copies, reordering, delays that differ
 //! - `paths`: routes, delay lines and hosts' own links; `network`: these and the links, compiled from a scenario
 //! - `scheduler`: the schedule of events; `lookahead`: why most events are not in it
@@ -19,6 +19,7 @@
 //! - `metrics`: the definitions; `report` and `group_report`: the metrics of links and of groups; `histograms` and
 //!   `flow_rows`: tables of distributions and flows; `result`: the result of a run, and `columns` of many
 
+pub mod airtime;
 pub mod answers;
 pub mod capacity;
 pub mod capture;

@@ -214,9 +214,12 @@ impl Link {
         }
     }
 
-    /// Whether a trace determines when it delivers.
-    pub fn has_trace(&self) -> bool {
-        matches!(self.capacity.as_deref(), Some(Capacity::Trace(_)))
+    /// Whether its transmissions begin at events of its own: at the opportunities of a trace, or when its medium is free.
+    pub fn has_opportunities(&self) -> bool {
+        matches!(
+            self.capacity.as_deref(),
+            Some(Capacity::Trace(_) | Capacity::Airtime(_))
+        )
     }
 
     /// The trace that determines when it delivers, if there is one.
@@ -453,7 +456,7 @@ impl Link {
 
     /// The packet being transmitted has been sent completely.
     #[inline(always)]
-    fn send_off<const WATCHED: bool, E: Ends>(
+    pub(crate) fn send_off<const WATCHED: bool, E: Ends>(
         &mut self,
         now: Time,
         paths: &mut Paths,
@@ -526,6 +529,12 @@ impl Link {
                 let wakeup = self.queue.next_wakeup().time_or_max();
                 (if some { next } else { Time::MAX }, wakeup)
             }
+            Some(Capacity::Airtime(air)) => {
+                let some = air.holds() || self.queue.backlog().packets > 0;
+                let wakeup = self.queue.next_wakeup().time_or_max();
+                let turn = air.next_turn(now);
+                (if some { turn } else { Time::MAX }, wakeup)
+            }
             _ => self.begin(now, paths, ends, |link, size| {
                 match link.capacity.as_deref() {
                     Some(Capacity::Steps(steps)) => steps.end(now, size),
@@ -541,7 +550,7 @@ impl Link {
     /// from the packet's size. Returns this end, [`Time::MAX`] if there is no packet, and when the queue is to be
     /// woken next.
     #[inline(always)]
-    fn begin<E: Ends>(
+    pub(crate) fn begin<E: Ends>(
         &mut self,
         now: Time,
         paths: &Paths,
@@ -660,7 +669,7 @@ impl Link {
             // The wakeup that the queue asks for is already due. A busy link polls the queue when
             // it is free, and one with a trace when it can deliver. On an idle link this would
             // repeat for ever.
-            let busy = self.transmitting.is_some() || self.has_trace();
+            let busy = self.transmitting.is_some() || self.has_opportunities();
             assert!(
                 busy,
                 "{}: woken in time, the queue gives nothing",

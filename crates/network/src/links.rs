@@ -95,12 +95,13 @@ impl Links {
             rows.probability
                 .push(internals.probability.unwrap_or(f64::NAN));
             let passed = link.counters.passed;
+            let leaving = link.leaving().count() as u64;
             let before = &mut link.counters.sampled;
             rows.arrivals.push(passed.arrived - before.0.arrived);
             rows.drops.push(passed.dropped - before.0.dropped);
             rows.marks.push(passed.marked - before.0.marked);
-            // The packet in transmission has not departed.
-            let begun = passed.departed + u64::from(link.transmitting.is_some());
+            // The packets in transmission have not departed.
+            let begun = passed.departed + leaving;
             let begun = begun - std::mem::replace(&mut before.1, begun);
             let waited = Span::from_ps(passed.waited.wrapping_sub(before.0.waited));
             rows.delay_s.push(if begun > 0 {
@@ -132,7 +133,7 @@ impl Links {
         for link in &self.network.links {
             let passed = link.counters.passed;
             let waiting = link.queue.backlog().packets + link.queue.missing();
-            let inside = waiting + u64::from(link.transmitting.is_some());
+            let inside = waiting + link.leaving().count() as u64;
             assert_eq!(
                 passed.arrived,
                 passed.departed + passed.dropped + inside,
@@ -173,7 +174,10 @@ impl Links {
     pub fn on_link_free<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) {
         let Network { links, paths, .. } = &mut self.network;
         let (link, scheduler) = (&mut links[index as usize], &mut self.scheduler);
-        if link.has_trace() {
+        if link.has_opportunities() {
+            if link.airtime().is_some() {
+                return self.on_medium(index, now, ends);
+            }
             link.on_opportunity(now, paths, scheduler, ends);
         } else {
             // Its ends at this time come before all arrivals.

@@ -46,6 +46,7 @@
 //! | a leg without delay behind a link | the link | its lookahead is 0 |
 //! | a trace of the rate | the link | its opportunities are the events |
 //! | a wire that holds packets ([`wire`](crate::wire)) | the link | its releases are events of the schedule |
+//! | frames, or a medium that both directions share | the link | its turns are the events |
 //! | a queue that may ask to be woken ([`Wakeup`]) | the link | its wake-ups are events of the schedule |
 //! | a run of 13 days or more | links | they compare arrivals as numbers in which 60 bits are the time (`LATEST_HEAD` in `link.rs`) |
 //! | more than 16 lines that lead to a link, or one of them without delay or with another end too | arrivals at the link, not its ends of transmissions | it looks at the first packet of each line; what is sent and arrives at one instant comes after all else |
@@ -149,6 +150,13 @@ impl Lookahead {
                     links[link as usize] = links[link as usize].min(ahead);
                 }
             }
+            // What happens at one of two links on a medium is noticed at the other.
+            for link in &network.links {
+                if let Some(partner) = link.airtime().and_then(|air| air.partner) {
+                    let (own, other) = (link.number as usize, partner as usize);
+                    links[own] = links[own].min(links[other]);
+                }
+            }
             if links == before {
                 break;
             }
@@ -208,7 +216,7 @@ impl Links {
             let is_crossed = ahead < Span::MAX;
             let never_woken = link.queue.next_wakeup() == Wakeup::Never;
             let holds = link.wire.as_ref().is_some_and(|wire| wire.holds());
-            let in_time = link.has_trace() || holds || !never_woken;
+            let in_time = link.has_opportunities() || holds || !never_woken;
             if is_crossed && ahead > Span::ZERO && !in_time {
                 link.lookahead = ahead;
                 link.inputs = inputs(link.number, paths);

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use redtail_core::{Dscp, Rate, Span, Stream, Time};
 use redtail_qdisc::{FlowTable, Plugins, QueueContext};
-use redtail_spec::{LinkParams, Scenario};
+use redtail_spec::{AirtimeParams, HopParams, LinkParams, Medium, Scenario};
 use redtail_traffic::{Access, Dealt, Direction, FlowKind, TrafficParams};
 
+use crate::airtime::Airtime;
 use crate::capacity::Capacity;
 use crate::link::{Link, LinkCounters};
 use crate::packet::SimPacket;
@@ -146,7 +147,28 @@ impl Compiler<'_> {
                 .return_link
                 .as_ref()
                 .map(|link| self.add_link(i, Direction::Reverse, link));
+            self.share_medium(hop, [forward, back.unwrap_or(forward)]);
             self.hops.push(HopLinks { forward, back });
+        }
+    }
+
+    /// Gives the links of a hop their frames, if it has any: those of the return link are those of the other unless it has
+    /// its own, where they share the medium.
+    fn share_medium(&mut self, hop: &HopParams, [forward, back]: [u32; 2]) {
+        let shared = hop.medium.map(|Medium::Shared| AirtimeParams::plain());
+        let of_forward = hop.airtime.clone().or(shared.clone());
+        let common = of_forward.clone().filter(|_| shared.is_some());
+        let both = [
+            (forward, Some(hop.forward()), of_forward),
+            (back, hop.return_link.clone(), common),
+        ];
+        for (number, link, frames) in both {
+            let Some(link) = link else { continue };
+            let own = link.airtime.clone().or(frames);
+            let Some(params) = own else { continue };
+            let mut air = Airtime::new(&params, &link, self.scenario);
+            air.partner = shared.as_ref().map(|_| forward + back - number);
+            self.network.links[number as usize].capacity = Some(Box::new(Capacity::Airtime(air)));
         }
     }
 

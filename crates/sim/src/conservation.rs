@@ -64,9 +64,7 @@ pub fn check(
     };
     network.in_flight().for_each(&mut count);
     for link in &mut network.links {
-        if let Some(packet) = &link.transmitting {
-            count(packet);
-        }
+        link.leaving().for_each(&mut count);
         // A shaping queue releases its packets at its own times, the last possibly long after the
         // end.
         let (mut now, mut useless) = (now, 0);

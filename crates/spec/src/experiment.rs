@@ -18,6 +18,7 @@ use redtail_traffic::{ChainHop, Dealt, Direction, TrafficParams};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::airtime::{AirtimeParams, Medium};
 use crate::de;
 use crate::derived::DerivedMetrics;
 use crate::error::SpecError;
@@ -98,6 +99,8 @@ shared_keys! { $
         queue: QueueParams;
         /// A policer in front of the queue: packets above a rate are dropped or get another DSCP, which the queue then sees. Without it no packet is policed.
         policer: Option<PolicerParams>;
+        /// Packets of a station share a transmission with a fixed overhead, as in 802.11. Without it each packet is a transmission of its own, and takes its size divided by the rate.
+        airtime: Option<AirtimeParams>;
         /// What happens to packets after their transmission: losses, duplicates, reordering, jitter, a delay that changes. Without it each packet arrives once, in order, after `delay`.
         wire: Option<WireParams>;
         /// Times at which the rate changes, or a table with a period and a law, the keys of a [rate law](#rate-law); the packet in transmission continues at the new rate. "0 bit/s" is an outage: nothing is sent, and packets wait. Queues keep the parameters that they computed from `rate`; a shaper with `follow_after` follows.
@@ -114,7 +117,7 @@ params! {
     /// A link in one direction: a queue, a transmitter and a propagation delay.
     #[schemars(rename = "LinkSpec")]
     pub struct LinkParams {
-        link_keys!(rate, delay, queue, policer, wire, rate_changes, rate_trace, overhead);
+        link_keys!(rate, delay, queue, policer, airtime, wire, rate_changes, rate_trace, overhead);
     }
 }
 
@@ -124,7 +127,9 @@ params! {
     pub struct HopParams {
         /// Name of a hop of a chain, in keys and in results; letters, digits, `_` and `-`. It changes no random number.
         name: Option<String>, "`hop` and the number of the hop, counted from 1.";
-        link_keys!(rate, delay, queue, policer, wire);
+        link_keys!(rate, delay, queue, policer, airtime, wire);
+        /// With `"shared"`, this link and its `return` share one transmitter: one of them sends at a time.
+        medium: Option<Medium>, "none: each direction has its own transmitter.";
         /// The link of the opposite direction, which can be congested too. Without it that direction
         /// takes no time and never drops; the groups' `return_delay` can give it a delay.
         return_link as "return": Option<LinkParams>;
@@ -307,6 +312,12 @@ impl LinkParams {
 
     /// The largest rate that it has at any time; of a trace the largest over 100 ms.
     pub fn largest_rate(&self) -> Rate {
+        let stations = self.airtime.iter().flat_map(|air| air.rates.values());
+        let stations = stations.copied().max().unwrap_or(self.rate);
+        stations.max(self.largest_of_rates())
+    }
+
+    fn largest_of_rates(&self) -> Rate {
         match &self.rate_trace {
             Some(trace) => trace.largest_rate(),
             None => self.rate.max(self.rate_changes.largest_rate()),
@@ -322,6 +333,7 @@ impl HopParams {
             delay: self.delay,
             queue: self.queue.clone(),
             policer: self.policer.clone(),
+            airtime: self.airtime.clone(),
             rate_changes: self.rate_changes.clone(),
             rate_trace: self.rate_trace.clone(),
             overhead: self.overhead.clone(),

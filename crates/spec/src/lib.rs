@@ -57,6 +57,7 @@
 //! # Ok::<(), redtail_spec::SpecError>(())
 //! ```
 
+pub mod airtime;
 mod chain;
 mod de;
 mod derived;
@@ -89,6 +90,7 @@ mod validate;
 mod wire;
 mod words;
 
+pub use airtime::{AirtimeParams, Medium};
 pub use de::hint;
 pub use derived::{DerivedMetricParams, DerivedMetrics};
 pub use error::{Problem, SpecError};

@@ -177,6 +177,8 @@ impl Scenario {
                 rate,
                 queue,
                 policer,
+                airtime,
+                medium,
                 rate_changes,
                 rate_trace,
                 return_link,
@@ -189,11 +191,13 @@ impl Scenario {
             *rate_changes = RateChanges::default();
             *rate_trace = None;
             *policer = None;
+            (*airtime, *medium) = (None, None);
             if let Some(link) = return_link {
                 (link.rate, link.queue) = (faster(link.rate), unlimited());
                 link.rate_changes = RateChanges::default();
                 link.rate_trace = None;
                 link.policer = None;
+                link.airtime = None;
             }
         }
         scenario.series = None;

@@ -388,10 +388,11 @@ impl<'a> Findings<'a> {
         };
         for (index, hop) in topology.hops().iter().enumerate() {
             let key = topology.hop_key(index);
-            self.link(&key, &hop.forward(), experiment.duration);
+            self.link(&key, &hop.forward(), experiment);
             if let Some(link) = &hop.return_link {
-                self.link(&format!("{key}.return"), link, experiment.duration);
+                self.link(&format!("{key}.return"), link, experiment);
             }
+            self.medium(&key, hop);
         }
         let delays = topology.hops().iter().flat_map(|hop| {
             let back = hop.return_link.as_ref().map(|link| link.delay);
@@ -417,7 +418,7 @@ impl<'a> Findings<'a> {
         });
     }
 
-    fn link(&mut self, key: &str, link: &LinkParams, duration: Span) {
+    fn link(&mut self, key: &str, link: &LinkParams, experiment: &Experiment) {
         if link.rate.as_bps() == 0 {
             self.refuse(
                 &format!("{key}.rate"),
@@ -432,7 +433,7 @@ impl<'a> Findings<'a> {
                 ),
             );
         }
-        self.rate_changes(&format!("{key}.rate_changes"), link, duration);
+        self.rate_changes(&format!("{key}.rate_changes"), link, experiment.duration);
         if let Some(within) = (link.overhead.as_ref()).and_then(|it| it.0.too_large()) {
             self.refuse(
                 &format!("{key}.overhead.{within}"),
@@ -445,11 +446,12 @@ impl<'a> Findings<'a> {
         if let Err(error) = link.queue.check() {
             self.refuse_param(&format!("{key}.queue"), &error);
         }
+        self.airtime(&format!("{key}.airtime"), link, experiment);
         if let Some(Err(error)) = link.policer.as_ref().map(PolicerParams::check) {
             self.refuse_param(&format!("{key}.policer"), &error);
         }
         if let Some(wire) = &link.wire {
-            self.wire(&format!("{key}.wire"), wire, duration);
+            self.wire(&format!("{key}.wire"), wire, experiment.duration);
         }
     }
 
@@ -561,6 +563,65 @@ impl<'a> Findings<'a> {
     fn probability(&mut self, key: &str, p: f64) {
         if !(0.0..=1.0).contains(&p) {
             self.refuse(key, "is not a probability; accepted: 0 to 1");
+        }
+    }
+
+    /// Refuses frames that cannot be, and rates of stations that are none.
+    fn airtime(&mut self, key: &str, link: &LinkParams, experiment: &Experiment) {
+        let Some(airtime) = &link.airtime else {
+            return;
+        };
+        if let Err(error) = airtime.check() {
+            self.refuse_param(key, &error);
+        }
+        if changes_rate(link) {
+            let accepted = "one of rate_changes, rate_trace and airtime";
+            self.refuse_plainly(
+                key,
+                &format!("{key}: stands beside a rate that changes; accepted: {accepted}"),
+            );
+        }
+        if link.overhead.is_some() {
+            self.refuse_plainly(
+                key,
+                &format!("{key}: stands beside overhead; accepted: packet_overhead in this table"),
+            );
+        }
+        let groups = || experiment.traffic.iter().map(|group| group.access().name);
+        for name in airtime.rates.keys() {
+            if !groups().any(|group| group == name) {
+                let all: Vec<&str> = groups().collect();
+                let key = format!("{key}.rates");
+                let accepted = all.join(", ");
+                self.refuse_plainly(
+                    &key,
+                    &format!("{key}: there is no group {name:?}; accepted: {accepted}"),
+                );
+            }
+        }
+    }
+
+    /// Refuses a medium that is shared by nobody, or whose rate changes.
+    fn medium(&mut self, key: &str, hop: &HopParams) {
+        if hop.medium.is_none() {
+            return;
+        }
+        let key = format!("{key}.medium");
+        let Some(back) = &hop.return_link else {
+            self.refuse(
+                &key,
+                "has no link of the other direction; accepted: a `return` link, or no medium",
+            );
+            return;
+        };
+        if changes_rate(&hop.forward()) || changes_rate(back) {
+            let clause =
+                "stands beside a rate that changes; accepted: constant rates on a shared medium";
+            self.refuse(&key, clause);
+        }
+        if hop.overhead.is_some() || back.overhead.is_some() {
+            let clause = "stands beside overhead; accepted: airtime with packet_overhead";
+            self.refuse(&key, clause);
         }
     }
 
@@ -1296,6 +1357,11 @@ impl<'a> Findings<'a> {
             );
         }
     }
+}
+
+/// Whether the rate of a link is not constant.
+fn changes_rate(link: &LinkParams) -> bool {
+    link.rate_trace.is_some() || !link.rate_changes.is_empty()
 }
 
 /// For each link the index of its hop, its direction, and the rate of each of the flows that always send, in bit/s, where

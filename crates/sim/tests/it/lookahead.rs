@@ -762,3 +762,32 @@ queue = { kind = "tail-drop", limit = "3 packets" }
         "duration = \"8 s\"\nwarmup = \"1 s\"\n{hop}{hop}{groups}"
     ));
 }
+
+#[test]
+fn policers_frames_and_shared_media_may_be_beside_links_with_lookahead() {
+    let policer = r#"policer = { kind = "tr-tcm", cir = "2 Mbit/s", cbs = "6 kB", pir = "6 Mbit/s", pbs = "30 kB", yellow = "AF12" }"#;
+    let airtime = r#"airtime = { rates = { "up" = "2 Mbit/s" } }"#;
+    let hop = |more: &str, back: &str| {
+        format!(
+            "[[chain.hop]]\nrate = \"8 Mbit/s\"\ndelay = \"10 ms\"\nqueue = {{ kind = \"fq-codel\" }}\n{more}\n\
+             [chain.hop.return]\nrate = \"3 Mbit/s\"\ndelay = \"5 ms\"\n\
+             queue = {{ kind = \"tail-drop\", limit = \"40 packets\" }}\n{back}\n"
+        )
+    };
+    let group = |name: &str, more: &str| {
+        format!("[[traffic]]\nname = \"{name}\"\nkind = \"bulk\"\nflows = 3\n{more}\n")
+    };
+    let groups = group("down", "") + &group("up", "direction = \"reverse\"\ntcp = \"linux\"");
+    for more in [
+        policer.to_owned(),
+        airtime.to_owned(),
+        "medium = \"shared\"".to_owned(),
+        format!("medium = \"shared\"\n{airtime}\n{policer}"),
+    ] {
+        same_results(&format!(
+            "duration = \"8 s\"\nwarmup = \"1 s\"\nphases = [\"3 s\"]\n[series]\ninterval = \"10 ms\"\n{}{}{groups}",
+            hop("", ""),
+            hop(&more, policer),
+        ));
+    }
+}

@@ -1,5 +1,6 @@
 //! What `sim` shows to those who use it: one program, a file per topic.
 
+mod airtime;
 mod bbr;
 mod bottleneck;
 mod calls;

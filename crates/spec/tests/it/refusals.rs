@@ -78,7 +78,7 @@ fn a_later_format_is_all_that_is_said_of_a_file_of_it() {
 fn unknown_keys() {
     assert_eq!(
         single_with("rate = \"10", "rte = \"10"),
-        r#"e.toml:7: bottleneck.rte: unknown key; accepted: name, rate, delay, queue, policer, wire, return, rate_changes, rate_trace, overhead; did you mean "rate"?"#
+        r#"e.toml:7: bottleneck.rte: unknown key; accepted: name, rate, delay, queue, policer, airtime, wire, medium, return, rate_changes, rate_trace, overhead; did you mean "rate"?"#
     );
     assert_eq!(
         single_with("min_th", "minth"),
@@ -649,7 +649,7 @@ fn factors_that_are_empty_or_name_nothing() {
     );
     assert_eq!(
         file_with("\"bottleneck.queue\"", "\"bottleneck.qeue\""),
-        r#"e.toml:27: factors."bottleneck.qeue": there is no key bottleneck.qeue; accepted: name, rate, delay, queue, policer, wire, return, rate_changes, rate_trace, overhead; did you mean "queue"?"#
+        r#"e.toml:27: factors."bottleneck.qeue": there is no key bottleneck.qeue; accepted: name, rate, delay, queue, policer, airtime, wire, medium, return, rate_changes, rate_trace, overhead; did you mean "queue"?"#
     );
     assert_eq!(
         file_with("traffic.ftp.flows", "traffic.web.flows"),
@@ -704,7 +704,7 @@ fn arguments_are_named_as_they_were_given() {
     );
     assert_eq!(
         refusal("bottleneck.rat=10 Mbit/s"),
-        "--set bottleneck.rat=10 Mbit/s: bottleneck.rat: unknown key; accepted: name, rate, delay, queue, policer, wire, return, rate_changes, rate_trace, overhead; did you mean \"rate\"?"
+        "--set bottleneck.rat=10 Mbit/s: bottleneck.rat: unknown key; accepted: name, rate, delay, queue, policer, airtime, wire, medium, return, rate_changes, rate_trace, overhead; did you mean \"rate\"?"
     );
     assert_eq!(
         refusal("traffic.web.flows=1"),
@@ -1887,5 +1887,33 @@ fn a_trace_of_the_delay_that_cannot_be_read() {
     assert_eq!(
         Plan::from_text(&text, options).unwrap_err().to_string(),
         r#"e.toml:8: bottleneck.wire.delay_trace = "path.txt": path.txt:2: "5 x" is no time with a delay; accepted: a time and a delay in milliseconds, such as 1500 23.4"#
+    );
+}
+
+#[test]
+fn frames_and_media_that_cannot_be() {
+    let with = |lines: &str| {
+        single_with(
+            "delay = \"100 ms\"",
+            &format!("delay = \"100 ms\"\n{lines}"),
+        )
+    };
+    assert_eq!(
+        with("medium = \"shared\""),
+        "e.toml:9: bottleneck.medium = \"shared\" has no link of the other direction; accepted: a `return` link, or no medium"
+    );
+    assert_eq!(
+        with("airtime = { aggregate_packets = 0 }"),
+        "e.toml:9: bottleneck.airtime.aggregate_packets = 0 is zero; accepted: 1 or more"
+    );
+    let unknown = with("airtime = { rates = { fast = \"1 Mbit/s\" } }");
+    assert!(
+        unknown.contains("bottleneck.airtime.rates: there is no group \"fast\"; accepted: "),
+        "{unknown}"
+    );
+    let changing = with("airtime = {}\nrate_changes = [{ at = \"5 s\", rate = \"1 Mbit/s\" }]");
+    assert!(
+        changing.contains("bottleneck.airtime: stands beside a rate that changes"),
+        "{changing}"
     );
 }
