@@ -14,12 +14,15 @@ from redtail._model import Part, Whole
 
 __all__ = [
     "AdaptiveRed",
+    "Airtime",
     "AnyGrowth",
+    "AnyPolicer",
     "AnyQueue",
     "AnySlowStart",
     "AnyTraffic",
     "Arrivals",
     "Avq",
+    "Batches",
     "Bbr3GoogleGrowth",
     "Bbr3Growth",
     "BbrGrowth",
@@ -37,6 +40,7 @@ __all__ = [
     "CopaDefaultGrowth",
     "CopaGrowth",
     "CubicGrowth",
+    "DelayChange",
     "DerivedMetric",
     "DocsisPie",
     "Drr",
@@ -51,10 +55,13 @@ __all__ = [
     "FqCodel",
     "FqPie",
     "Game",
+    "GilbertElliott",
     "Gsp",
+    "Handovers",
     "HeadDrop",
     "HighspeedGrowth",
     "Hop",
+    "Hosts",
     "Htb",
     "HtbClass",
     "HtcpGrowth",
@@ -69,6 +76,7 @@ __all__ = [
     "LinuxRenoGrowth",
     "Measure",
     "OnOff",
+    "Overhead",
     "PfifoFast",
     "Pi",
     "Pi2",
@@ -80,10 +88,14 @@ __all__ = [
     "Profile",
     "Program",
     "RateChange",
+    "RateLaw",
+    "RateSine",
+    "RateWalk",
     "Red",
     "RedTail",
     "Rem",
     "RenoGrowth",
+    "Reorder",
     "Report",
     "Root",
     "Rule",
@@ -92,6 +104,7 @@ __all__ = [
     "Series",
     "Sfb",
     "Sfq",
+    "SrTcm",
     "Sred",
     "StandardSlowStart",
     "StartupSlowStart",
@@ -100,6 +113,8 @@ __all__ = [
     "TailDrop",
     "Tbf",
     "Tcp",
+    "TokenBucket",
+    "TrTcm",
     "Trace",
     "Transactions",
     "Transfer",
@@ -112,6 +127,7 @@ __all__ = [
     "WestwoodGrowth",
     "Wfq",
     "WfqClass",
+    "Wire",
     "Wred",
     "YeahGrowth",
 ]
@@ -1748,17 +1764,373 @@ class Plugin(Part):
 
 
 @dataclass(kw_only=True)
+class TokenBucket(Part):
+    """One rate and one burst: packets conform or exceed.
+
+    Attributes:
+        rate: Rate at which tokens are added: the largest long-term rate of the packets that
+            conform. A rate with its unit, for example "10 Mbit/s".
+        burst: Size of the bucket, which is full at first: the largest burst that conforms, at least
+            one packet. A number of bytes with its unit, for example "1500 B".
+        conform: What is done with packets that conform: `"pass"`, `"drop"`, or a DSCP that they
+            get. "pass" or "drop", or a text, or a whole number from 0 to 63; default "pass".
+        exceed: What is done with the others. "pass" or "drop", or a text, or a whole number from 0
+            to 63; default "drop".
+    """
+
+    _kind: ClassVar[str | None] = "token-bucket"
+
+    rate: str
+    burst: str
+    conform: Literal["pass", "drop"] | str | int | None = None
+    exceed: Literal["pass", "drop"] | str | int | None = None
+
+
+@dataclass(kw_only=True)
+class SrTcm(Part):
+    """Single-rate three-colour marker (RFC 2697).
+
+    Attributes:
+        cir: Committed information rate: the rate at which tokens are added. A rate with its unit,
+            for example "10 Mbit/s".
+        cbs: Committed burst size: the bucket of green packets, which is full at first. A number of
+            bytes with its unit, for example "1500 B".
+        ebs: Excess burst size: the bucket of yellow packets, which is full at first. It gets the
+            tokens for which the other has no room. A number of bytes with its unit, for example
+            "1500 B".
+        colour_aware: Whether a packet that has a colour keeps it or gets a worse one. Packets of AF
+            have the colour of their drop precedence: AFx1 green, AFx2 yellow, AFx3 red; all others
+            are green. True or false; default false.
+        green: What is done with green packets: `"pass"`, `"drop"`, or a DSCP that they get. "pass"
+            or "drop", or a text, or a whole number from 0 to 63; default "pass".
+        yellow: What is done with yellow packets. "pass" or "drop", or a text, or a whole number
+            from 0 to 63; default "pass".
+        red: What is done with red packets. "pass" or "drop", or a text, or a whole number from 0 to
+            63; default "drop".
+    """
+
+    _kind: ClassVar[str | None] = "sr-tcm"
+
+    cir: str
+    cbs: str
+    ebs: str
+    colour_aware: bool | None = None
+    green: Literal["pass", "drop"] | str | int | None = None
+    yellow: Literal["pass", "drop"] | str | int | None = None
+    red: Literal["pass", "drop"] | str | int | None = None
+
+
+@dataclass(kw_only=True)
+class TrTcm(Part):
+    """Two-rate three-colour marker (RFC 2698).
+
+    Attributes:
+        cir: Committed information rate: that of green packets. A rate with its unit, for example
+            "10 Mbit/s".
+        cbs: Committed burst size: the bucket of green packets, which is full at first. A number of
+            bytes with its unit, for example "1500 B".
+        pir: Peak information rate, at least `cir`: that of green and yellow packets together. A
+            rate with its unit, for example "10 Mbit/s".
+        pbs: Peak burst size: the bucket of green and yellow packets together, which is full at
+            first. A number of bytes with its unit, for example "1500 B".
+        colour_aware: Whether a packet that has a colour keeps it or gets a worse one. Packets of AF
+            have the colour of their drop precedence: AFx1 green, AFx2 yellow, AFx3 red; all others
+            are green. True or false; default false.
+        green: What is done with green packets: `"pass"`, `"drop"`, or a DSCP that they get. "pass"
+            or "drop", or a text, or a whole number from 0 to 63; default "pass".
+        yellow: What is done with yellow packets. "pass" or "drop", or a text, or a whole number
+            from 0 to 63; default "pass".
+        red: What is done with red packets. "pass" or "drop", or a text, or a whole number from 0 to
+            63; default "drop".
+    """
+
+    _kind: ClassVar[str | None] = "tr-tcm"
+
+    cir: str
+    cbs: str
+    pir: str
+    pbs: str
+    colour_aware: bool | None = None
+    green: Literal["pass", "drop"] | str | int | None = None
+    yellow: Literal["pass", "drop"] | str | int | None = None
+    red: Literal["pass", "drop"] | str | int | None = None
+
+
+@dataclass(kw_only=True)
+class Airtime(Part):
+    """A link on which packets of one station share a transmission, as in 802.11.
+
+    A traffic group is a station.
+
+    Attributes:
+        overhead: Time that each frame takes besides its packets: contention, preamble, the gap
+            before the acknowledgement, and the acknowledgement. A time with its unit, for example
+            "100 ms"; default "185.5 us".
+        packet_overhead: Bytes that each packet has in a frame besides the IP packet. A number of
+            bytes with its unit, for example "1500 B"; default "42 B".
+        aggregate_packets: The most packets of a frame. A whole number, at least 1; default 64.
+        aggregate_bytes: The most bytes of a frame, `packet_overhead` included. A single packet may
+            be larger. A number of bytes with its unit, for example "1500 B"; default "65535 B".
+        aggregate_time: The longest time of a frame's packets, without `overhead`. A single packet
+            may take longer. A time with its unit, for example "100 ms"; default "4 ms".
+        rates: Rates by the name of the group: `{ far = "6.5 Mbit/s", near = "130 Mbit/s" }`. Other
+            groups have the link's `rate`. A table; default {  }.
+    """
+
+    overhead: str | None = None
+    packet_overhead: str | None = None
+    aggregate_packets: int | None = None
+    aggregate_bytes: str | None = None
+    aggregate_time: str | None = None
+    rates: Mapping[str, str] | None = None
+
+
+@dataclass(kw_only=True)
+class GilbertElliott(Part):
+    """Losses of the Gilbert-Elliott model: a good and a bad state, which may change after each packet.
+
+    The first state is drawn: bad with probability p / (p + r).
+
+    Attributes:
+        p: Probability with which the bad state follows the good one; 0 to 1. netem's `p`. A number
+            from 0 to 1.
+        r: Probability with which the good state follows the bad one; above 0, at most 1. The bad
+            state lasts 1 / r packets in the mean. netem's `r`. A number.
+        h: Probability with which a packet arrives in the bad state; 0 to 1. netem has 1 - h. A
+            number from 0 to 1; default 0.0.
+        k: Probability with which a packet arrives in the good state; 0 to 1. netem has 1 - k. A
+            number from 0 to 1; default 1.0.
+    """
+
+    p: float
+    r: float
+    h: float | None = None
+    k: float | None = None
+
+
+@dataclass(kw_only=True)
+class Reorder(Part):
+    """Reordering. A packet that is chosen takes a time more, and no packet waits for it.
+
+    The packets that others overtake are what RFC 4737 calls reordered.
+
+    Attributes:
+        share: Probability with which a packet is chosen, independently of all others; 0 to 1.
+            `reorder` of netem is the opposite: it sends a share at once, and delays all others. A
+            number from 0 to 1.
+        by: The time that a chosen packet takes more, drawn for each; draws above 1 h count as 1 h.
+            A value or a law, such as "50 s", "exponential mean 50 s" or "pareto mean 50 s shape
+            1.2", or a table with cdf.
+    """
+
+    share: float
+    by: str | Mapping[str, Any]
+
+
+@dataclass(kw_only=True)
+class DelayChange(Part):
+    """A change of the propagation delay.
+
+    Attributes:
+        at: Time of the change, from the start of the run. A time with its unit, for example "100
+            ms".
+        delay: Propagation delay from this time on. A time with its unit, for example "100 ms".
+        gap: An interruption that begins with the change: packets that the transmitter sends within
+            this time wait at its end of the wire until it is over. A time with its unit, for
+            example "100 ms".
+    """
+
+    at: str
+    delay: str
+    gap: str | None = None
+
+
+@dataclass(kw_only=True)
+class Handovers(Part):
+    """Handovers: the propagation delay changes each time a period has passed, as with satellites in low orbits.
+
+    (
+
+    Attributes:
+        every: The period; 1 ms or more. The first handover is one period after the start of the
+            run. A time with its unit, for example "100 ms".
+        delay: Propagation delay from a handover to the next, drawn for each; up to 1 h. A value or
+            a law, such as "50 s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a
+            table with cdf.
+        gap: An interruption that begins with each handover, shorter than the period: packets that
+            the transmitter sends within this time wait at its end of the wire until it is over. A
+            time with its unit, for example "100 ms".
+    """
+
+    every: str
+    delay: str | Mapping[str, Any]
+    gap: str | None = None
+
+
+@dataclass(kw_only=True)
+class Batches(Part):
+    """Packets are released together.
+
+    Attributes:
+        every: Time between two releases, which are at its multiples from the start of the run; 1 us
+            or more. A packet that is sent at such a time goes with this release. A time with its
+            unit, for example "100 ms".
+        packets: The most packets of one release; what is left waits for the next. A whole number,
+            at least 1.
+    """
+
+    every: str
+    packets: int | None = None
+
+
+@dataclass(kw_only=True)
+class Wire(Part):
+    """What happens to packets after the transmitter of a link.
+
+    Without a key of it, each packet arrives once, in order, after `delay`.
+
+    Attributes:
+        loss: Losses: the probability with which each packet is lost, independently of all others (0
+            or more, below 1), or a table for the Gilbert-Elliott model, which loses packets in
+            bursts. A lost packet has used its transmission time. A number, or a table with p, r, h,
+            k.
+        duplicate: Probability with which a packet arrives twice (RFC 5560); 0 to 1. The copy
+            follows the packet, and takes its own `jitter` and `reorder`. A number from 0 to 1.
+        reorder: Reordering: a share of the packets takes a time more, in which others overtake
+            them. A table with share, by.
+        jitter: A random time that each packet takes in addition to the delay, drawn for each
+            packet; draws above 1 h count as 1 h. With `order = "kept"` a packet then waits for
+            those before it. A value or a law, such as "50 s", "exponential mean 50 s" or "pareto
+            mean 50 s shape 1.2", or a table with cdf.
+        order: With `jitter`, `delay_changes` or `delay_trace`: whether a packet with a shorter
+            delay overtakes those before it ("free"), or arrives with the last of them at the
+            earliest ("kept"). "kept" or "free".
+        delay_changes: Changes of the propagation delay. A list, each a time and the delay from then
+            on; or a table for handovers, which come in a period and draw the delay. A packet has
+            the delay of the time at which it enters the delay line. A list, each a table with at,
+            delay, gap, or a table with every, delay, gap.
+        delay_trace: A trace of the propagation delay: a file of which each line is a time and the
+            delay from then on, both in milliseconds, such as `1500 23.4`. Before the first line the
+            delay is `delay`; after the last it stays. The name of the file is relative to the
+            experiment file, and its content is part of the scenario. A text.
+        limit: The most packets on the delay line, those that `jitter`, `reorder` or `batches` hold
+            included; a packet that finds so many is dropped and counted as lost on the wire. It is
+            the `limit` of netem. A whole number, at least 1.
+        batches: Packets are released together, as links do that wait for an opportunity to send:
+            802.11, DOCSIS, LTE. It is the `slot` of netem. On a return link it makes aggregated
+            acknowledgements (draft-ietf-ccwg-bbr, "Estimating ACK aggregation"). A table with
+            every, packets.
+    """
+
+    loss: float | GilbertElliott | None = None
+    duplicate: float | None = None
+    reorder: Reorder | None = None
+    jitter: str | Mapping[str, Any] | None = None
+    order: Literal["kept", "free"] | None = None
+    delay_changes: Sequence[DelayChange] | Handovers | None = None
+    delay_trace: str | None = None
+    limit: int | None = None
+    batches: Batches | None = None
+
+
+@dataclass(kw_only=True)
 class RateChange(Part):
     """A change of the rate of a link.
 
     Attributes:
         at: Time of the change, from the start of the run. A time with its unit, for example "100
             ms".
-        rate: Transmission rate from this time. A rate with its unit, for example "10 Mbit/s".
+        rate: Transmission rate from this time; "0 bit/s" begins an outage. A rate with its unit,
+            for example "10 Mbit/s".
     """
 
     at: str
     rate: str
+
+
+@dataclass(kw_only=True)
+class RateSine(Part):
+    """A sine between two rates.
+
+    Attributes:
+        low: Least rate. A rate with its unit, for example "10 Mbit/s".
+        high: Largest rate. A rate with its unit, for example "10 Mbit/s".
+        period: Time from one maximum to the next. A time with its unit, for example "100 ms".
+    """
+
+    low: str
+    high: str
+    period: str
+
+
+@dataclass(kw_only=True)
+class RateWalk(Part):
+    """A random walk between two rates, which begins at the link's `rate`. Each step is uniform between `-step` and `step`.
+
+    What would leave the interval is mirrored at its end.
+
+    Attributes:
+        low: Least rate. A rate with its unit, for example "10 Mbit/s".
+        high: Largest rate. A rate with its unit, for example "10 Mbit/s".
+        step: Largest step, up or down; at most `high` less `low`. A rate with its unit, for example
+            "10 Mbit/s".
+    """
+
+    low: str
+    high: str
+    step: str
+
+
+@dataclass(kw_only=True)
+class RateLaw(Part):
+    """Changes of a link's rate at regular times, by one of the laws `rates`, `rate`, `sine` and `walk`.
+
+    (
+
+    Attributes:
+        every: Time from one change to the next. A run has at most 1 million changes of a link. A
+            time with its unit, for example "100 ms".
+        from_: Time of the first change, from the start of the run. Until then the link has its
+            `rate`. A time with its unit, for example "100 ms"; default "0 s".
+        until: Time from which the link has its `rate` again. A time with its unit, for example "100
+            ms".
+        rates: Law: these rates in turn, and again from the first. "0 bit/s" is an outage. A list,
+            each a rate with its unit, for example "10 Mbit/s".
+        rate: Law: each rate is drawn from this distribution, independently of those before, with a
+            random stream of the link's own. The distribution must have a largest value: `"uniform
+            5..20 Mbit/s"`, `"exponential mean 10 Mbit/s max 50 Mbit/s"`. A value or a law, such as
+            "10 Mbit/s", "exponential mean 10 Mbit/s" or "pareto mean 10 Mbit/s shape 1.2", or a
+            table with cdf.
+        sine: Law: a sine between two rates, which begins in the middle and rises. A table with low,
+            high, period.
+        walk: Law: a random walk between two rates, with a random stream of the link's own. A table
+            with low, high, step.
+    """
+
+    every: str
+    from_: str | None = None
+    until: str | None = None
+    rates: Sequence[str] | None = None
+    rate: str | Mapping[str, Any] | None = None
+    sine: RateSine | None = None
+    walk: RateWalk | None = None
+
+
+@dataclass(kw_only=True)
+class Overhead(Part):
+    """What a link adds to each packet.
+
+    Attributes:
+        bytes: Bytes that the link adds to each IP packet; up to "256 B". A number of bytes with its
+            unit, for example "1500 B"; default "0 B".
+        mpu: Smallest packet on the link, `bytes` included; up to "256 B". A number of bytes with
+            its unit, for example "1500 B"; default "0 B".
+        framing: How the link frames packets. "none" or "atm" or "ptm"; default "none".
+    """
+
+    bytes: str | None = None
+    mpu: str | None = None
+    framing: Literal["none", "atm", "ptm"] | None = None
 
 
 @dataclass(kw_only=True)
@@ -1775,23 +2147,39 @@ class Link(Part):
             "drr" or "wfq" or "tbf" or "htb" or "plugin".
         rate: Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's
             mean. A rate with its unit, for example "10 Mbit/s".
-        random_loss: Probability with which each packet is lost after its transmission,
-            independently of all others; 0 or more, below 1. Without it no packet is lost there. A
-            number.
-        rate_changes: Times at which the rate changes; the packet in transmission continues at the
-            new rate. Queues keep the parameters that they computed from `rate`. A list, each a
-            table with at, rate.
+        policer: A policer in front of the queue: packets above a rate are dropped or get another
+            DSCP, which the queue then sees. Without it no packet is policed. A table with kind =
+            "token-bucket" or "sr-tcm" or "tr-tcm".
+        airtime: Packets of a station share a transmission with a fixed overhead, as in 802.11.
+            Without it each packet is a transmission of its own, and takes its size divided by the
+            rate. A table with overhead, packet_overhead, aggregate_packets, aggregate_bytes,
+            aggregate_time, ….
+        wire: What happens to packets after their transmission: losses, duplicates, reordering,
+            jitter, a delay that changes. Without it each packet arrives once, in order, after
+            `delay`. A table with loss, duplicate, reorder, jitter, order, ….
+        rate_changes: Times at which the rate changes, or a table with a period and a law, the keys
+            of a [rate law](#rate-law); the packet in transmission continues at the new rate. "0
+            bit/s" is an outage: nothing is sent, and packets wait. Queues keep the parameters that
+            they computed from `rate`; a shaper with `follow_after` follows. A list, each a table
+            with at, rate, or a table with every, from, until, rates, rate, …; default [].
         rate_trace: A trace of delivery opportunities in place of a rate, in the format of
             mahimahi's mm-link: each line is the millisecond of an opportunity to send 1500 bytes,
             and the trace repeats at its end. A path is relative to the experiment's file. A text.
+        overhead: What the link adds to each packet, which makes its transmission longer: words of
+            tc-cake ("atm", "pppoe-vcmux", "pppoe-ptm", "ethernet ether-vlan", "docsis"), or a table
+            with the keys of an [overhead](#overhead). Queues do not count it. A text, or a table
+            with bytes, mpu, framing.
     """
 
     delay: str
     queue: AnyQueue
     rate: str | None = None
-    random_loss: float | None = None
-    rate_changes: Sequence[RateChange] | None = None
+    policer: AnyPolicer | None = None
+    airtime: Airtime | None = None
+    wire: Wire | None = None
+    rate_changes: Sequence[RateChange] | RateLaw | None = None
     rate_trace: str | None = None
+    overhead: str | Overhead | None = None
 
 
 @dataclass(kw_only=True)
@@ -1806,29 +2194,51 @@ class Hop(Part):
             or "rem" or "blue" or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or
             "fq" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or
             "drr" or "wfq" or "tbf" or "htb" or "plugin".
+        name: Name of a hop of a chain, in keys and in results; letters, digits, `_` and `-`. It
+            changes no random number. A text.
         rate: Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's
             mean. A rate with its unit, for example "10 Mbit/s".
-        random_loss: Probability with which each packet is lost after its transmission,
-            independently of all others; 0 or more, below 1. Without it no packet is lost there. A
-            number.
+        policer: A policer in front of the queue: packets above a rate are dropped or get another
+            DSCP, which the queue then sees. Without it no packet is policed. A table with kind =
+            "token-bucket" or "sr-tcm" or "tr-tcm".
+        airtime: Packets of a station share a transmission with a fixed overhead, as in 802.11.
+            Without it each packet is a transmission of its own, and takes its size divided by the
+            rate. A table with overhead, packet_overhead, aggregate_packets, aggregate_bytes,
+            aggregate_time, ….
+        wire: What happens to packets after their transmission: losses, duplicates, reordering,
+            jitter, a delay that changes. Without it each packet arrives once, in order, after
+            `delay`. A table with loss, duplicate, reorder, jitter, order, ….
+        medium: With `"shared"`, this link and its `return` share one transmitter: one of them sends
+            at a time. "shared".
         return_: The link of the opposite direction, which can be congested too. Without it that
             direction takes no time and never drops; the groups' `return_delay` can give it a delay.
-            A table with rate, delay, queue, random_loss, rate_changes, ….
-        rate_changes: Times at which the rate changes; the packet in transmission continues at the
-            new rate. Queues keep the parameters that they computed from `rate`. A list, each a
-            table with at, rate.
+            A table with rate, delay, queue, policer, airtime, ….
+        rate_changes: Times at which the rate changes, or a table with a period and a law, the keys
+            of a [rate law](#rate-law); the packet in transmission continues at the new rate. "0
+            bit/s" is an outage: nothing is sent, and packets wait. Queues keep the parameters that
+            they computed from `rate`; a shaper with `follow_after` follows. A list, each a table
+            with at, rate, or a table with every, from, until, rates, rate, …; default [].
         rate_trace: A trace of delivery opportunities in place of a rate, in the format of
             mahimahi's mm-link: each line is the millisecond of an opportunity to send 1500 bytes,
             and the trace repeats at its end. A path is relative to the experiment's file. A text.
+        overhead: What the link adds to each packet, which makes its transmission longer: words of
+            tc-cake ("atm", "pppoe-vcmux", "pppoe-ptm", "ethernet ether-vlan", "docsis"), or a table
+            with the keys of an [overhead](#overhead). Queues do not count it. A text, or a table
+            with bytes, mpu, framing.
     """
 
     delay: str
     queue: AnyQueue
+    name: str | None = None
     rate: str | None = None
-    random_loss: float | None = None
+    policer: AnyPolicer | None = None
+    airtime: Airtime | None = None
+    wire: Wire | None = None
+    medium: Literal["shared"] | None = None
     return_: Link | None = None
-    rate_changes: Sequence[RateChange] | None = None
+    rate_changes: Sequence[RateChange] | RateLaw | None = None
     rate_trace: str | None = None
+    overhead: str | Overhead | None = None
 
 
 @dataclass(kw_only=True)
@@ -1837,10 +2247,48 @@ class Chain(Part):
 
     Attributes:
         hop: The bottlenecks, in the order in which forward traffic meets them. A list, each a table
-            with rate, delay, queue, random_loss, return, ….
+            with name, rate, delay, queue, policer, ….
     """
 
     hop: Sequence[Hop]
+
+
+@dataclass(kw_only=True)
+class Hosts(Part):
+    """Hosts that groups share by the name of the table, each one at the sending end and one at the receiving end of groups in forward direction.
+
+    In groups of the opposite direction the hosts that receive send.
+
+    Attributes:
+        number: Number of hosts at each end. Flow `i` of each group sits on host `i` modulo this. A
+            whole number from 1 to 1e+06.
+        access_rate: Rate of the sending hosts' access links; dealt out to the hosts, as all that
+            follows. A rate with its unit, for example "10 Mbit/s", or a list of these.
+        access_delay: One-way propagation delay of the sending hosts' access links. A time with its
+            unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for so many in
+            equal steps.
+        exit_rate: Rate of the receiving hosts' access links. A rate with its unit, for example "10
+            Mbit/s", or a list of these.
+        exit_delay: One-way propagation delay of the receiving hosts' access links. A time with its
+            unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for so many in
+            equal steps.
+        return_delay: One-way propagation delay of the way back, in addition to that of the return
+            links. A time with its unit, for example "100 ms", or a list of these, or "16..240 ms in
+            57" for so many in equal steps.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1. A whole number from 1 to 4.29497e+09, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from
+            1. A whole number from 1 to 4.29497e+09, or a text.
+    """
+
+    number: int | None = None
+    access_rate: str | Sequence[str] | None = None
+    access_delay: str | Sequence[str] | None = None
+    exit_rate: str | Sequence[str] | None = None
+    exit_delay: str | Sequence[str] | None = None
+    return_delay: str | Sequence[str] | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
 
 
 @dataclass(kw_only=True)
@@ -3077,9 +3525,10 @@ class Bulk(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3094,10 +3543,16 @@ class Bulk(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "bulk"
@@ -3152,8 +3607,10 @@ class Bulk(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -3193,9 +3650,10 @@ class Transfer(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3210,10 +3668,16 @@ class Transfer(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "transfer"
@@ -3268,8 +3732,10 @@ class Transfer(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -3307,9 +3773,10 @@ class Cbr(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3324,10 +3791,16 @@ class Cbr(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "cbr"
@@ -3350,8 +3823,10 @@ class Cbr(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -3395,9 +3870,10 @@ class Voip(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3412,10 +3888,16 @@ class Voip(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "voip"
@@ -3440,8 +3922,10 @@ class Voip(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -3483,9 +3967,10 @@ class OnOff(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3500,10 +3985,16 @@ class OnOff(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "on-off"
@@ -3527,8 +4018,10 @@ class OnOff(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -3567,9 +4060,10 @@ class Game(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3584,10 +4078,16 @@ class Game(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "game"
@@ -3611,8 +4111,10 @@ class Game(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -3664,9 +4166,10 @@ class Transactions(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3681,10 +4184,16 @@ class Transactions(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "transactions"
@@ -3744,8 +4253,10 @@ class Transactions(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -3823,9 +4334,10 @@ class Web(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3840,10 +4352,16 @@ class Web(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "web"
@@ -3914,8 +4432,10 @@ class Web(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -3981,9 +4501,10 @@ class Video(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3998,10 +4519,16 @@ class Video(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "video"
@@ -4068,8 +4595,10 @@ class Video(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -4121,9 +4650,10 @@ class Arrivals(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -4138,10 +4668,16 @@ class Arrivals(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "arrivals"
@@ -4200,8 +4736,10 @@ class Arrivals(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -4245,9 +4783,10 @@ class Trace(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -4262,10 +4801,16 @@ class Trace(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "trace"
@@ -4320,8 +4865,10 @@ class Trace(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -4371,9 +4918,10 @@ class Call(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -4388,10 +4936,16 @@ class Call(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "call"
@@ -4423,8 +4977,10 @@ class Call(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -4463,9 +5019,10 @@ class Endpoint(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -4480,10 +5037,16 @@ class Endpoint(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "endpoint"
@@ -4507,8 +5070,10 @@ class Endpoint(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -4608,9 +5173,10 @@ class Program(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -4625,10 +5191,16 @@ class Program(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "program"
@@ -4654,8 +5226,10 @@ class Program(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -4845,13 +5419,15 @@ class Experiment(Whole):
         seed: Seed of all random numbers: the same seed gives the same results, byte for byte. A
             whole number; default 1.
         bottleneck: One bottleneck link that all traffic crosses. Give either this or `chain`. A
-            table with rate, delay, queue, random_loss, return, ….
+            table with name, rate, delay, queue, policer, ….
         chain: Several bottleneck links in a row. Give either this or `bottleneck`. A table with
             hop.
         host_jitter: The `host_jitter` of the groups that give none: the maximum of a random time
             that each packet takes in its sending host; up to 1 s. "0 s" switches it off. Backends
             with real senders apply only a value that the file gives. A time with its unit, for
             example "100 ms".
+        hosts: Hosts on which several groups sit, by a name of yours: `[hosts.NAME]`, and `hosts =
+            "NAME"` in the groups. A table.
         phases: Times at which results are split: metrics are also reported for each phase from one
             of these times to the next. With "auto", the times are every change of a rate and every
             fixed start and stop of a group. "auto", or a list, each a time with its unit, for
@@ -4860,6 +5436,12 @@ class Experiment(Whole):
             windows, goodput, replications.
         events: The event log to record; without it there is none. The option `--events` asks for
             one too. A table with kinds, groups, flows, from, to, ….
+        record: What a run measures of each packet beside what it always measures: it takes time, so
+            it is measured only where this key asks for it. "one_way_delay": of TCP data the one-way
+            delay, and of all groups its variation. "round_trip": from each TCP segment to its
+            acknowledgement. "loss_by_class": losses of SYNs, acknowledgements, data and
+            retransmissions. It changes nothing else in a result. A list, each "one_way_delay" or
+            "round_trip" or "loss_by_class".
         keep_flows: The most flows that a run may have for its table of flows to be kept; 0 keeps
             none. Connections of users count as flows. In an experiment of 1000 runs or more, tables
             are kept only if this key is given. A whole number.
@@ -4881,6 +5463,11 @@ class Experiment(Whole):
             many of each. A table.
         case: List of cases, each with a name and the dotted keys that it sets. With factors, every
             case is combined with every combination of their values. A list, each a table with name.
+        template: Templates of groups by their names. A [[use]] makes the groups of one many times.
+            A table.
+        use: Uses of templates: each makes the groups of a template for so many instances, whose
+            results stand together as those of NAME-GROUP. A list, each a table with template, name,
+            count, set.
     """
 
     name: str
@@ -4895,9 +5482,11 @@ class Experiment(Whole):
     bottleneck: Hop | None = None
     chain: Chain | None = None
     host_jitter: str | None = None
+    hosts: Mapping[str, Hosts] | None = None
     phases: Literal["auto"] | Sequence[str] | None = None
     series: Series | None = None
     events: Events | None = None
+    record: Sequence[Literal["one_way_delay", "round_trip", "loss_by_class"]] | None = None
     keep_flows: int | None = None
     programs: Root | None = None
     report: Report | None = None
@@ -4905,9 +5494,14 @@ class Experiment(Whole):
     expect: Mapping[str, str | Expectation] | None = None
     factors: Mapping[str, Sequence[Any] | Mapping[str, Any]] | None = None
     case: Sequence[Mapping[str, Any]] | None = None
+    template: Mapping[str, Mapping[str, Any]] | None = None
+    use: Sequence[Mapping[str, Any]] | None = None
 
 
 AnyQueue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicThresholdRed | RedTail | Wred | Pi | Pie | DocsisPie | Pi2 | Dualpi2 | HeadDrop | Step | Rem | Blue | Sred | Avq | Choke | Gsp | Codel | FqCodel | Fq | Sfq | Cobalt | Cake | Sfb | FqPie | PfifoFast | Prio | Drr | Wfq | Tbf | Htb | Plugin"
+"""One of these."""
+
+AnyPolicer: TypeAlias = "TokenBucket | SrTcm | TrTcm"
 """One of these."""
 
 AnyTraffic: TypeAlias = "Bulk | Transfer | Cbr | Voip | OnOff | Game | Transactions | Web | Video | Arrivals | Trace | Call | Endpoint | Program"
