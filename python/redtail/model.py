@@ -20,6 +20,7 @@ __all__ = [
     "AnyTraffic",
     "Arrivals",
     "Avq",
+    "Batches",
     "Bbr3GoogleGrowth",
     "Bbr3Growth",
     "BbrGrowth",
@@ -37,6 +38,7 @@ __all__ = [
     "CopaDefaultGrowth",
     "CopaGrowth",
     "CubicGrowth",
+    "DelayChange",
     "DerivedMetric",
     "DocsisPie",
     "Drr",
@@ -51,7 +53,9 @@ __all__ = [
     "FqCodel",
     "FqPie",
     "Game",
+    "GilbertElliott",
     "Gsp",
+    "Handovers",
     "HeadDrop",
     "HighspeedGrowth",
     "Hop",
@@ -84,6 +88,7 @@ __all__ = [
     "RedTail",
     "Rem",
     "RenoGrowth",
+    "Reorder",
     "Report",
     "Root",
     "Rule",
@@ -112,6 +117,7 @@ __all__ = [
     "WestwoodGrowth",
     "Wfq",
     "WfqClass",
+    "Wire",
     "Wred",
     "YeahGrowth",
 ]
@@ -1748,6 +1754,153 @@ class Plugin(Part):
 
 
 @dataclass(kw_only=True)
+class GilbertElliott(Part):
+    """Losses of the Gilbert-Elliott model.
+
+    It has a good and a bad state, which may change after each packet. The first state is drawn: bad
+    with probability p / (p + r).
+
+    Attributes:
+        p: Probability with which the bad state follows the good one; 0 to 1. netem's `p`. A number
+            from 0 to 1.
+        r: Probability with which the good state follows the bad one; above 0, at most 1. The bad
+            state lasts 1 / r packets in the mean. netem's `r`. A number.
+        h: Probability with which a packet arrives in the bad state; 0 to 1. netem has 1 - h. A
+            number from 0 to 1; default 0.0.
+        k: Probability with which a packet arrives in the good state; 0 to 1. netem has 1 - k. A
+            number from 0 to 1; default 1.0.
+    """
+
+    p: float
+    r: float
+    h: float | None = None
+    k: float | None = None
+
+
+@dataclass(kw_only=True)
+class Reorder(Part):
+    """Reordering. A packet that is chosen takes a time more, and no packet waits for it.
+
+    The packets that others overtake are what RFC 4737 calls reordered.
+
+    Attributes:
+        share: Probability with which a packet is chosen, independently of all others; 0 to 1.
+            `reorder` of netem is the opposite: it sends a share at once, and delays all others. A
+            number from 0 to 1.
+        by: The time that a chosen packet takes more, drawn for each; draws above 1 h count as 1 h.
+            A value or a law, such as "50 s", "exponential mean 50 s" or "pareto mean 50 s shape
+            1.2", or a table with cdf.
+    """
+
+    share: float
+    by: str | Mapping[str, Any]
+
+
+@dataclass(kw_only=True)
+class DelayChange(Part):
+    """A change of the propagation delay.
+
+    Attributes:
+        at: Time of the change, from the start of the run. A time with its unit, for example "100
+            ms".
+        delay: Propagation delay from this time on. A time with its unit, for example "100 ms".
+        gap: An interruption that begins with the change: packets that the transmitter sends within
+            this time wait at its end of the wire until it is over. A time with its unit, for
+            example "100 ms".
+    """
+
+    at: str
+    delay: str
+    gap: str | None = None
+
+
+@dataclass(kw_only=True)
+class Handovers(Part):
+    """Handovers: the propagation delay changes each time a period has passed.
+
+    Attributes:
+        every: The period; 1 ms or more. The first handover is one period after the start of the
+            run. A time with its unit, for example "100 ms".
+        delay: Propagation delay from a handover to the next, drawn for each; up to 1 h. A value or
+            a law, such as "50 s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a
+            table with cdf.
+        gap: An interruption that begins with each handover, shorter than the period: packets that
+            the transmitter sends within this time wait at its end of the wire until it is over. A
+            time with its unit, for example "100 ms".
+    """
+
+    every: str
+    delay: str | Mapping[str, Any]
+    gap: str | None = None
+
+
+@dataclass(kw_only=True)
+class Batches(Part):
+    """Packets are released together.
+
+    Attributes:
+        every: Time between two releases, which are at its multiples from the start of the run; 1 us
+            or more. A packet that is sent at such a time goes with this release. A time with its
+            unit, for example "100 ms".
+        packets: The most packets of one release; what is left waits for the next. A whole number,
+            at least 1.
+    """
+
+    every: str
+    packets: int | None = None
+
+
+@dataclass(kw_only=True)
+class Wire(Part):
+    """What happens to packets after the transmitter of a link.
+
+    Without a key of it, each packet arrives once, in order, after `delay`.
+
+    Attributes:
+        loss: Losses: the probability with which each packet is lost, independently of all others (0
+            or more, below 1), or a table for the Gilbert-Elliott model, which loses packets in
+            bursts. A lost packet has used its transmission time. A number, or a table with p, r, h,
+            k.
+        duplicate: Probability with which a packet arrives twice (RFC 5560); 0 to 1. The copy
+            follows the packet, and takes its own `jitter` and `reorder`. A number from 0 to 1.
+        reorder: Reordering: a share of the packets takes a time more, in which others overtake
+            them. A table with share, by.
+        jitter: A random time that each packet takes in addition to the delay, drawn for each
+            packet; draws above 1 h count as 1 h. With `order = "kept"` a packet then waits for
+            those before it. A value or a law, such as "50 s", "exponential mean 50 s" or "pareto
+            mean 50 s shape 1.2", or a table with cdf.
+        order: With `jitter`, `delay_changes` or `delay_trace`: whether a packet with a shorter
+            delay overtakes those before it ("free"), or arrives with the last of them at the
+            earliest ("kept"). "kept" or "free".
+        delay_changes: Changes of the propagation delay. A list, each a time and the delay from then
+            on; or a table for handovers, which come in a period and draw the delay. A packet has
+            the delay of the time at which it enters the delay line. A list, each a table with at,
+            delay, gap, or a table with every, delay, gap.
+        delay_trace: A trace of the propagation delay: a file of which each line is a time and the
+            delay from then on, both in milliseconds, such as `1500 23.4`. Before the first line the
+            delay is `delay`; after the last it stays. The name of the file is relative to the
+            experiment file, and its content is part of the scenario. A text.
+        limit: The most packets on the delay line, those that `jitter`, `reorder` or `batches` hold
+            included; a packet that finds so many is dropped and counted as lost on the wire. It is
+            the `limit` of netem. A whole number, at least 1.
+        batches: Packets are released together, as links do that wait for an opportunity to send:
+            802.11, DOCSIS, LTE. It is the `slot` of netem. On a return link it makes aggregated
+            acknowledgements (draft-ietf-ccwg-bbr, "Estimating ACK aggregation"). A table with
+            every, packets.
+    """
+
+    loss: float | GilbertElliott | None = None
+    duplicate: float | None = None
+    reorder: Reorder | None = None
+    jitter: str | Mapping[str, Any] | None = None
+    order: Literal["kept", "free"] | None = None
+    delay_changes: Sequence[DelayChange] | Handovers | None = None
+    delay_trace: str | None = None
+    limit: int | None = None
+    batches: Batches | None = None
+
+
+@dataclass(kw_only=True)
 class RateChange(Part):
     """A change of the rate of a link.
 
@@ -1775,9 +1928,9 @@ class Link(Part):
             "drr" or "wfq" or "tbf" or "htb" or "plugin".
         rate: Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's
             mean. A rate with its unit, for example "10 Mbit/s".
-        random_loss: Probability with which each packet is lost after its transmission,
-            independently of all others; 0 or more, below 1. Without it no packet is lost there. A
-            number.
+        wire: What happens to packets after their transmission: losses, duplicates, reordering,
+            jitter, a delay that changes. Without it each packet arrives once, in order, after
+            `delay`. A table with loss, duplicate, reorder, jitter, order, ….
         rate_changes: Times at which the rate changes; the packet in transmission continues at the
             new rate. Queues keep the parameters that they computed from `rate`. A list, each a
             table with at, rate.
@@ -1789,7 +1942,7 @@ class Link(Part):
     delay: str
     queue: AnyQueue
     rate: str | None = None
-    random_loss: float | None = None
+    wire: Wire | None = None
     rate_changes: Sequence[RateChange] | None = None
     rate_trace: str | None = None
 
@@ -1808,12 +1961,12 @@ class Hop(Part):
             "drr" or "wfq" or "tbf" or "htb" or "plugin".
         rate: Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's
             mean. A rate with its unit, for example "10 Mbit/s".
-        random_loss: Probability with which each packet is lost after its transmission,
-            independently of all others; 0 or more, below 1. Without it no packet is lost there. A
-            number.
+        wire: What happens to packets after their transmission: losses, duplicates, reordering,
+            jitter, a delay that changes. Without it each packet arrives once, in order, after
+            `delay`. A table with loss, duplicate, reorder, jitter, order, ….
         return_: The link of the opposite direction, which can be congested too. Without it that
             direction takes no time and never drops; the groups' `return_delay` can give it a delay.
-            A table with rate, delay, queue, random_loss, rate_changes, ….
+            A table with rate, delay, queue, wire, rate_changes, ….
         rate_changes: Times at which the rate changes; the packet in transmission continues at the
             new rate. Queues keep the parameters that they computed from `rate`. A list, each a
             table with at, rate.
@@ -1825,7 +1978,7 @@ class Hop(Part):
     delay: str
     queue: AnyQueue
     rate: str | None = None
-    random_loss: float | None = None
+    wire: Wire | None = None
     return_: Link | None = None
     rate_changes: Sequence[RateChange] | None = None
     rate_trace: str | None = None
@@ -1837,7 +1990,7 @@ class Chain(Part):
 
     Attributes:
         hop: The bottlenecks, in the order in which forward traffic meets them. A list, each a table
-            with rate, delay, queue, random_loss, return, ….
+            with rate, delay, queue, wire, return, ….
     """
 
     hop: Sequence[Hop]
@@ -4845,7 +4998,7 @@ class Experiment(Whole):
         seed: Seed of all random numbers: the same seed gives the same results, byte for byte. A
             whole number; default 1.
         bottleneck: One bottleneck link that all traffic crosses. Give either this or `chain`. A
-            table with rate, delay, queue, random_loss, return, ….
+            table with rate, delay, queue, wire, return, ….
         chain: Several bottleneck links in a row. Give either this or `bottleneck`. A table with
             hop.
         host_jitter: The `host_jitter` of the groups that give none: the maximum of a random time

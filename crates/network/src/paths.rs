@@ -381,11 +381,6 @@ impl Paths {
         packets.insert(place, packet);
     }
 
-    /// The propagation delay of the link that `packet` leaves, as far as it is on its next leg.
-    pub(crate) fn after(&self, packet: &SimPacket) -> Span {
-        self.legs.leg(packet.route, packet.leg + 1).before
-    }
-
     /// Sends `packet` into its next leg.
     #[inline(always)]
     pub fn send(&mut self, packet: &SimPacket, now: Time, scheduler: &mut Scheduler) {
