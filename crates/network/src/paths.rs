@@ -396,11 +396,6 @@ impl Paths {
         packets.insert(place, packet);
     }
 
-    /// The propagation delay of the link that `packet` leaves, as far as it is on its next leg.
-    pub(crate) fn after(&self, packet: &SimPacket) -> Span {
-        self.legs.leg(packet.route, packet.leg + 1).before
-    }
-
     /// The packets that endpoints have sent since this was asked last, if they are noted. The stamp of each is when it was
     /// sent.
     pub fn sent_packets(&mut self) -> impl Iterator<Item = SimPacket> + '_ {

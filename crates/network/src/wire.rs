@@ -49,6 +49,8 @@ const LONGEST: Span = Span::from_s(3600);
 pub struct Wire {
     /// The number of the link.
     link: u32,
+    /// Its shortest propagation delay, which packets have before them when they leave the wire.
+    delay: Span,
     losses: Option<Losses>,
     duplicates: Option<Chance>,
     limit: Option<Limit>,
@@ -375,6 +377,7 @@ impl Wire {
         });
         Some(Box::new(Self {
             link: number,
+            delay: link.least_delay(),
             losses: (wire.loss.as_ref()).map(|loss| Losses::new(loss, stream("loss"))),
             duplicates: wire.duplicate.map(|p| chance(p, "wire.duplicate")),
             limit: wire.limit.map(|most| Limit {
@@ -437,7 +440,7 @@ impl Wire {
             }
             let until = self.hold.as_mut().map_or(now, |hold| hold.release(now));
             if measuring {
-                let takes = until.since(now) + paths.after(packet);
+                let takes = until.since(now) + self.delay;
                 let (count, sum) = &mut self.counted.delays;
                 *count += 1;
                 *sum += u128::from(takes.as_ps());
@@ -503,7 +506,7 @@ impl Wire {
             self.counted.reordered += u64::from(is_late && measuring);
         }
         if let Some(limit) = &mut self.limit {
-            limit.arrivals.push_back(now + paths.after(&held.packet));
+            limit.arrivals.push_back(now + self.delay);
         }
         paths.send(&held.packet, now, scheduler);
     }

@@ -173,12 +173,10 @@ impl<'a> Engine<'a> {
 
     /// An event that is neither of a link nor of a line.
     fn on_other(&mut self, event: Event) {
-        let index = event.index();
-        if event.class() == Class::Wire {
-            return self.links.on_wire(index, self.now); // as a transmission that ends
-        }
         self.advance_to(event);
+        let index = event.index();
         match event.class() {
+            Class::Wire => self.links.on_wire(index, self.now),
             Class::SenderTimer => self.on_sender_timer(index),
             Class::ReceiverTimer => self.on_receiver_timer(index),
             Class::Connection => self.on_connection_timer(index),
@@ -187,9 +185,7 @@ impl<'a> Engine<'a> {
             Class::Sample => self.on_sample(),
             Class::Measure if index == 0 => self.on_measure(),
             Class::Measure => self.on_phase(),
-            Class::LinkFree | Class::Wire | Class::Arrival => {
-                unreachable!("of a link or of a line")
-            }
+            Class::LinkFree | Class::Arrival => unreachable!("of a link or of a line"),
         }
     }
 

@@ -60,7 +60,7 @@ params! {
 }
 
 params! {
-    /// Losses of the Gilbert-Elliott model: a good and a bad state, which may change after each packet. The first state is drawn: bad with probability p / (p + r).
+    /// Losses of the Gilbert-Elliott model. It has a good and a bad state, which may change after each packet. The first state is drawn: bad with probability p / (p + r).
     #[schemars(rename = "GilbertElliott")]
     pub struct GilbertElliottParams {
         /// Probability with which the bad state follows the good one; 0 to 1. netem's `p`.
@@ -98,7 +98,7 @@ params! {
         gap: Option<Span>, "none.";
     }
 
-    /// Handovers: the propagation delay changes each time a period has passed, as with satellites in low orbits.
+    /// Handovers: the propagation delay changes each time a period has passed.
     #[schemars(rename = "Handovers")]
     pub struct HandoverParams {
         /// The period; 1 ms or more. The first handover is one period after the start of the run.

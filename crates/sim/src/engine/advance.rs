@@ -5,9 +5,10 @@
 //! | a sample, the begin of the measurement or of a phase, the end of the run | everything | all links and endpoints, to before its time |
 //! | a timer of a TCP endpoint, the start or stop of a TCP flow | the endpoint | the endpoints at the end of its line, to its time |
 //! | within an event: a user acts, or a connection is over | which connections are gone | all links, to this event, if a connection is over and has packets in the network |
+//! | a wire releases packets | a link that never lags behind | nothing |
 //! | the others | nothing that lags behind | nothing |
 //!
-//! The loop of events calls [`Engine::advance_to`] before each event that is neither of a link, nor of its wire, nor of a line; these advance
+//! The loop of events calls [`Engine::advance_to`] before each event that is neither of a link nor of a line; these advance
 //! only the process that they belong to. What is advanced within an event is known only there ([`Engine::advance_links`]).
 //! Without it links that users' packets cross could not lag behind, which costs 12 % of the instructions of a Web user's
 //! packet.

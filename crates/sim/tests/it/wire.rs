@@ -363,3 +363,28 @@ fn every_preset_finishes_a_transfer_over_a_disturbed_path() {
         assert_eq!(metric(&result, "t.completed"), 1.0, "{name}");
     }
 }
+
+#[test]
+fn the_delay_on_a_wire_is_that_of_its_link_alone() {
+    let result = run(r#"
+duration = "5 s"
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "10 ms"
+queue = { kind = "tail-drop", limit = "50 packets" }
+[bottleneck.return]
+rate = "10 Mbit/s"
+delay = "7 ms"
+queue = { kind = "tail-drop", limit = "50 packets" }
+wire = { jitter = "0 s", limit = 100 }
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+return_delay = "500 ms"
+tcp = { preset = "sack", receive_window = "292000 B" }
+"#);
+    assert_eq!(metric(&result, "return.wire_delay_mean"), 0.007);
+    assert_eq!(metric(&result, "return.wire_delay_max"), 0.007);
+    // 100 acknowledgements in half a second are many more than in 7 ms.
+    assert_eq!(metric(&result, "return.wire_loss"), 0.0);
+}

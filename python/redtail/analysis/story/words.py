@@ -145,7 +145,8 @@ def lost(event: Event, queues: Mapping[str, Queue]) -> str:
     """Return where and why a packet was lost, after "was dropped" or "was lost"."""
     if event.event == "wire_loss":
         where = place(event.link).partition(" ")[2]
-        return f"on the wire of {where}" if event.link else "on the wire"
+        full = ", whose delay line was full" if event.reason == "limit" else ""
+        return f"on the wire of {where}{full}" if event.link else f"on the wire{full}"
     return f"{place(event.link)}{why(event, queues)}"
 
 
