@@ -35,6 +35,17 @@ pub fn schema() -> Value {
         properties.insert("template".into(), templates());
         properties.insert("use".into(), uses());
     }
+    // Uses of templates may make all groups.
+    let required = schema
+        .pointer_mut("/required")
+        .and_then(Value::as_array_mut);
+    if let Some(keys) = required {
+        keys.retain(|key| key != "traffic");
+    }
+    schema.insert(
+        "anyOf".into(),
+        json!([{ "required": ["traffic"] }, { "required": ["use"] }]),
+    );
     schema.insert(
         "oneOf".into(),
         json!([{ "required": ["bottleneck"] }, { "required": ["chain"] }]),

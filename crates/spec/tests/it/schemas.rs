@@ -105,4 +105,8 @@ fn what_the_types_leave_to_other_layers_is_added() {
         at("/oneOf"),
         json!([{ "required": ["bottleneck"] }, { "required": ["chain"] }])
     );
+    assert_eq!(
+        at("/anyOf"),
+        json!([{ "required": ["traffic"] }, { "required": ["use"] }])
+    );
 }
