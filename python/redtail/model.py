@@ -55,6 +55,7 @@ __all__ = [
     "HeadDrop",
     "HighspeedGrowth",
     "Hop",
+    "Hosts",
     "Htb",
     "HtbClass",
     "HtcpGrowth",
@@ -1806,6 +1807,8 @@ class Hop(Part):
             or "rem" or "blue" or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or
             "fq" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or
             "drr" or "wfq" or "tbf" or "htb" or "plugin".
+        name: Name of a hop of a chain, in keys and in results; letters, digits, `_` and `-`. It
+            changes no random number. A text.
         rate: Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's
             mean. A rate with its unit, for example "10 Mbit/s".
         random_loss: Probability with which each packet is lost after its transmission,
@@ -1824,6 +1827,7 @@ class Hop(Part):
 
     delay: str
     queue: AnyQueue
+    name: str | None = None
     rate: str | None = None
     random_loss: float | None = None
     return_: Link | None = None
@@ -1837,10 +1841,48 @@ class Chain(Part):
 
     Attributes:
         hop: The bottlenecks, in the order in which forward traffic meets them. A list, each a table
-            with rate, delay, queue, random_loss, return, ….
+            with name, rate, delay, queue, random_loss, ….
     """
 
     hop: Sequence[Hop]
+
+
+@dataclass(kw_only=True)
+class Hosts(Part):
+    """Hosts that several groups share, named as the table. The keys are those of a group in forward direction.
+
+    In a group of the opposite direction the hosts that receive send.
+
+    Attributes:
+        number: Number of hosts at each end. Flow `i` of each group sits on host `i` modulo this. A
+            whole number from 1 to 1e+06.
+        access_rate: Rate of the sending hosts' access links; dealt out to the hosts, as all that
+            follows. A rate with its unit, for example "10 Mbit/s", or a list of these.
+        access_delay: One-way propagation delay of the sending hosts' access links. A time with its
+            unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for so many in
+            equal steps.
+        exit_rate: Rate of the receiving hosts' access links. A rate with its unit, for example "10
+            Mbit/s", or a list of these.
+        exit_delay: One-way propagation delay of the receiving hosts' access links. A time with its
+            unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for so many in
+            equal steps.
+        return_delay: One-way propagation delay of the way back, in addition to that of the return
+            links. A time with its unit, for example "100 ms", or a list of these, or "16..240 ms in
+            57" for so many in equal steps.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1. A whole number, at least 1, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from
+            1. A whole number, at least 1, or a text.
+    """
+
+    number: int | None = None
+    access_rate: str | Sequence[str] | None = None
+    access_delay: str | Sequence[str] | None = None
+    exit_rate: str | Sequence[str] | None = None
+    exit_delay: str | Sequence[str] | None = None
+    return_delay: str | Sequence[str] | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
 
 
 @dataclass(kw_only=True)
@@ -3077,9 +3119,10 @@ class Bulk(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3094,10 +3137,16 @@ class Bulk(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number, at least 1, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number, at least 1, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "bulk"
@@ -3152,8 +3201,10 @@ class Bulk(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -3193,9 +3244,10 @@ class Transfer(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3210,10 +3262,16 @@ class Transfer(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number, at least 1, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number, at least 1, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "transfer"
@@ -3268,8 +3326,10 @@ class Transfer(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -3307,9 +3367,10 @@ class Cbr(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3324,10 +3385,16 @@ class Cbr(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number, at least 1, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number, at least 1, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "cbr"
@@ -3350,8 +3417,10 @@ class Cbr(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -3395,9 +3464,10 @@ class Voip(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3412,10 +3482,16 @@ class Voip(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number, at least 1, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number, at least 1, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "voip"
@@ -3440,8 +3516,10 @@ class Voip(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -3483,9 +3561,10 @@ class OnOff(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3500,10 +3579,16 @@ class OnOff(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number, at least 1, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number, at least 1, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "on-off"
@@ -3527,8 +3612,10 @@ class OnOff(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -3567,9 +3654,10 @@ class Game(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3584,10 +3672,16 @@ class Game(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number, at least 1, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number, at least 1, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "game"
@@ -3611,8 +3705,10 @@ class Game(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -3664,9 +3760,10 @@ class Transactions(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3681,10 +3778,16 @@ class Transactions(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number, at least 1, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number, at least 1, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "transactions"
@@ -3744,8 +3847,10 @@ class Transactions(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -3823,9 +3928,10 @@ class Web(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3840,10 +3946,16 @@ class Web(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number, at least 1, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number, at least 1, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "web"
@@ -3914,8 +4026,10 @@ class Web(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -3981,9 +4095,10 @@ class Video(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -3998,10 +4113,16 @@ class Video(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number, at least 1, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number, at least 1, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "video"
@@ -4068,8 +4189,10 @@ class Video(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -4121,9 +4244,10 @@ class Arrivals(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -4138,10 +4262,16 @@ class Arrivals(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number, at least 1, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number, at least 1, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "arrivals"
@@ -4200,8 +4330,10 @@ class Arrivals(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -4245,9 +4377,10 @@ class Trace(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -4262,10 +4395,16 @@ class Trace(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number, at least 1, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number, at least 1, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "trace"
@@ -4320,8 +4459,10 @@ class Trace(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -4371,9 +4512,10 @@ class Call(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -4388,10 +4530,16 @@ class Call(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number, at least 1, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number, at least 1, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "call"
@@ -4423,8 +4571,10 @@ class Call(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -4463,9 +4613,10 @@ class Endpoint(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -4480,10 +4631,16 @@ class Endpoint(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number, at least 1, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number, at least 1, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "endpoint"
@@ -4507,8 +4664,10 @@ class Endpoint(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -4608,9 +4767,10 @@ class Program(Part):
             links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
             "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. Or the name of another group: the flows sit on its hosts, with their
-            links and their delays; if the two groups send in opposite directions, the hosts that
-            receive in one send in the other. A whole number from 1 to 1e+06, or a text.
+            i modulo this. Or a name, of another group or of a table `[hosts.NAME]`: the flows sit
+            on these hosts, with their links and their delays; if the two groups send in opposite
+            directions, the hosts that receive in one send in the other. A whole number from 1 to
+            1e+06, or a text.
         host_jitter: Maximum of the random time, uniform from zero, that each packet takes in its
             sending host in addition to the access link; the packets of a flow stay in order; up to
             1 s. "0 s" switches it off. All other random draws stay the same. A time with its unit,
@@ -4625,10 +4785,16 @@ class Program(Part):
             63; default "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
-        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            A whole number.
-        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
-            whole number.
+        first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
+            1 in the chain's order. A whole number, at least 1, or a text.
+        last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
+            in the chain's order. A whole number, at least 1, or a text.
+        repeat: Time from one activation of the group to the next: the group comes and goes.
+            Activation k, counted from 0, has new flows (or users), which start and stop k times
+            this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
+            themselves; no shorter than from `start` to `stop`. A time with its unit, for example
+            "100 ms".
+        activations: Number of activations of a group with `repeat`. A whole number from 1 to 1e+06.
     """
 
     _kind: ClassVar[str | None] = "program"
@@ -4654,8 +4820,10 @@ class Program(Part):
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
-    first_hop: int | None = None
-    last_hop: int | None = None
+    first_hop: int | str | None = None
+    last_hop: int | str | None = None
+    repeat: str | None = None
+    activations: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -4826,9 +4994,6 @@ class Experiment(Whole):
         name: Name of the experiment; results are stored in a folder of this name. A text.
         duration: How long each run lasts, in simulated time. A time with its unit, for example "100
             ms".
-        traffic: The groups of flows. A list, each a table with kind = "bulk" or "transfer" or "cbr"
-            or "voip" or "on-off" or "game" or "transactions" or "web" or "video" or "arrivals" or
-            "trace" or "call" or "endpoint" or "program".
         format: Number of the format of this file. A redtail that does not read the format refuses
             the file and says what reads it. 1; default 1.
         description: A description of the experiment in one sentence or more. A text.
@@ -4845,13 +5010,18 @@ class Experiment(Whole):
         seed: Seed of all random numbers: the same seed gives the same results, byte for byte. A
             whole number; default 1.
         bottleneck: One bottleneck link that all traffic crosses. Give either this or `chain`. A
-            table with rate, delay, queue, random_loss, return, ….
+            table with name, rate, delay, queue, random_loss, ….
         chain: Several bottleneck links in a row. Give either this or `bottleneck`. A table with
             hop.
         host_jitter: The `host_jitter` of the groups that give none: the maximum of a random time
             that each packet takes in its sending host; up to 1 s. "0 s" switches it off. Backends
             with real senders apply only a value that the file gives. A time with its unit, for
             example "100 ms".
+        hosts: Hosts on which several groups sit, by a name of yours: `[hosts.NAME]`, and `hosts =
+            "NAME"` in the groups. A table.
+        traffic: The groups of flows. A list, each a table with kind = "bulk" or "transfer" or "cbr"
+            or "voip" or "on-off" or "game" or "transactions" or "web" or "video" or "arrivals" or
+            "trace" or "call" or "endpoint" or "program".
         phases: Times at which results are split: metrics are also reported for each phase from one
             of these times to the next. With "auto", the times are every change of a rate and every
             fixed start and stop of a group. "auto", or a list, each a time with its unit, for
@@ -4881,11 +5051,15 @@ class Experiment(Whole):
             many of each. A table.
         case: List of cases, each with a name and the dotted keys that it sets. With factors, every
             case is combined with every combination of their values. A list, each a table with name.
+        template: Templates of groups by their names. A [[use]] makes the groups of one many times.
+            A table.
+        use: Uses of templates: each makes the groups of a template for so many instances, whose
+            results stand together as those of NAME-GROUP. A list, each a table with template, name,
+            count, set.
     """
 
     name: str
     duration: str
-    traffic: Sequence[AnyTraffic]
     format: Literal[1] | None = None
     description: str | None = None
     warmup: str | None = None
@@ -4895,6 +5069,8 @@ class Experiment(Whole):
     bottleneck: Hop | None = None
     chain: Chain | None = None
     host_jitter: str | None = None
+    hosts: Mapping[str, Hosts] | None = None
+    traffic: Sequence[AnyTraffic] | None = None
     phases: Literal["auto"] | Sequence[str] | None = None
     series: Series | None = None
     events: Events | None = None
@@ -4905,6 +5081,8 @@ class Experiment(Whole):
     expect: Mapping[str, str | Expectation] | None = None
     factors: Mapping[str, Sequence[Any] | Mapping[str, Any]] | None = None
     case: Sequence[Mapping[str, Any]] | None = None
+    template: Mapping[str, Mapping[str, Any]] | None = None
+    use: Sequence[Mapping[str, Any]] | None = None
 
 
 AnyQueue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicThresholdRed | RedTail | Wred | Pi | Pie | DocsisPie | Pi2 | Dualpi2 | HeadDrop | Step | Rem | Blue | Sred | Avq | Choke | Gsp | Codel | FqCodel | Fq | Sfq | Cobalt | Cake | Sfb | FqPie | PfifoFast | Prio | Drr | Wfq | Tbf | Htb | Plugin"
