@@ -148,8 +148,8 @@ params! {
 }
 
 params! {
-    /// Hosts that groups share by the name of the table, each one at the sending end and one at the receiving end of
-    /// groups in forward direction. In groups of the opposite direction the hosts that receive send.
+    /// Hosts that several groups share, named as the table. The keys are those of a group in forward direction; in a
+    /// group of the opposite direction the hosts that receive send.
     #[schemars(rename = "Hosts")]
     pub struct HostsParams {
         /// Number of hosts at each end. Flow `i` of each group sits on host `i` modulo this.

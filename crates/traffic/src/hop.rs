@@ -76,7 +76,7 @@ impl JsonSchema for ChainHop {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "anyOf": [
-                { "type": "integer", "minimum": 1, "maximum": u32::MAX },
+                { "type": "integer", "minimum": 1 },
                 { "type": "string", "minLength": 1, "description": "the name of a hop" },
             ],
         })
