@@ -9,11 +9,11 @@ const QUEUE: &str = "queue = { kind = \"red\", limit = \"60 packets\", min_th = 
 fn chain(names: [&str; 2], last_hop: &str) -> String {
     let hop = |name: &str, back: &str| {
         format!(
-            "[[chain.hop]]\n{name}\nrate = \"5 Mbit/s\"\ndelay = \"5 ms\"\nrandom_loss = 0.001\n{QUEUE}\n{back}\n"
+            "[[chain.hop]]\n{name}\nrate = \"5 Mbit/s\"\ndelay = \"5 ms\"\nwire.loss = 0.001\n{QUEUE}\n{back}\n"
         )
     };
     let back = format!(
-        "return = {{ rate = \"1 Mbit/s\", delay = \"5 ms\", random_loss = 0.01, {QUEUE} }}"
+        "return = {{ rate = \"1 Mbit/s\", delay = \"5 ms\", wire.loss = 0.01, {QUEUE} }}"
     );
     format!(
         "duration = \"20 s\"\nwarmup = \"5 s\"\n{}{}\

@@ -151,7 +151,7 @@ series = { interval = "500 ms", windows = true }
 [bottleneck]
 rate = "5 Mbit/s"
 delay = "10 ms"
-random_loss = 0.01
+wire.loss = 0.01
 queue = { kind = "tail-drop", limit = "12 packets" }
 [bottleneck.return]
 rate = "300 kbit/s"
@@ -359,7 +359,7 @@ duration = "100 s"
 [bottleneck]
 rate = "10 Mbit/s"
 delay = "1 ms"
-random_loss = 0.1
+wire.loss = 0.1
 queue = {{ kind = "tail-drop", limit = "1000 packets" }}
 [[traffic]]
 name = "long"
