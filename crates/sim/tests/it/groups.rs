@@ -12,9 +12,8 @@ fn chain(names: [&str; 2], last_hop: &str) -> String {
             "[[chain.hop]]\n{name}\nrate = \"5 Mbit/s\"\ndelay = \"5 ms\"\nwire.loss = 0.001\n{QUEUE}\n{back}\n"
         )
     };
-    let back = format!(
-        "return = {{ rate = \"1 Mbit/s\", delay = \"5 ms\", wire.loss = 0.01, {QUEUE} }}"
-    );
+    let back =
+        format!("return = {{ rate = \"1 Mbit/s\", delay = \"5 ms\", wire.loss = 0.01, {QUEUE} }}");
     format!(
         "duration = \"20 s\"\nwarmup = \"5 s\"\n{}{}\
          [[traffic]]\nname = \"through\"\nkind = \"bulk\"\nflows = 3\n\
