@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from typer.testing import CliRunner
 
 from redtail.cli import app
 from redtail.errors import SpecError
-from redtail.studies import evaluation, subjects
+from redtail.studies import evaluation, sheet, subjects
 from redtail.studies.definition import Subject
 
 EXPERIMENT = """
@@ -168,6 +169,24 @@ def test_a_suite_examines_queues(tmp_path: Path) -> None:
     card = (tmp_path / "runs" / "suite" / "quick" / "cards" / "slow-CoDel.md").read_text()
     assert "![Delay and goodput](slow-CoDel/plane.png)" in card
     assert (tmp_path / "runs/suite/quick/cards/slow-CoDel/plane.png").is_file()
+
+    # What a kernel makes of it stands beside simulations of the same set-up.
+    done = evaluation.evaluate(folder, named=["codel"], out=tmp_path / "runs")
+    assert done.reused == done.run_count == 32
+    kernel = evaluation.ByKernel(
+        backend="linux",
+        made_by="a kernel",
+        about="it is the same",
+        simulated=done.grids,
+        measured={"steady": done.grids["steady"]},
+        absent={"steady": {"sred": "no kernel has it"}},
+        failed={"steady": ("codel: 1 run failed and is missing: it was late",)},
+    )
+    page = sheet.sheet(replace(done, kernel=kernel))
+    assert page.count("By a kernel (a kernel): it is the same") == 1
+    assert "goodput (Mbit/s), simulated | goodput (Mbit/s), kernel |" in page
+    assert "- sred: not run by the kernel: no kernel has it" in page
+    assert "- codel: 1 run failed and is missing: it was late" in page
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from redtail.cli import completion
 from redtail.cli.options import AllowCode, Jobs, OutFolder
-from redtail.cli.output import print_wide, say, warnings_shown
+from redtail.cli.output import complain, print_wide, say, warnings_shown
 from redtail.cli.progress import progress_shown
 from redtail.errors import SpecError
+
+if TYPE_CHECKING:
+    from redtail.studies.evaluation import Evaluation
 
 
 def evaluate(
@@ -77,7 +80,7 @@ def evaluate(
     out: OutFolder = "runs",
     allow_code: AllowCode = None,
 ) -> None:
-    """Examine queues or congestion controls with a suite: compliance sheet, score cards, league."""
+    """Examine queues or congestion controls with a suite: sheet, score cards, league."""
     from redtail.store.objects import is_url
     from redtail.studies import evaluation, sheet, subjects
 
@@ -113,10 +116,12 @@ def evaluate(
     written = sheet.write(done, pages)
     if as_json:
         say(sheet.to_json(done))
+        _exit_for_failures(done)
         return
     print_wide(sheet.sections_table(done))
     if done.columns:
         print_wide(sheet.league_table(done))
+        say(sheet.RANKS)
     reused = f", {done.reused} of them reused" if done.reused else ""
     say(f"examined: {subjects.listing(study.subject.kind, done.subjects)}")
     say(f"{done.run_count} runs{reused}, in {seconds:.1f} s")
@@ -126,3 +131,14 @@ def evaluate(
     for path in written:
         if pages is not None and path.parent == pages:
             say(f"page:   {path}")
+    _exit_for_failures(done)
+
+
+def _exit_for_failures(done: Evaluation) -> None:
+    """Say which runs failed; exit with 1 if any did."""
+    failed = [done.failed, *([done.kernel.failed] if done.kernel is not None else [])]
+    lines = [f"{name}: {line}" for each in failed for name in each for line in each[name]]
+    for line in lines:
+        complain(line, "warning")
+    if lines:
+        raise typer.Exit(1)

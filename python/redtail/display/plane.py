@@ -193,6 +193,55 @@ def plane_figure(
     return figure
 
 
+def overview_figure(parts: Sequence[tuple[str, Results]]) -> Figure | None:
+    """Draw the planes of several experiments in one figure, a panel for each, on axes of its own.
+
+    Args:
+        parts: for each panel its title and the results of one load; the lines have one order.
+
+    Returns:
+        The figure; None where no part has delay and goodput.
+    """
+    kept = [(title, results) for title, results in parts if can_draw(results)]
+    if not kept:
+        return None
+    columns = min(3, len(kept))
+    figure, grid = style.panels(
+        len(kept), "page", height=1.75, columns=columns, sharex=False, sharey=False
+    )
+    runs = []
+    for axes, (title, results) in zip(grid, kept, strict=True):
+        usual, usual_rates = _usual(results, None)
+        path = places.path_delays(results) if usual == PATH else []
+        delays = path or [_chosen(results, None, usual)]
+        goodput = _chosen(results, None, usual_rates)
+        abouts = [
+            names.readable(
+                names.describe(each[0]),
+                [v for case in results.cases for v in places.sums(case, each)],
+            )
+            for each in (delays, [goodput])
+        ]
+        scales = (abouts[0].scale, abouts[1].scale)
+        for number, line in enumerate(lines_of(results, None)):
+            for case in (case for _, case in line.points):
+                points = _points(case, delays, goodput, scales)
+                runs.append(len(points))
+                _draw(axes, points, line.label, style.look(number), log=False)
+        style.title(axes, escape.plot(title))
+        axes.set_xlabel(f"{abouts[0].short} ({abouts[0].shown_unit})")
+        axes.set_ylabel(f"{abouts[1].short} ({abouts[1].shown_unit})")
+        axes.set_xlim(left=0)
+    style.legend(figure, grid)
+    style.caption(
+        figure,
+        f"one point per run ({style.replications_in_words(runs)}), marker: the median, ellipse: "
+        "1-sigma contour of the normal distribution that fits best; better is up and to the left; "
+        "each panel has its own axes",
+    )
+    return figure
+
+
 def _where(results: Results, delays: Sequence[str]) -> str:
     """Return at which queue the delay is, where the title of the axis does not say it."""
     if len(delays) > 1:

@@ -346,6 +346,12 @@ def draw_gaps(gaps: Gaps, folder: Path, formats: Sequence[str] = (drawn.DEFAULT,
         return save([(name, gap_figure(gaps, name)) for name in metrics], folder, formats)
 
 
+def overview(parts: Sequence[tuple[str, Results]]) -> Figure | None:
+    """Draw delay against goodput in several experiments; see `plane.overview_figure`."""
+    with mpl.rc_context(style.RC):
+        return plane.overview_figure(parts)
+
+
 def paper_figure(
     results: Results,
     draws: str,

@@ -13,6 +13,7 @@ from redtail import backends
 from redtail.errors import SpecError
 from redtail.files import path_of
 from redtail.inputs.code import Allowed
+from redtail.metrics import counted
 from redtail.progress import Progress
 from redtail.studies import definition, league, subjects
 from redtail.studies.agreement import refuse_unknown
@@ -49,6 +50,7 @@ class ByKernel:
         simulated: the simulations, by comparison or view.
         measured: the runs of the kernel, by comparison or view.
         absent: why a subject is not run by the kernel, by comparison and label.
+        failed: the runs of the kernel that failed, by comparison.
     """
 
     backend: str
@@ -57,6 +59,7 @@ class ByKernel:
     simulated: Mapping[str, Grid]
     measured: Mapping[str, Grid]
     absent: Mapping[str, Mapping[str, str]]
+    failed: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,7 @@ class Evaluation:
         comparisons: the results by comparison.
         grids: the results by comparison or view.
         placed: how each subject stood in each comparison, by comparison and label.
+        failed: the runs that failed and are missing, by comparison: how many of which subject, why.
         phases: the bounds of the phases, by comparison, where all its files have the same.
         kernel: what a kernel made; None when not asked for.
         folder: where everything is kept.
@@ -88,6 +92,7 @@ class Evaluation:
     comparisons: Mapping[str, ComparisonResult]
     grids: Mapping[str, Grid]
     placed: Mapping[str, Mapping[str, Placed]]
+    failed: Mapping[str, tuple[str, ...]]
     phases: Mapping[str, tuple[str, ...]]
     kernel: ByKernel | None
     folder: Path
@@ -231,6 +236,7 @@ def evaluate(
                 }
                 for each in measured
             },
+            failed={each.comparison.name: _failed(each, subject.control) for each in measured},
         )
     state = work.counting.state
     return Evaluation(
@@ -242,6 +248,7 @@ def evaluate(
         comparisons=done,
         grids=grids(study, done),
         placed={each.comparison.name: _placed(each, examined) for each in own},
+        failed={each.comparison.name: _failed(each, subject.control) for each in own},
         phases={each.comparison.name: _phases(each) for each in own},
         kernel=kernel,
         folder=work.out,
@@ -301,6 +308,22 @@ def _refuse_unfit(requests: Sequence[Request], examined: Sequence[Examined]) -> 
                     raise each.error(file.errors[each.label], file.of.comparison.queue)
             why = files[0].unfit[each.label]
             raise SpecError(f"{each.given}: can be examined in no experiment: {why}")
+
+
+def _failed(request: Request, control: str) -> tuple[str, ...]:
+    """Return which runs failed, a line for each subject and reason."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for file in request.files:
+        for label, results in file.labelled():
+            for failure in results.failures:
+                first, *_ = failure.reason.splitlines() or [""]
+                reasons.setdefault((label or control, failure.kind), []).append(first)
+    return tuple(
+        f"{label}: {counted(len(same), 'run')} failed and is missing: {same[0]}"
+        if len(same) == 1
+        else f"{label}: {counted(len(same), 'run')} failed and are missing, such as: {same[0]}"
+        for (label, _), same in reasons.items()
+    )
 
 
 def _phases(request: Request) -> tuple[str, ...]:

@@ -193,15 +193,15 @@ class File:
 
     def cases(self, comparison: Comparison) -> Iterator[CaseResult]:
         """Yield what was measured, each subject with its own label."""
-        labels = list(self.fitted)
-        first = len(self.found) - len(labels)
-        for number, results in enumerate(self.found):
+        for label, results in self.labelled():
             for case in results.cases:
-                if number < first:
-                    yield case
-                else:
-                    label = {comparison.queue: labels[number - first]}
-                    yield replace(case, labels={**case.labels, **label})
+                own = {} if label is None else {comparison.queue: label}
+                yield replace(case, labels={**case.labels, **own})
+
+    def labelled(self) -> Iterator[tuple[str | None, Results]]:
+        """Yield what was measured, with the label of the subject; None for what is none."""
+        others = len(self.found) - len(self.fitted)
+        yield from zip([*[None] * others, *self.fitted], self.found, strict=True)
 
     def _examined(self, wanted: InPlace) -> Iterator[Experiment]:
         """Yield the file with each subject in place of the control, where it can be examined."""

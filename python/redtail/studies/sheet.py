@@ -18,6 +18,7 @@ from urllib.parse import quote
 from redtail import escape
 from redtail import metrics as names
 from redtail.analysis.digits import shown
+from redtail.analysis.results import Results
 from redtail.errors import RedtailError
 from redtail.metrics import Metric
 from redtail.store.folders import ExperimentStore
@@ -36,12 +37,22 @@ if TYPE_CHECKING:
 JSON_FORMAT = 1
 """Version of what `redtail evaluate --json` prints."""
 
+_OVERVIEW = "overview"
+"""The name of the figure with the delay-goodput planes of all comparisons."""
+
+RANKS = (
+    "in brackets the rank: one more than the number of subjects that are better; behind a dash the "
+    "last rank that ties leave open"
+)
+"""What ranks are, for the terminal."""
+
 _MARKS = {"higher": "↑", "lower": "↓"}
 
 _LEGEND = (
     "Means over replications ± half-width of the 95 % interval (±?: it has none). ↑ and ↓: higher "
     "or lower than the control, by a paired test at 5 %, corrected for all numbers of a subject in "
-    "the table. Empty: a run has no such number."
+    "the table; in most runs: the number depends on rare events, so the size of the difference is "
+    "not known. Empty: a run has no such number."
 )
 
 _RANKS = (
@@ -112,6 +123,10 @@ def _draw(done: Evaluation, label: str, folder: Path) -> list[str]:
     from redtail.display import plots
 
     names_drawn = []
+    everything = plots.overview(list(_planes(done, label)))
+    if everything is not None:
+        plots.save([(_OVERVIEW, everything)], folder)
+        names_drawn.append(f"{_OVERVIEW}.png")
     for figure in done.study.figures:
         grid = done.grids.get(figure.comparison)
         if grid is None or label not in grid.queues:
@@ -126,6 +141,23 @@ def _draw(done: Evaluation, label: str, folder: Path) -> list[str]:
         paths = plots.save([(figure.name, made)], folder)
         names_drawn += [path.name for path in paths if path.suffix == ".png"]
     return names_drawn
+
+
+def _planes(done: Evaluation, label: str) -> Iterator[tuple[str, Results]]:
+    """Yield the runs of a subject and of the control, by section and comparison.
+
+    Of several loads these are the first and the last.
+    """
+    for section in done.sections:
+        for name in section.comparisons:
+            grid = done.grids.get(name)
+            if grid is None or label not in grid.queues:
+                continue
+            for load in dict.fromkeys((grid.loads[0], grid.loads[-1])):
+                labels = (done.subject.control, label)
+                if all(grid.has(each, load) for each in labels):
+                    at = f", {grid.at(load)}" if len(grid.loads) > 1 else ""
+                    yield f"{section.id} {name}{at}", grid.subset((), labels, (load,))
 
 
 def head(done: Evaluation, what: str) -> list[str]:
@@ -194,6 +226,7 @@ def _absent(done: Evaluation, view: str) -> Iterator[str]:
             yield f"{_md(label)}: {part}: {_md(why)}"
         for text in placed.warnings:
             yield f"{_md(label)}: {_md(text)}"
+    yield from map(_md, done.failed.get(_comparison(done, view), ()))
 
 
 def _present(grid: Grid, measures: Sequence[str]) -> list[str]:
@@ -329,10 +362,15 @@ def _kernel(done: Evaluation, view: str, measures: Sequence[str]) -> list[str]:
         for metric in present
         for by in ("simulated", "kernel")
     ]
-    lines += [*with_legend(pages.table(("", done.subject.kind, *heads), rows)), ""]
-    absent = kernel.absent.get(_comparison(done, view), {})
-    lines += [f"- {_md(label)}: not run by the kernel: {_md(why)}" for label, why in absent.items()]
-    return [*lines, ""] if absent else lines
+    if present:
+        lines += [*with_legend(pages.table(("", done.subject.kind, *heads), rows)), ""]
+    else:
+        lines += ["No run of it has one of the numbers.", ""]
+    of = _comparison(done, view)
+    absent = kernel.absent.get(of, {})
+    told = [f"{label}: not run by the kernel: {why}" for label, why in absent.items()]
+    told += kernel.failed.get(of, ())
+    return [*lines, *(f"- {_md(text)}" for text in told), ""] if told else lines
 
 
 def _parameters(done: Evaluation, only: str | None = None) -> list[str]:
@@ -439,6 +477,10 @@ def card(done: Evaluation, label: str, figures: Sequence[str] = ()) -> str:
         lines[-1] += "open; `of` is the number of subjects that have one."
         lines.append("")
     captions = {f"{each.name}.png": each.caption for each in done.study.figures}
+    captions.setdefault(
+        f"{_OVERVIEW}.png",
+        "Goodput against queueing delay in all comparisons: a point per run, median and ellipse",
+    )
     for path in figures:
         caption = captions.get(path.rpartition("/")[2], "")
         lines += [f"![{_md(caption)}]({quote(path)})", "", escape.paragraph(caption), ""]
@@ -476,7 +518,7 @@ def sections_table(done: Evaluation) -> Table:
 def league_table(done: Evaluation) -> Table:
     """Return the league as a table for the terminal."""
     heads = ["", done.subject.kind, *map(_title, done.columns), "mean rank"]
-    made = drawn(*((head.replace(" ", "\n"), None) for head in heads), caption=_RANKS)
+    made = drawn(*((head.replace(" ", "\n"), None) for head in heads))
     for row in league_rows(done):
         _add(made, row)
     return made
