@@ -162,7 +162,7 @@ fn cases_that_make_no_sense_are_refused() {
     assert_eq!(
         refused("[[case]]\nname = \"a\"\n\"bottleneck.colour\" = 3\n"),
         "e.toml:28: [[case]] \"a\": \"bottleneck.colour\": there is no key bottleneck.colour; \
-         accepted: rate, delay, queue, random_loss, return, rate_changes, rate_trace"
+         accepted: rate, delay, queue, policer, airtime, random_loss, medium, return, rate_changes, rate_trace"
     );
     assert_eq!(
         refused("[[case]]\nname = \"a\"\n\"traffic.web.flows\" = 3\n"),
