@@ -1,6 +1,6 @@
 //! Policers in front of queues: numbers computed by hand.
 
-use redtail_sim::RunOptions;
+use redtail_sim::{RunOptions, RunResult};
 use redtail_spec::{EventKind, Events};
 
 use crate::common::{metric, run, scenario};
@@ -97,4 +97,39 @@ fn the_event_log_tells_the_reason() {
     assert_eq!(log.rows.reason.len(), 663);
     let told = log.rows.reason.iter().map(|&it| &log.reasons[it as usize]);
     assert!(told.clone().all(|reason| reason == "policer"));
+}
+
+#[test]
+fn bbr_finds_the_rate_of_a_policer() {
+    // Linux's long-term sampling (`lt_bw`): the rate is found in two intervals of at most 16 rounds, and used for 48. In the
+    // rest, and without it, a flow sends 5/4 of the rate again and again.
+    let run = |tcp: &str| {
+        run(&format!(
+            r#"
+duration = "120 s"
+warmup = "20 s"
+[bottleneck]
+rate = "100 Mbit/s"
+delay = "20 ms"
+policer = {{ kind = "token-bucket", rate = "4 Mbit/s", burst = "60 kB" }}
+queue = {{ kind = "tail-drop", limit = "1000 packets" }}
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+return_delay = "20 ms"
+tcp = {tcp}
+"#
+        ))
+    };
+    let with = run(r#"{ preset = "bbr" }"#);
+    let without = run(r#"{ preset = "bbr", lt_bw = false }"#);
+    let loss = |result: &RunResult| metric(result, "policer_loss");
+    let losses = [loss(&with), loss(&without)];
+    assert!(losses[0] < 0.75 * losses[1], "{losses:?}");
+    // A policer lets at most 4 Mbit/s pass, headers of 40 B in packets of 1500 B included, besides one burst.
+    let most = 1e6 * (4.0 + 0.48 / 100.0) * 1460.0 / 1500.0;
+    for result in [&with, &without] {
+        let goodput = metric(result, "ftp.goodput");
+        assert!(goodput > 0.75 * most && goodput <= most, "{goodput} {most}");
+    }
 }
