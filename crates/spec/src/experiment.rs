@@ -74,7 +74,7 @@ params! {
         /// The event log to record; without it there is none. The option `--events` asks for one too.
         events: Option<EventsParams>;
         /// What a run measures of each packet beside what it always measures: it takes time, so it is measured only where this key asks for it. "one_way_delay": of TCP data the one-way delay, and of all groups its variation. "round_trip": from each TCP segment to its acknowledgement. "loss_by_class": losses of SYNs, acknowledgements, data and retransmissions. It changes nothing else in a result.
-        record: Vec<Record> = [], "none: a run with it takes about twice as long.";
+        record: Vec<Record> = [], "none: it takes time for every packet.";
         /// The most flows that a run may have for its table of flows to be kept; 0 keeps none. Connections of users count as flows. In an experiment of 1000 runs or more, tables are kept only if this key is given.
         keep_flows: Option<u64>, "1000, which takes 130 kB for each run.";
         /// What the programs of groups of kind `program` find in the virtual machine of the backends "linux" and "linux-tcp". Other backends run this computer's programs.

@@ -1,6 +1,6 @@
 //! What `record` asks a run to measure of each packet, against closed forms and against the event log of the same run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::{metric, run, scenario};
 use redtail_sim::{RunOptions, RunResult};
@@ -240,6 +240,7 @@ fn counted(result: &RunResult, header: u64, warmup: f64) -> Counted {
     let mut found = Counted::new();
     // By link, flow and direction: the payload seen so far, by its first byte.
     let mut seen: BTreeMap<(u32, u32, u32), BTreeMap<u64, u64>> = BTreeMap::new();
+    let mut open = BTreeSet::new();
     // By link, flow, direction and number of the packet: the class, and whether it arrived in the period.
     let mut inside = BTreeMap::new();
     for i in 0..rows.time_s.len() {
@@ -259,13 +260,16 @@ fn counted(result: &RunResult, header: u64, warmup: f64) -> Counted {
                 let known = seen.entry(key).or_default();
                 let first = rows.sequence[i];
                 let class = match (payload, first) {
-                    (0, 0) if known.is_empty() => "syn",
+                    // The first byte of the FIN of a side without data is 0, too: acknowledgements come before it.
+                    (0, 0) if known.is_empty() && !open.contains(&key) => "syn",
                     (0, _) => "ack",
                     _ if known.get(&first).is_some_and(|&len| len >= payload) => "retransmission",
                     _ => "data",
                 };
                 if payload > 0 {
                     known.insert(first, payload);
+                } else if first != 0 {
+                    open.insert(key);
                 }
                 let counts = rows.time_s[i] >= warmup;
                 inside.insert(packet, (class, counts));
