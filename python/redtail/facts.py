@@ -106,6 +106,24 @@ def metric_names(scenario: str) -> tuple[dict[str, int], tuple[str, ...]]:
     return dict(known), tuple(free)
 
 
+def rate_steps(scenario: str, link: str) -> list[tuple[float, float]] | None:
+    """Return the rates of a link, in bit/s, each with the time in seconds from which the link has it.
+
+    Args:
+        scenario: the scenario's canonical JSON.
+        link: the name of the link in results.
+
+    Returns:
+        The rates; none for a link with a trace, and for a name that no link has.
+
+    Raises:
+        SpecError: the text is not a scenario.
+    """
+    with native.translated():
+        found = native.module().rate_steps(scenario, link)
+    return None if found is None else [(at, float(rate)) for at, rate in found]
+
+
 def traffic_examples() -> dict[str, str]:
     """Return every kind of traffic with the keys of a small group of it."""
     return dict(native.module().traffic_examples())

@@ -17,7 +17,10 @@
 //!
 //! A link with an overhead has a capacity too: sizes are then those that packets have on the link.
 
+use std::sync::Arc;
+
 use redtail_core::{Bytes, Rate, Span, Time};
+use redtail_qdisc::follow::{LinkCourse, RateCourse};
 use redtail_qdisc::link_layer::LinkLayerParams;
 use redtail_spec::{LinkParams, OPPORTUNITY, RateTrace};
 
@@ -25,6 +28,9 @@ use crate::airtime::Airtime;
 
 const PS_PER_S: u128 = 1_000_000_000_000;
 const PS_PER_MS: u64 = 1_000_000_000;
+
+/// The time over which shapers that follow a trace know its mean rate: that of its largest rate.
+const WINDOW: u64 = 100 * PS_PER_MS;
 
 /// The capacity of a link whose rate is not constant, or which adds to packets.
 #[derive(Debug)]
@@ -46,11 +52,21 @@ impl Capacity {
             Some(trace) => Capacity::Trace(Deliveries::new(trace, layer.unwrap_or_default())),
             None if link.rate_changes.is_empty() && layer.is_none() => return None,
             None => Capacity::Steps(Steps {
-                rates: steps(),
+                rates: steps().into(),
                 layer: layer.unwrap_or_default(),
             }),
         };
         Some(Box::new(capacity))
+    }
+
+    /// How the rate changes, for the queue of a link with this rate.
+    pub fn course(&self, rate: Rate) -> LinkCourse {
+        let course: Arc<dyn RateCourse> = match self {
+            Capacity::Steps(steps) => Arc::new(Given(Arc::clone(&steps.rates))),
+            Capacity::Trace(deliveries) => Arc::new(Means(Arc::clone(&deliveries.round))),
+            Capacity::Airtime(_) => unreachable!("links get frames after their courses are known"),
+        };
+        LinkCourse { rate, course }
     }
 
     /// The capacity that a transmission from `from` to `to` uses; 0 for a trace, for which
@@ -78,7 +94,7 @@ impl Capacity {
 #[derive(Debug)]
 pub struct Steps {
     /// The rates, each with the time from which it applies; the first from the start of the run.
-    rates: Vec<(Time, Rate)>,
+    rates: Arc<[(Time, Rate)]>,
     /// What the link adds to packets.
     layer: LinkLayerParams,
 }
@@ -127,12 +143,42 @@ impl Steps {
     }
 }
 
+/// Rates, each with the time from which it applies.
+#[derive(Debug)]
+struct Given(Arc<[(Time, Rate)]>);
+
+impl RateCourse for Given {
+    fn step(&self, number: u64) -> Option<(Time, Rate)> {
+        self.0.get(usize::try_from(number).ok()?).copied()
+    }
+}
+
+/// The mean rates of a trace, each over a [`WINDOW`], from the end of the window on.
+#[derive(Debug)]
+struct Means(Arc<Round>);
+
+impl RateCourse for Means {
+    fn step(&self, number: u64) -> Option<(Time, Rate)> {
+        let from = Time::from_ps(number.checked_mul(WINDOW)?);
+        let to = Time::from_ps(from.as_ps().checked_add(WINDOW)?);
+        let bits = self.0.between(from, to) * 8;
+        let rate = bits * PS_PER_S / u128::from(WINDOW);
+        Some((to, Rate::from_bps(u64::try_from(rate).unwrap_or(u64::MAX))))
+    }
+}
+
+/// The opportunities of a trace.
+#[derive(Debug)]
+struct Round {
+    /// The times of one round, from its beginning; the next round begins at the last one.
+    times: Vec<u64>,
+    length: u64,
+}
+
 /// The opportunities of a trace, and the remainder of the packet being delivered.
 #[derive(Debug)]
 pub struct Deliveries {
-    /// The times of one round, from its beginning; the next round begins at the last one.
-    round: Vec<u64>,
-    length: u64,
+    round: Arc<Round>,
     /// What the link adds to packets.
     layer: LinkLayerParams,
     /// Bytes of the packet being delivered that no opportunity has carried yet.
@@ -141,10 +187,13 @@ pub struct Deliveries {
 
 impl Deliveries {
     fn new(trace: &RateTrace, layer: LinkLayerParams) -> Self {
-        let round = trace.opportunities_ms().iter().map(|ms| ms * PS_PER_MS);
-        Self {
-            round: round.collect(),
+        let times = trace.opportunities_ms().iter().map(|ms| ms * PS_PER_MS);
+        let round = Round {
+            times: times.collect(),
             length: trace.length_ms() * PS_PER_MS,
+        };
+        Self {
+            round: Arc::new(round),
             layer,
             left: 0,
         }
@@ -156,38 +205,49 @@ impl Deliveries {
         self.left = size.as_u64() as u32;
     }
 
-    /// The number of rounds that have ended by `at`, and the time since the last end.
-    fn place(&self, at: Time) -> (u64, u64) {
-        (at.as_ps() / self.length, at.as_ps() % self.length)
-    }
-
     /// The next opportunity after `now`.
     pub fn next_after(&self, now: Time) -> Time {
-        let (rounds, since) = self.place(now);
-        let next = self.round.partition_point(|&at| at <= since);
-        Time::from_ps(rounds * self.length + self.round[next])
-    }
-
-    /// Opportunities before `at`.
-    fn before(&self, at: Time) -> u64 {
-        let (rounds, since) = self.place(at);
-        let here = self.round.partition_point(|&other| other < since) as u64;
-        // Opportunities at the end of a round that ends now are not before now.
-        let at_end = match (rounds, since) {
-            (1.., 0) => self.round.len() - self.round.partition_point(|&at| at < self.length),
-            _ => 0,
-        };
-        rounds * self.round.len() as u64 + here - at_end as u64
+        self.round.next_after(now)
     }
 
     fn between(&self, from: Time, to: Time) -> u128 {
-        let count = self.before(to).saturating_sub(self.before(from));
-        u128::from(count) * u128::from(OPPORTUNITY)
+        self.round.between(from, to)
     }
 
     /// Bytes that can be carried at `now`.
     pub fn room(&self, now: Time) -> u64 {
         self.between(now, now + Span::from_ps(1)) as u64
+    }
+}
+
+impl Round {
+    /// The number of rounds that have ended by `at`, and the time since the last end.
+    fn place(&self, at: Time) -> (u64, u64) {
+        (at.as_ps() / self.length, at.as_ps() % self.length)
+    }
+
+    fn next_after(&self, now: Time) -> Time {
+        let (rounds, since) = self.place(now);
+        let next = self.times.partition_point(|&at| at <= since);
+        Time::from_ps(rounds * self.length + self.times[next])
+    }
+
+    /// Opportunities before `at`.
+    fn before(&self, at: Time) -> u64 {
+        let (rounds, since) = self.place(at);
+        let here = self.times.partition_point(|&other| other < since) as u64;
+        // Opportunities at the end of a round that ends now are not before now.
+        let at_end = match (rounds, since) {
+            (1.., 0) => self.times.len() - self.times.partition_point(|&at| at < self.length),
+            _ => 0,
+        };
+        rounds * self.times.len() as u64 + here - at_end as u64
+    }
+
+    /// The bytes of the opportunities from `from` (included) to `to` (excluded).
+    fn between(&self, from: Time, to: Time) -> u128 {
+        let count = self.before(to).saturating_sub(self.before(from));
+        u128::from(count) * u128::from(OPPORTUNITY)
     }
 }
 
@@ -256,9 +316,12 @@ mod tests {
     }
 
     fn deliveries(ms: &[u64]) -> Deliveries {
-        Deliveries {
-            round: ms.iter().map(|ms| ms * PS_PER_MS).collect(),
+        let round = Round {
+            times: ms.iter().map(|ms| ms * PS_PER_MS).collect(),
             length: ms[ms.len() - 1] * PS_PER_MS,
+        };
+        Deliveries {
+            round: Arc::new(round),
             layer: LinkLayerParams::default(),
             left: 0,
         }
@@ -282,6 +345,20 @@ mod tests {
         assert_eq!(count(0, 6), 5);
         assert_eq!(count(5, 10), 4);
         assert_eq!(count(3, 3), 0);
+    }
+
+    #[test]
+    fn a_follower_knows_the_mean_of_the_last_window_of_a_trace() {
+        // Four opportunities in each 250 ms: at 50, 150, 160 and 250 ms.
+        let trace = Capacity::Trace(deliveries(&[50, 150, 160, 250]));
+        let course = trace.course(Rate::from_bps(1)).course;
+        let step = |number| course.step(number).expect("a trace has no end");
+        let opportunities = |count: u64| Rate::from_bps(count * 120_000);
+        assert_eq!(step(0), (at(100), opportunities(1)));
+        assert_eq!(step(1), (at(200), opportunities(2)));
+        // From 200 to 300 ms: at 250 ms; from 300 to 400 ms: at 300 ms.
+        assert_eq!(step(2), (at(300), opportunities(1)));
+        assert_eq!(step(3), (at(400), opportunities(1)));
     }
 
     #[test]

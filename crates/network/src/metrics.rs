@@ -15,7 +15,7 @@ metrics! {
     /// Of all packets at a link, and of each group's packets there.
     pub const AT_LINK of LinkAndGroup;
 
-    /// Time that the link spent transmitting, divided by the length of the period. Of a transmission that crosses an end of the period, only the part inside the period counts. On a link whose [rate changes](../how-to/changing-links.md): bits sent, divided by the integral of the rate; or bytes sent, divided by the bytes of all opportunities of its trace. With `airtime`, the overhead of frames counts as transmission.
+    /// Time that the link spent transmitting, divided by the length of the period. Of a transmission that crosses an end of the period, only the part inside the period counts. On a link whose [rate changes](../how-to/changing-links.md): bits sent, divided by the integral of the rate; or bytes sent, divided by the bytes of all opportunities of its trace. What the link's `overhead` adds counts as sent. With `airtime`, the overhead of frames counts as transmission. A phase in which the link has no capacity (an outage) has none.
     UTILIZATION = "utilization", Fraction, "Utilization", "utilization";
     /// Of the packets that arrived in the period, those that the queue dropped before the period ended.
     LOSS = "loss", Fraction, "Packets lost at the queue", "loss";

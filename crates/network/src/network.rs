@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use redtail_core::{Dscp, Rate, Span, Stream, Time};
-use redtail_qdisc::{FlowTable, Plugins, QueueContext};
+use redtail_qdisc::follow::LinkCourse;
+use redtail_qdisc::{FlowTable, LinkFacts, Plugins, QueueContext};
 use redtail_spec::{AirtimeParams, HopParams, LinkParams, Medium, Scenario};
 use redtail_traffic::{Access, Dealt, Direction, FlowKind, TrafficParams};
 
@@ -140,14 +141,40 @@ struct Compiler<'a> {
 
 impl Compiler<'_> {
     fn add_links(&mut self) {
-        let topology = &self.scenario.topology;
-        for (i, hop) in topology.hops().iter().enumerate() {
-            let forward = self.add_link(i, Direction::Forward, &hop.forward());
-            let back = hop
-                .return_link
-                .as_ref()
-                .map(|link| self.add_link(i, Direction::Reverse, link));
-            self.share_medium(hop, [forward, back.unwrap_or(forward)]);
+        let scenario = self.scenario;
+        let links: Vec<[Option<LinkParams>; 2]> = (scenario.topology.hops().iter())
+            .map(|hop| [Some(hop.forward()), hop.return_link.clone()])
+            .collect();
+        let mut capacities = [Direction::Forward, Direction::Reverse].map(|direction| {
+            let of_hop = |(hop, links): (usize, &[Option<LinkParams>; 2])| {
+                let link = links[direction as usize].as_ref()?;
+                Capacity::of(link, || scenario.rate_steps(hop, direction, link))
+            };
+            links.iter().enumerate().map(of_hop).collect::<Vec<_>>()
+        });
+        // How their rates change, for shapers that follow them.
+        let courses = [0, 1].map(|direction| {
+            let course = |(links, capacity): (&[Option<LinkParams>; 2], &Option<Box<Capacity>>)| {
+                let rate = links[direction].as_ref()?.rate;
+                capacity.as_ref().map(|capacity| capacity.course(rate))
+            };
+            let capacities: &Vec<_> = &capacities[direction];
+            links
+                .iter()
+                .zip(capacities)
+                .map(course)
+                .collect::<Arc<[_]>>()
+        });
+        for (hop, both) in links.iter().enumerate() {
+            let mut add = |direction: Direction| {
+                let at = direction as usize;
+                let link = both[at].as_ref()?;
+                let capacity = capacities[at][hop].take();
+                Some(self.add_link((hop, direction), link, capacity, Arc::clone(&courses[at])))
+            };
+            let forward = add(Direction::Forward).expect("a hop has a link forward");
+            let back = add(Direction::Reverse);
+            self.share_medium(&scenario.topology.hops()[hop], [forward, back.unwrap_or(forward)]);
             self.hops.push(HopLinks { forward, back });
         }
     }
@@ -172,10 +199,20 @@ impl Compiler<'_> {
         }
     }
 
-    fn add_link(&mut self, hop: usize, direction: Direction, link: &LinkParams) -> u32 {
+    /// Adds the link of a hop in a direction. `courses` are those of all links in this direction.
+    fn add_link(
+        &mut self,
+        (hop, direction): (usize, Direction),
+        link: &LinkParams,
+        capacity: Option<Box<Capacity>>,
+        courses: Arc<[Option<LinkCourse>]>,
+    ) -> u32 {
         let name = self.scenario.topology.link_name(hop, direction);
         let flows = Arc::clone(&self.network.flows);
-        let facts = self.scenario.link_facts(hop, direction, link, flows);
+        let facts = LinkFacts {
+            courses,
+            ..self.scenario.link_facts(hop, direction, link, flows)
+        };
         let place = self.scenario.topology.link_place(hop, direction);
         let (seed, replication) = (self.scenario.seed, self.scenario.replication);
         let stream = |what: &str| Stream::named(seed, replication, &format!("{what}.{place}"));
@@ -197,7 +234,7 @@ impl Compiler<'_> {
             prefix: self.scenario.topology.link_prefix(hop, direction),
             forward: direction == Direction::Forward,
             transmitter: Transmitter::new(link.rate),
-            capacity: Capacity::of(link, || self.scenario.rate_steps(hop, direction, link)),
+            capacity,
             round_trip: self.scenario.mean_round_trip(hop),
             queue,
             transmitting: None,

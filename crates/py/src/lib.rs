@@ -830,6 +830,25 @@ fn kernel_controls(py: Python<'_>, scenario: &str) -> PyResult<Vec<(String, Stri
     Ok(found.map(|(key, name)| (key, name.to_owned())).collect())
 }
 
+/// The rates of a link of a scenario, by its name in results: each with the time, in seconds, from which the link has
+/// it. `None` for a link with a trace and for a name that no link has.
+#[pyfunction]
+fn rate_steps(py: Python<'_>, scenario: &str, link: &str) -> PyResult<Option<Vec<(f64, u64)>>> {
+    let scenario = Scenario::from_json(scenario).map_err(|error| spec_error(py, &error))?;
+    let links = scenario.topology.links();
+    let found = links
+        .iter()
+        .find(|(_, _, hop, direction)| scenario.topology.link_name(*hop, *direction) == link);
+    Ok(found
+        .filter(|(_, params, ..)| params.rate_trace.is_none())
+        .map(|(_, params, hop, direction)| {
+            let steps = scenario.rate_steps(*hop, *direction, params).into_iter();
+            steps
+                .map(|(at, rate)| (at.as_secs_f64(), rate.as_bps()))
+                .collect()
+        }))
+}
+
 /// The line of an experiment that gives a key; `None` without one, as in a text that is not TOML.
 #[pyfunction]
 fn line_of(text: &str, key: &str) -> Option<u32> {
@@ -1122,6 +1141,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(si_value, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;
     module.add_function(wrap_pyfunction!(kernel_controls, module)?)?;
+    module.add_function(wrap_pyfunction!(rate_steps, module)?)?;
     module.add_function(wrap_pyfunction!(line_of, module)?)?;
     module.add_function(wrap_pyfunction!(metrics, module)?)?;
     module.add_function(wrap_pyfunction!(units, module)?)?;

@@ -11,11 +11,20 @@ use redtail_core::schemars::{self, JsonSchema};
 use redtail_core::serde::{self, Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, FlowId, Rate, Span};
 
+use crate::follow::LinkCourse;
+
 /// A link and its traffic.
 #[derive(Clone, Debug)]
 pub struct LinkFacts {
     /// The link's rate.
     pub rate: Rate,
+    /// The index of its hop.
+    pub hop: usize,
+    /// Number of hops; 0 if it is not known.
+    pub hops: usize,
+    /// How the rates of the hops' links in its direction change, by hop; `None` for a link whose rate is constant. Empty
+    /// while no run has begun.
+    pub courses: Arc<[Option<LinkCourse>]>,
     /// TCP flows whose data crosses it. The connections of users are not counted.
     pub tcp_flows: u64,
     /// Their mean round-trip time without queueing or transmission; `None` without any.
@@ -149,13 +158,21 @@ impl LinkFacts {
             .groups
             .iter()
             .filter_map(|group| group.with_flows(stay(group.group)));
-        Self::of_groups(self.rate, groups.collect(), Arc::clone(&self.flows))
+        Self {
+            hop: self.hop,
+            hops: self.hops,
+            courses: Arc::clone(&self.courses),
+            ..Self::of_groups(self.rate, groups.collect(), Arc::clone(&self.flows))
+        }
     }
 
     /// A link of which nothing else is known.
     pub fn of_rate(rate: Rate) -> Self {
         Self {
             rate,
+            hop: 0,
+            hops: 0,
+            courses: Arc::default(),
             tcp_flows: 0,
             mean_round_trip: None,
             max_round_trip: None,

@@ -8,7 +8,8 @@
 //! - `queues`: the disciplines, a file each. They hold packets and use a law.
 //! - `fq`: what queues by flow share; `class` and `classify`: what queues of classes share; `signal`: marking or
 //!   dropping, and periodic updates; `fifo`: stores of packets; `gauge`: backlog in packets or bytes
-//! - `limit` and `refuse`: limits of queues, and checks of parameters; `link_layer`: what a link adds to packets
+//! - `limit` and `refuse`: limits of queues, and checks of parameters; `link_layer`: what a link adds to packets;
+//!   `follow`: shapers that follow their link
 //! - `facts`: what a discipline can know about its link and the flows that cross it; `header`: what it finds in
 //!   TCP headers, for which it asks the `sink`
 //! - `figures`: how a queue reports its own metrics
@@ -38,6 +39,7 @@ pub mod datagram;
 pub mod facts;
 pub mod fifo;
 pub mod figures;
+pub mod follow;
 pub mod fq;
 pub mod gauge;
 pub mod header;

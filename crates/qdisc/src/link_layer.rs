@@ -40,7 +40,7 @@ pub const MOST_FRAMING: Bytes = Bytes::new(256);
 
 params! {
     /// What a link adds to each packet.
-    #[schemars(rename = "Overhead")]
+    #[schemars(rename = "LinkOverhead")]
     pub struct LinkLayerParams {
         /// Bytes that the link adds to each IP packet; up to "256 B".
         bytes: Bytes = Bytes::ZERO, "none, as in Linux 6.1, `sch_cake`.";

@@ -22,7 +22,11 @@ pub(crate) fn link_facts(
     let groups = (traffic.iter().zip(0..))
         .filter(|(group, _)| crosses(group, topology, index, direction))
         .map(|(group, number)| group_facts(group, number, topology));
-    LinkFacts::of_groups(link.rate, groups.collect(), flows)
+    LinkFacts {
+        hop: index,
+        hops: topology.hops().len(),
+        ..LinkFacts::of_groups(link.rate, groups.collect(), flows)
+    }
 }
 
 fn group_facts(group: &TrafficParams, number: u32, topology: &Topology) -> GroupFacts {

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from redtail import escape
+from redtail import escape, facts
 from redtail.analysis import places
 from redtail.analysis.flows import array
 from redtail.display import style
@@ -30,6 +30,9 @@ _OVERSHOOT = 3.0
 
 # Flows that are drawn when none is chosen.
 _FLOWS = 3
+
+# Rates of a link that are drawn at most.
+_MOST_STEPS = 10_000
 
 _GREY = "#555555"
 
@@ -89,12 +92,27 @@ class Run:
         """The link in the scenario."""
         return links(self.scenario).get(self.link, {})
 
+    def rates(self) -> list[tuple[float, float]]:
+        """Return the rates of the link with the times from which it has them.
+
+        Nothing if no rate is known, or if it changes too often to be drawn.
+        """
+        first = self.spec.get("rate")
+        changes = self.spec.get("rate_changes", ())
+        if isinstance(changes, Mapping):
+            found = facts.rate_steps(json.dumps(self.scenario), self.link) or []
+            return found if len(found) <= _MOST_STEPS else []
+        if first is None:
+            return []
+        steps = ((seconds(step["at"]), rate_or_size(step["rate"])) for step in changes)
+        return [(0.0, rate_or_size(first)), *steps]
+
     def happenings(self) -> list[Happening]:
         """Return the rate steps and phases of the run."""
-        steps = [
-            Happening(seconds(step["at"]), "rate step")
-            for step in self.spec.get("rate_changes", ())
-        ]
+        changes = self.spec.get("rate_changes", ())
+        # Lines at the changes of a law would hide the curves.
+        listed = () if isinstance(changes, Mapping) else changes
+        steps = [Happening(seconds(step["at"]), "rate step") for step in listed]
         phases = [Happening(seconds(at), "phase") for at in self.scenario.get("phases", ())]
         # Phases at the steps themselves would be drawn over them.
         taken = {each.at for each in steps}
@@ -278,10 +296,7 @@ def _goodput(table: pa.Table, runs: Sequence[Run]) -> Panel:
         here = _where(groups, group)
         panel.curves.append((group, time[here], rate[here]))
     for run in runs:
-        if (first := run.spec.get("rate")) is not None:
-            steps = [(0.0, rate_or_size(first))]
-            for step in run.spec.get("rate_changes", ()):
-                steps.append((seconds(step["at"]), rate_or_size(step["rate"])))
+        if steps := run.rates():
             panel.levels.append((f"rate of {run.link}", steps))
     return panel
 

@@ -232,7 +232,7 @@ def _link_parts(
         labels = settings.get(f"{key}.{part}")
         if labels:
             parts.append((_several(labels), True))
-        elif part == "rate" and ("rate_trace" in link or "rate_steps" in link):
+        elif part == "rate" and ("rate_trace" in link or "rate_changes" in link):
             parts.append((escape.name(f"{link.get('rate', '')}, changing"), False))
         elif link.get(part):
             parts.append((escape.name(str(link[part])), False))

@@ -427,6 +427,8 @@ pub const ROWS: &[Row] = &[
     row("cake", "ingress", "ingress", Flag("ingress", "egress"), "ingress", ""),
     row("cake", "ecn", "", Only("true"), "", ""),
     row("cake", "first_gap", "", Only("\"none\""), "", ""),
+    row("cake", "follow_after", "", LeftOut, "", "The rate of the kernel's link does not change."),
+    row("cake", "follow_hop", "", LeftOut, "", "As `follow_after`."),
     row("cake", "limit", "", LeftOut, "", "The kernel counts its own overhead in `memlimit`. Left out, both compute the limit by the same formula, the kernel with that overhead."),
 
     row("sfq", "limit", "limit", LimitInPackets, "limit", "At least 2, at most `depth` times the flows."),
@@ -465,6 +467,8 @@ pub const ROWS: &[Row] = &[
     row("dualpi2", "", "drop_on_overload, drop_dequeue, l4s_ect, split_gso", Always(&["drop_on_overload", "drop_dequeue", "l4s_ect", "split_gso"]), "", "What redtail does."),
 
     row("htb", "default", "default", Structure, "", "The number of the class."),
+    row("htb", "follow_after", "", LeftOut, "", "The rate of the kernel's link does not change."),
+    row("htb", "follow_hop", "", LeftOut, "", "As `follow_after`."),
     row("htb", "class", "", Structure, "", "`tc class add`, parents first."),
     row("htb", "class.name", "classid", Structure, "", NAME),
     row("htb", "class.match", "flower", Structure, "", RULES),
@@ -482,6 +486,8 @@ pub const ROWS: &[Row] = &[
     row("tbf", "peak_rate", "peakrate", OptionalRate, "", ""),
     row("tbf", "mtu", "mtu", OptionalBurst, "mtu", ""),
     row("tbf", "", "limit", Structure, "", "tc asks for it; it holds for a queue that the inner queue replaces."),
+    row("tbf", "follow_after", "", LeftOut, "", "The rate of the kernel's link does not change."),
+    row("tbf", "follow_hop", "", LeftOut, "", "As `follow_after`."),
     row("tbf", "queue", "parent", Structure, "", "Becomes the queue of class 1."),
 
     row("prio", "default", "priomap", Structure, "", "All 16 places have the band of the default class."),

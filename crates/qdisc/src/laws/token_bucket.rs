@@ -81,6 +81,13 @@ impl TokenBucket {
         self.at = now;
     }
 
+    /// Tokens are added at this rate from `at` on, which is not before the latest charge. At zero none are added.
+    pub fn set_rate(&mut self, rate: Rate, at: Time) {
+        self.level = self.level(at);
+        self.at = at;
+        self.rate = rate.as_bps();
+    }
+
     /// Returns the first moment, not before the latest charge, at which the bucket holds `wanted` tokens, if
     /// none are removed.
     pub fn reaches(&self, wanted: i128) -> Time {
@@ -98,6 +105,9 @@ impl TokenBucket {
         let missing = wanted - self.level(now);
         if missing <= 0 {
             return now;
+        }
+        if self.rate == 0 {
+            return Time::MAX;
         }
         let wait = (missing as u128).div_ceil(u128::from(self.rate));
         let at = u128::from(now.as_ps()) + wait;
@@ -122,6 +132,20 @@ mod tests {
         assert!(bucket.level(Time::from_ps(full.as_ps() - 1)) < 8 * BIT);
         assert_eq!(bucket.level(full), 8 * BIT);
         assert_eq!(bucket.level(Time::MAX), 8 * BIT);
+    }
+
+    #[test]
+    fn tokens_come_at_the_rate_that_there_is() {
+        let at = |ms| Time::ZERO + Span::from_ms(ms);
+        let mut bucket = TokenBucket::full(Rate::from_bps(8_000), Bytes::new(1000));
+        bucket.charge(Bytes::new(1000), Time::ZERO);
+        // 100 B in 100 ms, none in the next, 200 B in the one after that.
+        bucket.set_rate(Rate::from_bps(0), at(100));
+        assert_eq!(bucket.when(cost(Bytes::new(101)), at(150)), Time::MAX);
+        assert_eq!(bucket.when(cost(Bytes::new(100)), at(150)), at(150));
+        bucket.set_rate(Rate::from_bps(16_000), at(200));
+        assert_eq!(bucket.level(at(300)), cost(Bytes::new(300)));
+        assert_eq!(bucket.when(cost(Bytes::new(1000)), at(300)), at(650));
     }
 
     #[test]

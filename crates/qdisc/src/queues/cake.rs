@@ -46,6 +46,7 @@ use std::sync::Arc;
 use crate::facts::FlowTable;
 use crate::fifo::Fifo;
 use crate::figures::{BY_FLOW, BY_FLOW_WITH_LIMIT, FLOWS_ACTIVE, OVERLOAD_DROPS};
+use crate::follow::{self, Follower};
 use crate::fq::{FlowHash, Greatest, Lists, TimeAverage};
 use crate::laws::ack_filter;
 use crate::laws::cobalt::{CobaltConfig, CobaltLaw, FirstGap};
@@ -85,6 +86,11 @@ params! {
         ack_filter: AckFilter = AckFilter::Off, "off as in Linux 6.1, `sch_cake`.";
         /// Limit on the waiting packets of all queues together: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Option<Limit>, "four `rtt` at `rate`, at least 4 MiB, at most 10,240 packets of 1514 B, as in Linux 6.1, `sch_cake`.";
+        /// The shaper follows the link: `rate` is multiplied by the link's present rate divided by the link's `rate`, this long after each change of that, by `rate_changes` or a `rate_trace` (of which the present rate is the mean of the last whole 100 ms). "0 s" follows at once. Only with `rate`; the limit stays.
+        follow_after: Option<Span>, "none: the rate stays. `autorate-ingress` of Linux estimates the rate from arrivals instead.";
+        /// With `follow_after`, the number of the hop of a chain whose link it follows, in its own direction: such as the modem's, while the shaper stands in the router before it.
+        #[schemars(range(min = 1))]
+        follow_hop: Option<u32>, "none: the link that the queue stands before.";
     }
 }
 
@@ -207,6 +213,8 @@ impl Diffserv {
     }
 }
 
+/// The least rate of which each tin has a share.
+const LEAST_RATE: Rate = Rate::from_bps(1000);
 /// Queues of a tin.
 const QUEUES: usize = 1024;
 /// Queues that a flow can use: the size of a set.
@@ -317,7 +325,7 @@ impl QueueKind for CakeParams {
         if let Some(limit) = self.limit {
             limit.check()?;
         }
-        if self.rate.is_some_and(|rate| rate.as_bps() < 1000) {
+        if self.rate.is_some_and(|rate| rate < LEAST_RATE) {
             return Err(ParamError::new(
                 "rate",
                 "is less than a tin can have a share of",
@@ -344,6 +352,13 @@ impl QueueKind for CakeParams {
             || self.mpu > Bytes::ZERO
             || self.framing != Framing::None
             || self.ingress;
+        if self.follow_after.is_some() && self.rate.is_none() {
+            return Err(ParamError::new(
+                "rate",
+                "is missing, and without it there is no shaper that could follow",
+                "a rate such as \"9.5 Mbit/s\"",
+            ));
+        }
         if shapes && self.rate.is_none() {
             return Err(ParamError::new(
                 "rate",
@@ -352,6 +367,10 @@ impl QueueKind for CakeParams {
             ));
         }
         Ok(())
+    }
+
+    fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        follow::check(self.follow_after, self.follow_hop, link)
     }
 
     fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
@@ -397,6 +416,9 @@ impl QueueKind for CakeParams {
             next: Time::ZERO,
             failsafe: Time::ZERO,
             wake: None,
+            follower: Follower::new(self.follow_after, self.follow_hop, &context.link),
+            params: self.follow_after.map(|_| Box::new(self.clone())),
+            stopped: false,
             fattest: None,
             active: TimeAverage::default(),
             overload_drops: 0,
@@ -747,6 +769,11 @@ pub struct Cake<P> {
     /// The latest time at which it does so, however many packets were dropped.
     failsafe: Time,
     wake: Option<Time>,
+    follower: Follower,
+    /// What the rates of a shaper that follows are computed from.
+    params: Option<Box<CakeParams>>,
+    /// The link that it follows has no rate now.
+    stopped: bool,
     /// The longest queue, by tin and queue; exists from the first overload.
     fattest: Option<Greatest>,
     active: TimeAverage,
@@ -778,6 +805,46 @@ impl<P: Packet> Cake<P> {
             sender,
             receiver,
         }
+    }
+
+    /// The rates change that are due to: as in the kernel (`cake_reconfigure`), with what follows from them for the
+    /// tins. While the link has no rate the shaper stops.
+    #[cold]
+    fn follow(&mut self, now: Time) {
+        while let Some((at, scale)) = self.follower.change(now) {
+            let Some((params, rate)) = self.params.as_deref().and_then(|it| Some((it, it.rate?)))
+            else {
+                return;
+            };
+            let rate = scale.of(rate);
+            if self.stopped {
+                // What waited during an outage has no time to make up for.
+                self.next = self.next.max(at);
+                self.failsafe = self.failsafe.max(at);
+                let tins = self.tins.iter_mut();
+                tins.for_each(|tin| tin.next = tin.next.max(at));
+            }
+            self.stopped = rate.as_bps() == 0;
+            if self.stopped {
+                continue;
+            }
+            let rate = rate.max(LEAST_RATE);
+            self.rate = Some(rate);
+            let of_tins = self.diffserv.tins(Some(rate.as_bps()));
+            for (tin, (rate, _)) in self.tins.iter_mut().zip(of_tins) {
+                tin.rate = rate.map(Rate::from_bps);
+                (tin.law, tin.quantum) = params.law(tin.rate);
+            }
+        }
+    }
+
+    /// When the shaper releases the next packet, or its rate changes; [`Time::MAX`] if neither happens.
+    fn release(&self) -> Time {
+        let next = match self.stopped {
+            true => Time::MAX,
+            false => self.next.min(self.failsafe),
+        };
+        next.min(self.follower.next())
     }
 
     /// A packet's size on the link behind the shaper.
@@ -936,10 +1003,13 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
 
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
         self.wake = None;
+        if self.follower.next() <= now {
+            self.follow(now);
+        }
         let mut first = true;
         while self.backlog.packets > 0 {
-            if self.rate.is_some() && self.next.min(self.failsafe) > now {
-                self.wake = Some(self.next.min(self.failsafe));
+            if self.rate.is_some() && (self.next.min(self.failsafe) > now || self.stopped) {
+                self.wake = Some(self.release()).filter(|at| *at < Time::MAX);
                 return None;
             }
             let index = self.choose_tin(now);

@@ -30,10 +30,13 @@
 //! direct queue, every packet has a class; `hysteresis` and `overhead` are left out, as
 //! they are off in Linux.
 
-use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Rate, Time, metrics, params};
+use redtail_core::{
+    Bytes, Metric, Packet, ParamError, ParamWarning, Rate, Span, Time, metrics, params,
+};
 
 use crate::class::{self, Leaf, LeafParams};
 use crate::classify::{Classifier, OneOrMore, RuleParams};
+use crate::follow::{self, Follower};
 use crate::laws::token_bucket::TokenBucket;
 use crate::plugin::PluginVisitor;
 use crate::{
@@ -48,6 +51,11 @@ params! {
         class: Vec<HtbClassParams>;
         /// Name of the class for packets that no `match` fits; the class must have a queue.
         default: Option<String>, "the only class with a queue and without a `match`.";
+        /// The shaper follows the link: its rates are multiplied by the link's present rate divided by the link's `rate`, this long after each change of that, by `rate_changes` or a `rate_trace` (of which the present rate is the mean of the last whole 100 ms). "0 s" follows at once.
+        follow_after: Option<Span>, "none: the rates stay, as in Linux.";
+        /// With `follow_after`, the number of the hop of a chain whose link it follows, in its own direction: such as the modem's, while the shaper stands in the router before it.
+        #[schemars(range(min = 1))]
+        follow_hop: Option<u32>, "none: the link that the queue stands before.";
     }
 }
 
@@ -344,6 +352,7 @@ impl QueueKind for HtbParams {
     }
 
     fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        follow::check(self.follow_after, self.follow_hop, link)?;
         class::check_at(&self.leaves(), self.default.as_deref(), link)
     }
 
@@ -395,6 +404,7 @@ impl QueueKind for HtbParams {
                 prio: usize::from(params.prio),
                 rate: TokenBucket::full(params.rate, params.burst),
                 ceil: TokenBucket::full(params.ceiling(), params.cburst),
+                rates: (params.rate, params.ceiling()),
                 mode: Mode::CanSend,
                 changes: None,
                 activity: 0,
@@ -418,6 +428,7 @@ impl QueueKind for HtbParams {
                 next_change: [Time::MAX; LEVELS],
             }),
             wakeup: None,
+            follower: Follower::new(self.follow_after, self.follow_hop, &context.link),
         }
     }
 }
@@ -506,6 +517,8 @@ struct Node {
     prio: usize,
     rate: TokenBucket,
     ceil: TokenBucket,
+    /// Rate and ceiling before they follow the link.
+    rates: (Rate, Rate),
     mode: Mode,
     /// The time at which the mode can change although no packet is sent.
     changes: Option<Time>,
@@ -748,9 +761,23 @@ pub struct Htb<P: Packet> {
     tree: Box<Tree>,
     /// The time at which a class can send again, set when a packet was asked for too early.
     wakeup: Option<Time>,
+    follower: Follower,
 }
 
 impl<P: Packet> Htb<P> {
+    /// The rates change that are due to.
+    #[cold]
+    fn follow(&mut self, now: Time) {
+        while let Some((at, scale)) = self.follower.change(now) {
+            for node in 0..self.tree.nodes.len() {
+                let class = &mut self.tree.nodes[node];
+                class.rate.set_rate(scale.of(class.rates.0), at);
+                class.ceil.set_rate(scale.of(class.rates.1), at);
+                self.tree.update_mode(node, at);
+            }
+        }
+    }
+
     /// Removes and returns a packet from a row, which is not empty.
     fn serve(
         &mut self,
@@ -805,6 +832,9 @@ impl<P: Packet> QueueDiscipline<P> for Htb<P> {
 
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
         self.wakeup = None;
+        if self.follower.next() <= now {
+            self.follow(now);
+        }
         for level in 0..LEVELS {
             self.tree.pass_time(level, now);
             for prio in priorities(self.tree.occupied[level]) {
@@ -813,9 +843,10 @@ impl<P: Packet> QueueDiscipline<P> for Htb<P> {
                 }
             }
         }
-        let next = self.tree.next_change.iter().min().copied();
+        let changes = self.tree.next_change.iter().copied();
+        let next = changes.fold(self.follower.next(), Time::min);
         let waiting = self.leaves.iter().any(|leaf| !leaf.is_empty());
-        self.wakeup = next.filter(|at| waiting && *at < Time::MAX);
+        self.wakeup = Some(next).filter(|at| waiting && *at < Time::MAX);
         None
     }
 

@@ -13,9 +13,10 @@
 //! interval t at most min(B + r t, M + p t) leaves. A packet larger than a bucket could never leave; it is
 //! dropped on arrival.
 
-use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Rate, Time, params};
+use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Rate, Span, Time, params};
 
 use crate::class::{Leaf, facts_at};
+use crate::follow::{self, Follower};
 use crate::laws::token_bucket::{TokenBucket, cost};
 use crate::plugin::PluginVisitor;
 use crate::{
@@ -36,6 +37,11 @@ params! {
         mtu: Option<Bytes>, "none; needed with `peak_rate`, as in Linux (tc-tbf).";
         /// The queue in which packets wait, of any kind. Queue sizes that are given as times are converted to bytes with `rate`.
         queue: Box<QueueParams>;
+        /// The shaper follows the link: its rates are multiplied by the link's present rate divided by the link's `rate`, this long after each change of that, by `rate_changes` or a `rate_trace` (of which the present rate is the mean of the last whole 100 ms). "0 s" follows at once.
+        follow_after: Option<Span>, "none: the rates stay, as in Linux.";
+        /// With `follow_after`, the number of the hop of a chain whose link it follows, in its own direction: such as the modem's, while the shaper stands in the router before it.
+        #[schemars(range(min = 1))]
+        follow_hop: Option<u32>, "none: the link that the queue stands before.";
     }
 }
 
@@ -97,6 +103,7 @@ queue = { kind = "tail-drop", limit = "100 packets" }"#
     }
 
     fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        follow::check(self.follow_after, self.follow_hop, link)?;
         for (key, size) in [("burst", Some(self.burst)), ("mtu", self.mtu)] {
             if size.is_some_and(|size| size < link.largest_packet) {
                 let largest = link.largest_packet;
@@ -152,6 +159,9 @@ queue = { kind = "tail-drop", limit = "100 packets" }"#
                 &context,
             ),
             wakeup: None,
+            rate: self.rate,
+            peak_rate: self.peak_rate,
+            follower: Follower::new(self.follow_after, self.follow_hop, &context.link),
         }
     }
 }
@@ -166,6 +176,23 @@ pub struct Tbf<P: Packet> {
     queue: Leaf<P>,
     /// The time at which the next packet may leave, after the link asked for it too early.
     wakeup: Option<Time>,
+    /// The rates before they follow the link.
+    rate: Rate,
+    peak_rate: Option<Rate>,
+    follower: Follower,
+}
+
+impl<P: Packet> Tbf<P> {
+    /// The rates change that are due to.
+    #[cold]
+    fn follow(&mut self, now: Time) {
+        while let Some((at, scale)) = self.follower.change(now) {
+            self.tokens.set_rate(scale.of(self.rate), at);
+            if let Some((peak, rate)) = self.peak.as_mut().zip(self.peak_rate) {
+                peak.set_rate(scale.of(rate), at);
+            }
+        }
+    }
 }
 
 impl<P: Packet> QueueDiscipline<P> for Tbf<P> {
@@ -179,13 +206,16 @@ impl<P: Packet> QueueDiscipline<P> for Tbf<P> {
 
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
         self.wakeup = None;
+        if self.follower.next() <= now {
+            self.follow(now);
+        }
         let size = self.queue.peek(now, sink)?;
         let mut at = self.tokens.when(cost(size), now);
         if let Some(peak) = &self.peak {
             at = at.max(peak.when(cost(size), now));
         }
         if at > now {
-            self.wakeup = Some(at);
+            self.wakeup = Some(at.min(self.follower.next())).filter(|at| *at < Time::MAX);
             return None;
         }
         self.tokens.charge(size, now);

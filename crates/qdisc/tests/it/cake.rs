@@ -26,6 +26,8 @@ fn params() -> CakeParams {
         ingress: false,
         ack_filter: AckFilter::Off,
         limit: Some(Limit::packets(100_000)),
+        follow_after: None,
+        follow_hop: None,
     }
 }
 

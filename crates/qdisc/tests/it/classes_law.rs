@@ -86,6 +86,8 @@ fn tbf(rate: u64, burst: u64, peak: Option<(u64, u64)>) -> QueueParams {
         peak_rate: peak.map(|(rate, _)| Rate::from_bps(rate)),
         mtu: peak.map(|(_, mtu)| Bytes::new(mtu)),
         queue: Box::new(fifo()),
+        follow_after: None,
+        follow_hop: None,
     })
 }
 
@@ -537,7 +539,12 @@ fn inner(name: &str, kbps: u64, ceil: u64, class: Vec<HtbClassParams>) -> HtbCla
 
 fn htb(class: Vec<HtbClassParams>) -> QueueParams {
     let default = Some(name(0));
-    QueueParams::Htb(HtbParams { class, default })
+    QueueParams::Htb(HtbParams {
+        class,
+        default,
+        follow_after: None,
+        follow_hop: None,
+    })
 }
 
 /// HTB's rule without its data structures: every decision from the list of all packets

@@ -168,6 +168,8 @@ fn tbf(peak_rate: Option<Rate>, queue: QueueParams) -> QueueParams {
         peak_rate,
         mtu: peak_rate.map(|_| Bytes::new(2500)),
         queue: Box::new(queue),
+        follow_after: None,
+        follow_hop: None,
     })
 }
 
@@ -210,6 +212,8 @@ fn htb<const N: usize>(classes: [QueueParams; N]) -> QueueParams {
     QueueParams::Htb(HtbParams {
         class: vec![root],
         default: None,
+        follow_after: None,
+        follow_hop: None,
     })
 }
 
@@ -520,6 +524,8 @@ fn cake(change: impl FnOnce(&mut CakeParams)) -> QueueParams {
         ingress: false,
         ack_filter: AckFilter::Off,
         limit: Some(SEVEN_PACKETS),
+        follow_after: None,
+        follow_hop: None,
     };
     change(&mut params);
     QueueParams::Cake(params)

@@ -1134,6 +1134,33 @@ fn an_overhead_that_is_none() {
 }
 
 #[test]
+fn a_shaper_that_follows_nothing() {
+    let with = |keys: &str| {
+        let queue = format!("{{ kind = \"cake\", {keys} }}");
+        refusal(&with_link_keys(&format!(
+            "rate = \"10 Mbit/s\"\nreturn = {{ rate = \"9 Mbit/s\", delay = \"0 s\", queue = {queue} }}"
+        )))
+    };
+    let queue = "e.toml:8: bottleneck.return.queue";
+    assert_eq!(
+        with(r#"rate = "9 Mbit/s", follow_after = "0 s", follow_hop = 2"#),
+        format!("{queue}.follow_hop = 2 is no hop; accepted: 1 to 1")
+    );
+    assert_eq!(
+        with(r#"rate = "9 Mbit/s", follow_hop = 1"#),
+        format!(
+            "{queue}.follow_hop = 1 has no meaning without follow_after; accepted: both, or neither"
+        )
+    );
+    assert_eq!(
+        with(r#"follow_after = "0 s""#),
+        format!(
+            "{queue}.rate is missing, and without it there is no shaper that could follow; accepted: a rate such as \"9.5 Mbit/s\""
+        )
+    );
+}
+
+#[test]
 fn a_trace_that_cannot_be_read() {
     let text = with_link_keys("rate_trace = \"cell.trace\"");
     let refused = |answer: Result<&str, &str>| {
