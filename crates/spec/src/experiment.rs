@@ -108,7 +108,7 @@ shared_keys! { $
         rate_changes: RateChanges = RateChanges::default(), "none: the rate is constant.";
         /// A trace of delivery opportunities in place of a rate, in the format of mahimahi's mm-link: each line is the millisecond of an opportunity to send 1500 bytes, and the trace repeats at its end. A path is relative to the experiment's file.
         rate_trace: Option<RateTrace>;
-        /// What the link adds to each packet, which makes its transmission longer: words of tc-cake ("atm", "pppoe-vcmux", "pppoe-ptm", "ethernet ether-vlan", "docsis"), or a table with the keys of an [overhead](#overhead). Queues do not count it.
+        /// What the link adds to each packet, which makes its transmission longer: words of tc-cake ("atm", "pppoe-vcmux", "pppoe-ptm", "ethernet ether-vlan", "docsis"), or a table with the keys of an [link overhead](#link-overhead). Queues do not count it.
         overhead: Option<Overhead>, "none: a packet takes its own size, that of the IP packet.";
     }
 }
