@@ -62,11 +62,12 @@ const MSS: std::ops::RangeInclusive<u64> = 88..=16_000;
 /// The keys of a TCP table that a file may set besides `preset`; the rest of a preset is as this
 /// kernel has it. The network writes `ecn_codepoint` into packets. `slow_start = "standard"` is what kernels do with every congestion control but CUBIC,
 /// which has HyStart (net/ipv4/tcp_cubic.c); `growth` may be another law, with its own constants.
-const SETTABLE: [&str; 17] = [
+const SETTABLE: [&str; 18] = [
     "mss",
     "header",
     "kernel_control",
     "initial_window",
+    "initial_ssthresh",
     "dup_thresh",
     "delayed_ack",
     "timestamps",
@@ -429,6 +430,9 @@ impl HostSettings {
         set("ipv4/tcp_wmem", format!("4096 {} {most}", most.min(16_384)));
         let ms = (params.min_rto.as_ps() / 1_000_000_000).max(1);
         let mut route = format!("initcwnd {} rto_min {ms}ms", params.initial_window);
+        if let Some(segments) = params.initial_ssthresh {
+            route += &format!(" ssthresh {segments}");
+        }
         if !params.delayed_ack {
             route += " quickack 1";
         }

@@ -38,13 +38,15 @@ const WORDS: &[Word] = words! {
         "tcphighspeed" => "highspeed", "tcpscalable" => "scalable", "tcpveno" => "veno",
         "tcpyeah" => "yeah", "bulksend" => "bulk", "onoff" => "on-off", "udpclient" => "cbr",
         "threegpphttpclient" => "web", "datarate" => "rate", "maxsize" => "limit",
-        "initialcwnd" => "initial_window", "segmentsize" => "mss", "qw" => "w_q";
+        "initialcwnd" => "initial_window", "initialslowstartthreshold" => "initial_ssthresh",
+        "segmentsize" => "mss", "qw" => "w_q";
     "tc": "pfifo" => "tail-drop", "bfifo" => "tail-drop", "pfifoheaddrop" => "head-drop",
         "pfifofast" => "pfifo-fast", "fqcodel" => "fq-codel", "fqpie" => "fq-pie", "gred" => "wred",
         "min" => "min_th", "max" => "max_th", "probability" => "max_p",
         "avpkt" => "mean_packet", "tupdate" => "update";
     "Linux": "tcpcubic" => "cubic", "tcpbbr" => "bbr", "bbr2" => "bbr3", "tcpdctcp" => "dctcp",
-        "tcpreno" => "sack", "tcphtcp" => "htcp", "initcwnd" => "initial_window", "rtomin" => "min_rto";
+        "tcpreno" => "sack", "tcphtcp" => "htcp", "initcwnd" => "initial_window", "ssthresh" => "initial_ssthresh",
+        "rtomin" => "min_rto";
     "FreeBSD": "droptail" => "tail-drop", "fqcodel" => "fq-codel", "fqpie" => "fq-pie", "bw" => "rate";
     "Cisco IOS": "fairqueue" => "wfq", "randomdetect" => "wred", "priorityqueue" => "prio",
         "queuelimit" => "limit", "bandwidth" => "rate";

@@ -357,6 +357,14 @@ impl Controller {
         }
     }
 
+    /// The same with a slow start that ends at `ssthresh` segments at the latest. A model sets its own window.
+    pub(crate) fn starting_below(mut self, ssthresh: Option<u32>) -> Self {
+        if let Some(segments) = ssthresh {
+            self.window.ssthresh = f64::from(segments) * self.mss();
+        }
+        self
+    }
+
     /// The same with a controller of a user in place of the growth law.
     pub(crate) fn of_user(config: ControllerConfig, identity: Identity) -> Self {
         let plugin = Plugin::new(identity, config.mss, config.initial_window);

@@ -115,6 +115,9 @@ tcp_params! {
     halving: Halving,
     /// Segments that may be sent before the first acknowledgement.
     initial_window: u32,
+    /// Window at which slow start ends if no loss has ended it before; with at most `initial_window` there is no slow start. Without it there is no such window. A model of the path (growth `bbr`, `copa` and the like) and a `class` have none.
+    /// Source: arbitrarily high (RFC 5681, section 3.1); ns-2's `ssthresh_`, and `ssthresh` of a route of Linux (ip-route(8)).
+    initial_ssthresh: Option<u32> [without if "Option::is_none"],
     /// Number of duplicate acknowledgements that indicate a loss (DupThresh).
     dup_thresh: u32,
     /// Send new data on the first two duplicate acknowledgements (RFC 3042).
@@ -250,6 +253,7 @@ impl Default for TcpParams {
             prr: false,
             halving: Halving::FlightSize,
             initial_window: 10,
+            initial_ssthresh: None,
             dup_thresh: 3,
             limited_transmit: true,
             delayed_ack: true,
@@ -484,6 +488,16 @@ impl TcpParams {
                 "initial_window",
                 "is more than a receiver's largest window of 1 GiB (RFC 7323)",
                 format!("1 to {LARGEST_INITIAL_WINDOW} segments, for example 10 (RFC 6928)"),
+            ));
+        }
+        if self
+            .initial_ssthresh
+            .is_some_and(|most| !(2..=LARGEST_INITIAL_WINDOW).contains(&most))
+        {
+            return Err(ParamError::new(
+                "initial_ssthresh",
+                "is no window of a sender",
+                format!("2 to {LARGEST_INITIAL_WINDOW} segments, for example 10"),
             ));
         }
         if self.dup_thresh == 0 {

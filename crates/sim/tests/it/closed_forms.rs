@@ -358,3 +358,38 @@ tcp = "sack"
     let utilization = metric(&result, "utilization");
     assert!(utilization > 0.95, "{utilization}");
 }
+
+#[test]
+fn without_slow_start_a_transfer_takes_as_many_round_trips_as_windows_that_grow_by_a_segment() {
+    // Each acknowledgement adds 1 / cwnd segments (RFC 5681, equation 3), so a round trip adds nearly one.
+    let segments = 280;
+    let (mut cwnd, mut sent, mut rounds) = (10.0_f64, 0, 0);
+    while sent < segments {
+        let flight = cwnd as usize;
+        (0..flight).for_each(|_| cwnd += 1.0 / cwnd);
+        sent += flight;
+        rounds += 1;
+    }
+    assert!(rounds > 10, "slow start would take 5");
+    let result = run(&format!(
+        r#"
+duration = "20 s"
+host_jitter = "0 s"
+[bottleneck]
+rate = "10 Gbit/s"
+delay = "50 ms"
+queue = {{ kind = "tail-drop", limit = "10000 packets" }}
+[[traffic]]
+name = "one"
+kind = "transfer"
+size = "{} B"
+tcp = {{ preset = "sack", delayed_ack = false, initial_ssthresh = 10 }}
+return_delay = "50 ms"
+"#,
+        segments * 1460
+    ));
+    // The handshake takes another one.
+    let expected = 0.1 * f64::from(rounds + 1);
+    let took = metric(&result, "one.completion_time_mean");
+    assert!((expected..expected + 0.01).contains(&took), "{took}");
+}

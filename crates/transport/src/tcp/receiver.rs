@@ -82,6 +82,7 @@ impl Kind {
             prr: _,
             halving: _,
             initial_window: _,
+            initial_ssthresh: _,
             dup_thresh: _,
             limited_transmit: _,
             syn_loss: _,

@@ -139,7 +139,7 @@ fn controller(params: &TcpParams) -> Controller {
     };
     match params.identity() {
         Some(identity) => Controller::of_user(config, identity),
-        None => Controller::new(config),
+        None => Controller::new(config).starting_below(params.initial_ssthresh),
     }
 }
 

@@ -62,6 +62,25 @@ fn congestion_avoidance_adds_a_segment_per_round_trip() {
 }
 
 #[test]
+fn an_initial_threshold_ends_slow_start_before_any_loss() {
+    // RFC 5681, section 3.1: slow start while cwnd < ssthresh.
+    let params = TcpParams {
+        initial_ssthresh: Some(4),
+        ..newreno(2)
+    };
+    let mut script = SenderScript::bulk(&params);
+    script.cwnd(2.0).ssthresh(4.0);
+    script.at(100).ack(1).cwnd(3.0).ack(2).cwnd(4.0);
+    script.ack(3).cwnd(4.25).ack(4).cwnd(4.25 + 1.0 / 4.25);
+    // At most the initial window: no slow start at all.
+    let params = TcpParams {
+        initial_ssthresh: Some(2),
+        ..newreno(2)
+    };
+    SenderScript::bulk(&params).at(100).ack(1).cwnd(2.5);
+}
+
+#[test]
 fn the_receive_window_limits_what_is_outstanding() {
     // RFC 5681, section 2: "At any given time, a TCP MUST NOT send data with a
     // sequence number higher than the sum of the highest acknowledged sequence

@@ -85,6 +85,7 @@ impl Kind {
             byte_counting: _,
             slow_start: _,
             initial_window: _,
+            initial_ssthresh: _,
             limited_transmit: _,
             timer_restart: _,
             timer_tick: _,
