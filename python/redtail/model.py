@@ -72,11 +72,11 @@ __all__ = [
     "IllinoisGrowth",
     "LedbatGrowth",
     "Link",
+    "LinkOverhead",
     "LinuxCubicGrowth",
     "LinuxRenoGrowth",
     "Measure",
     "OnOff",
-    "Overhead",
     "PfifoFast",
     "Pi",
     "Pi2",
@@ -1336,6 +1336,14 @@ class Cake(Part):
         limit: Limit on the waiting packets of all queues together: in packets, in bytes, in time at
             the link's rate, or a list of these. A queue size with its unit, for example "300
             packets", "64 kB" or "20 ms", or a list of these.
+        follow_after: The shaper follows the link: `rate` is multiplied by the link's present rate
+            divided by the link's `rate`, this long after each change of that, by `rate_changes` or
+            a `rate_trace` (of which the present rate is the mean of the last whole 100 ms). "0 s"
+            follows at once. Only with `rate`; the limit stays. A time with its unit, for example
+            "100 ms".
+        follow_hop: With `follow_after`, the number of the hop of a chain whose link it follows, in
+            its own direction: such as the modem's, while the shaper stands in the router before it.
+            A whole number, at least 1.
         label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
@@ -1368,6 +1376,8 @@ class Cake(Part):
     ingress: bool | None = None
     ack_filter: Literal["off", "on", "aggressive"] | None = None
     limit: str | Sequence[str] | None = None
+    follow_after: str | None = None
+    follow_hop: int | None = None
     label: str | None = None
 
 
@@ -1655,6 +1665,13 @@ class Tbf(Part):
             Mbit/s".
         mtu: With `peak_rate`, size of its bucket: the largest burst above this rate, at least one
             packet. A number of bytes with its unit, for example "1500 B".
+        follow_after: The shaper follows the link: its rates are multiplied by the link's present
+            rate divided by the link's `rate`, this long after each change of that, by
+            `rate_changes` or a `rate_trace` (of which the present rate is the mean of the last
+            whole 100 ms). "0 s" follows at once. A time with its unit, for example "100 ms".
+        follow_hop: With `follow_after`, the number of the hop of a chain whose link it follows, in
+            its own direction: such as the modem's, while the shaper stands in the router before it.
+            A whole number, at least 1.
         label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
@@ -1665,6 +1682,8 @@ class Tbf(Part):
     queue: AnyQueue
     peak_rate: str | None = None
     mtu: str | None = None
+    follow_after: str | None = None
+    follow_hop: int | None = None
     label: str | None = None
 
 
@@ -1723,6 +1742,13 @@ class Htb(Part):
             prio, ….
         default: Name of the class for packets that no `match` fits; the class must have a queue. A
             text.
+        follow_after: The shaper follows the link: its rates are multiplied by the link's present
+            rate divided by the link's `rate`, this long after each change of that, by
+            `rate_changes` or a `rate_trace` (of which the present rate is the mean of the last
+            whole 100 ms). "0 s" follows at once. A time with its unit, for example "100 ms".
+        follow_hop: With `follow_after`, the number of the hop of a chain whose link it follows, in
+            its own direction: such as the modem's, while the shaper stands in the router before it.
+            A whole number, at least 1.
         label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
@@ -1730,6 +1756,8 @@ class Htb(Part):
 
     class_: Sequence[HtbClass]
     default: str | None = None
+    follow_after: str | None = None
+    follow_hop: int | None = None
     label: str | None = None
 
 
@@ -1887,9 +1915,10 @@ class Airtime(Part):
 
 @dataclass(kw_only=True)
 class GilbertElliott(Part):
-    """Losses of the Gilbert-Elliott model: a good and a bad state, which may change after each packet.
+    """Losses of the Gilbert-Elliott model.
 
-    The first state is drawn: bad with probability p / (p + r).
+    It has a good and a bad state, which may change after each packet. The first state is drawn:
+    bad with probability p / (p + r).
 
     Attributes:
         p: Probability with which the bad state follows the good one; 0 to 1. netem's `p`. A number
@@ -1947,9 +1976,7 @@ class DelayChange(Part):
 
 @dataclass(kw_only=True)
 class Handovers(Part):
-    """Handovers: the propagation delay changes each time a period has passed, as with satellites in low orbits.
-
-    (
+    """Handovers: the propagation delay changes each time a period has passed.
 
     Attributes:
         every: The period; 1 ms or more. The first handover is one period after the start of the
@@ -2117,7 +2144,7 @@ class RateLaw(Part):
 
 
 @dataclass(kw_only=True)
-class Overhead(Part):
+class LinkOverhead(Part):
     """What a link adds to each packet.
 
     Attributes:
@@ -2167,8 +2194,8 @@ class Link(Part):
             and the trace repeats at its end. A path is relative to the experiment's file. A text.
         overhead: What the link adds to each packet, which makes its transmission longer: words of
             tc-cake ("atm", "pppoe-vcmux", "pppoe-ptm", "ethernet ether-vlan", "docsis"), or a table
-            with the keys of an [overhead](#overhead). Queues do not count it. A text, or a table
-            with bytes, mpu, framing.
+            with the keys of an [link overhead](#link-overhead). Queues do not count it. A text, or
+            a table with bytes, mpu, framing.
     """
 
     delay: str
@@ -2179,7 +2206,7 @@ class Link(Part):
     wire: Wire | None = None
     rate_changes: Sequence[RateChange] | RateLaw | None = None
     rate_trace: str | None = None
-    overhead: str | Overhead | None = None
+    overhead: str | LinkOverhead | None = None
 
 
 @dataclass(kw_only=True)
@@ -2223,8 +2250,8 @@ class Hop(Part):
             and the trace repeats at its end. A path is relative to the experiment's file. A text.
         overhead: What the link adds to each packet, which makes its transmission longer: words of
             tc-cake ("atm", "pppoe-vcmux", "pppoe-ptm", "ethernet ether-vlan", "docsis"), or a table
-            with the keys of an [overhead](#overhead). Queues do not count it. A text, or a table
-            with bytes, mpu, framing.
+            with the keys of an [link overhead](#link-overhead). Queues do not count it. A text, or
+            a table with bytes, mpu, framing.
     """
 
     delay: str
@@ -2238,7 +2265,7 @@ class Hop(Part):
     return_: Link | None = None
     rate_changes: Sequence[RateChange] | RateLaw | None = None
     rate_trace: str | None = None
-    overhead: str | Overhead | None = None
+    overhead: str | LinkOverhead | None = None
 
 
 @dataclass(kw_only=True)
@@ -2255,9 +2282,9 @@ class Chain(Part):
 
 @dataclass(kw_only=True)
 class Hosts(Part):
-    """Hosts that groups share by the name of the table, each one at the sending end and one at the receiving end of groups in forward direction.
+    """Hosts that several groups share, named as the table. The keys are those of a group in forward direction.
 
-    In groups of the opposite direction the hosts that receive send.
+    In a group of the opposite direction the hosts that receive send.
 
     Attributes:
         number: Number of hosts at each end. Flow `i` of each group sits on host `i` modulo this. A
@@ -2276,9 +2303,9 @@ class Hosts(Part):
             links. A time with its unit, for example "100 ms", or a list of these, or "16..240 ms in
             57" for so many in equal steps.
         first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
-            1. A whole number from 1 to 4.29497e+09, or a text.
+            1. A whole number, at least 1, or a text.
         last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from
-            1. A whole number from 1 to 4.29497e+09, or a text.
+            1. A whole number, at least 1, or a text.
     """
 
     number: int | None = None
@@ -3220,6 +3247,10 @@ class Tcp(Part):
             (`westwood` to `yeah`) take it of the window. "flight-size" or "window" or
             "linux-window".
         initial_window: Segments that may be sent before the first acknowledgement. A whole number.
+        initial_ssthresh: Window at which slow start ends if no loss has ended it before; with at
+            most `initial_window` there is no slow start. Without it there is no such window. A
+            model of the path (growth `bbr`, `copa` and the like) and a `class` have none. A whole
+            number.
         dup_thresh: Number of duplicate acknowledgements that indicate a loss (DupThresh). A whole
             number.
         limited_transmit: Send new data on the first two duplicate acknowledgements (RFC 3042). True
@@ -3435,6 +3466,7 @@ class Tcp(Part):
     prr: bool | None = None
     halving: Literal["flight-size", "window", "linux-window"] | None = None
     initial_window: int | None = None
+    initial_ssthresh: int | None = None
     dup_thresh: int | None = None
     limited_transmit: bool | None = None
     delayed_ack: bool | None = None
@@ -3544,9 +3576,9 @@ class Bulk(Part):
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
         first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
-            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            1 in the chain's order. A whole number, at least 1, or a text.
         last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
-            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            in the chain's order. A whole number, at least 1, or a text.
         repeat: Time from one activation of the group to the next: the group comes and goes.
             Activation k, counted from 0, has new flows (or users), which start and stop k times
             this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
@@ -3669,9 +3701,9 @@ class Transfer(Part):
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
         first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
-            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            1 in the chain's order. A whole number, at least 1, or a text.
         last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
-            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            in the chain's order. A whole number, at least 1, or a text.
         repeat: Time from one activation of the group to the next: the group comes and goes.
             Activation k, counted from 0, has new flows (or users), which start and stop k times
             this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
@@ -3792,9 +3824,9 @@ class Cbr(Part):
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
         first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
-            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            1 in the chain's order. A whole number, at least 1, or a text.
         last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
-            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            in the chain's order. A whole number, at least 1, or a text.
         repeat: Time from one activation of the group to the next: the group comes and goes.
             Activation k, counted from 0, has new flows (or users), which start and stop k times
             this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
@@ -3889,9 +3921,9 @@ class Voip(Part):
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
         first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
-            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            1 in the chain's order. A whole number, at least 1, or a text.
         last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
-            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            in the chain's order. A whole number, at least 1, or a text.
         repeat: Time from one activation of the group to the next: the group comes and goes.
             Activation k, counted from 0, has new flows (or users), which start and stop k times
             this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
@@ -3986,9 +4018,9 @@ class OnOff(Part):
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
         first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
-            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            1 in the chain's order. A whole number, at least 1, or a text.
         last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
-            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            in the chain's order. A whole number, at least 1, or a text.
         repeat: Time from one activation of the group to the next: the group comes and goes.
             Activation k, counted from 0, has new flows (or users), which start and stop k times
             this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
@@ -4079,9 +4111,9 @@ class Game(Part):
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
         first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
-            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            1 in the chain's order. A whole number, at least 1, or a text.
         last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
-            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            in the chain's order. A whole number, at least 1, or a text.
         repeat: Time from one activation of the group to the next: the group comes and goes.
             Activation k, counted from 0, has new flows (or users), which start and stop k times
             this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
@@ -4185,9 +4217,9 @@ class Transactions(Part):
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
         first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
-            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            1 in the chain's order. A whole number, at least 1, or a text.
         last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
-            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            in the chain's order. A whole number, at least 1, or a text.
         repeat: Time from one activation of the group to the next: the group comes and goes.
             Activation k, counted from 0, has new flows (or users), which start and stop k times
             this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
@@ -4353,9 +4385,9 @@ class Web(Part):
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
         first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
-            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            1 in the chain's order. A whole number, at least 1, or a text.
         last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
-            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            in the chain's order. A whole number, at least 1, or a text.
         repeat: Time from one activation of the group to the next: the group comes and goes.
             Activation k, counted from 0, has new flows (or users), which start and stop k times
             this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
@@ -4520,9 +4552,9 @@ class Video(Part):
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
         first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
-            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            1 in the chain's order. A whole number, at least 1, or a text.
         last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
-            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            in the chain's order. A whole number, at least 1, or a text.
         repeat: Time from one activation of the group to the next: the group comes and goes.
             Activation k, counted from 0, has new flows (or users), which start and stop k times
             this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
@@ -4669,9 +4701,9 @@ class Arrivals(Part):
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
         first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
-            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            1 in the chain's order. A whole number, at least 1, or a text.
         last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
-            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            in the chain's order. A whole number, at least 1, or a text.
         repeat: Time from one activation of the group to the next: the group comes and goes.
             Activation k, counted from 0, has new flows (or users), which start and stop k times
             this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
@@ -4802,9 +4834,9 @@ class Trace(Part):
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
         first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
-            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            1 in the chain's order. A whole number, at least 1, or a text.
         last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
-            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            in the chain's order. A whole number, at least 1, or a text.
         repeat: Time from one activation of the group to the next: the group comes and goes.
             Activation k, counted from 0, has new flows (or users), which start and stop k times
             this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
@@ -4937,9 +4969,9 @@ class Call(Part):
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
         first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
-            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            1 in the chain's order. A whole number, at least 1, or a text.
         last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
-            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            in the chain's order. A whole number, at least 1, or a text.
         repeat: Time from one activation of the group to the next: the group comes and goes.
             Activation k, counted from 0, has new flows (or users), which start and stop k times
             this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
@@ -5038,9 +5070,9 @@ class Endpoint(Part):
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
         first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
-            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            1 in the chain's order. A whole number, at least 1, or a text.
         last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
-            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            in the chain's order. A whole number, at least 1, or a text.
         repeat: Time from one activation of the group to the next: the group comes and goes.
             Activation k, counted from 0, has new flows (or users), which start and stop k times
             this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
@@ -5192,9 +5224,9 @@ class Program(Part):
         port: The port of its servers, for queues that classify traffic by port. A whole number from
             0 to 65535.
         first_hop: First hop of a chain that the data crosses: its name, or its number, counted from
-            1 in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            1 in the chain's order. A whole number, at least 1, or a text.
         last_hop: Last hop of a chain that the data crosses: its name, or its number, counted from 1
-            in the chain's order. A whole number from 1 to 4.29497e+09, or a text.
+            in the chain's order. A whole number, at least 1, or a text.
         repeat: Time from one activation of the group to the next: the group comes and goes.
             Activation k, counted from 0, has new flows (or users), which start and stop k times
             this time after `start` and `stop`. Needs `start`, and `stop` unless the flows end by
@@ -5400,9 +5432,6 @@ class Experiment(Whole):
         name: Name of the experiment; results are stored in a folder of this name. A text.
         duration: How long each run lasts, in simulated time. A time with its unit, for example "100
             ms".
-        traffic: The groups of flows. A list, each a table with kind = "bulk" or "transfer" or "cbr"
-            or "voip" or "on-off" or "game" or "transactions" or "web" or "video" or "arrivals" or
-            "trace" or "call" or "endpoint" or "program".
         format: Number of the format of this file. A redtail that does not read the format refuses
             the file and says what reads it. 1; default 1.
         description: A description of the experiment in one sentence or more. A text.
@@ -5428,6 +5457,9 @@ class Experiment(Whole):
             example "100 ms".
         hosts: Hosts on which several groups sit, by a name of yours: `[hosts.NAME]`, and `hosts =
             "NAME"` in the groups. A table.
+        traffic: The groups of flows. A list, each a table with kind = "bulk" or "transfer" or "cbr"
+            or "voip" or "on-off" or "game" or "transactions" or "web" or "video" or "arrivals" or
+            "trace" or "call" or "endpoint" or "program".
         phases: Times at which results are split: metrics are also reported for each phase from one
             of these times to the next. With "auto", the times are every change of a rate and every
             fixed start and stop of a group. "auto", or a list, each a time with its unit, for
@@ -5472,7 +5504,6 @@ class Experiment(Whole):
 
     name: str
     duration: str
-    traffic: Sequence[AnyTraffic]
     format: Literal[1] | None = None
     description: str | None = None
     warmup: str | None = None
@@ -5483,6 +5514,7 @@ class Experiment(Whole):
     chain: Chain | None = None
     host_jitter: str | None = None
     hosts: Mapping[str, Hosts] | None = None
+    traffic: Sequence[AnyTraffic] | None = None
     phases: Literal["auto"] | Sequence[str] | None = None
     series: Series | None = None
     events: Events | None = None
