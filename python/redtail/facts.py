@@ -107,7 +107,7 @@ def metric_names(scenario: str) -> tuple[dict[str, int], tuple[str, ...]]:
 
 
 def rate_steps(scenario: str, link: str) -> list[tuple[float, float]] | None:
-    """Return the rates of a link, in bit/s, each with the time in seconds from which the link has it.
+    """Return the rates of a link, in bit/s, each with the time in seconds from which it holds.
 
     Args:
         scenario: the scenario's canonical JSON.

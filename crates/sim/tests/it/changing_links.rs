@@ -451,8 +451,7 @@ queue = {queue}
 [[traffic]]
 name = "udp"
 kind = "cbr"
-flows = 3
-rate = "10 Mbit/s"
+rate = "60 Mbit/s" # so that there is always a packet, even if cake drops nearly all
 packet = "1000 B"
 start = "0 s"
 "#
