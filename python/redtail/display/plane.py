@@ -212,7 +212,7 @@ def overview_figure(parts: Sequence[tuple[str, Results]]) -> Figure | None:
     runs = []
     for axes, (title, results) in zip(grid, kept, strict=True):
         usual, usual_rates = _usual(results, None)
-        path = places.path_delays(results) if usual == PATH else []
+        path = places.path_delays(results) if usual == _of_path(results) else []
         delays = path or [_chosen(results, None, usual)]
         goodput = _chosen(results, None, usual_rates)
         abouts = [
