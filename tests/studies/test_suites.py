@@ -125,6 +125,39 @@ def written(folder: Path, suite: str = SUITE) -> Path:
     return folder
 
 
+PUBLISHED = """
+[[table]]
+name = "others"
+comparison = "steady"
+caption = "Beside others"
+source = "a paper"
+metrics = ["goodput"]
+[[table.rows]]
+load = 4
+queue = "codel"
+values = [3.5e6]
+[[table.rows]]
+load = 4
+queue = "pie"
+values = [3.25e6]
+"""
+
+
+def test_published_numbers_stand_beside_those_of_examined_subjects(tmp_path: Path) -> None:
+    folder = written(tmp_path / "suite", SUITE + PUBLISHED)
+    done = evaluation.evaluate(folder, named=["codel"], sections=["1"], out=tmp_path / "runs")
+    page = sheet.sheet(done)
+    (row,) = [line for line in page.splitlines() if "[3.5]" in line]
+    assert row.startswith("| 4 flows | codel |")
+    assert "In brackets: a paper." in page
+    assert "3.25" not in page
+
+    wrong = SUITE + PUBLISHED.replace('"pie"', '"pies"')
+    (folder / "study.toml").write_text(wrong)
+    with pytest.raises(SpecError, match=r"queue = 'pies'; accepted: .*pie"):
+        evaluation.evaluate(folder, named=["codel"], out=tmp_path / "runs")
+
+
 def test_a_suite_examines_queues(tmp_path: Path) -> None:
     folder = written(tmp_path / "suite")
     (tmp_path / "slow.toml").write_text(SLOW)

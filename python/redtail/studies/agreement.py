@@ -16,6 +16,7 @@ from redtail.studies.checks import loads_named
 from redtail.studies.definition import Comparison, Measure, Study, View
 from redtail.studies.grid import QUANTILES, Loads, derived, describe, is_like
 from redtail.studies.reading import Placed
+from redtail.studies.subjects import kinds
 
 _NAMES = {
     "queues": "queue",
@@ -66,6 +67,10 @@ def _refuse_of_suite(
                     f"{plan.file}: {of.queue} is {', '.join(labels)}; accepted: "
                     f"{study.subject.control} alone, the control of [subject]",
                 )
+    subjects = (study.subject.control, *kinds(study.subject.kind))
+    for row in (row for table in study.tables for row in table.rows):
+        if row.queue not in subjects:
+            raise row.refused("queue", row.queue, subjects)
     for section in study.sections:
         views = [known[name] for name in section.comparisons if name in known]
         for metric in section.measures if views else ():
@@ -162,7 +167,8 @@ def _named(study: Study) -> Iterator[tuple[Placed, str, str, str, Sequence[Any]]
         yield figure, figure.comparison, "draws", "metric", figure.metrics
     for table in study.tables:
         for row in table.rows:
-            yield row, table.comparison, "queue", "queue", [row.queue]
+            if study.subject is None:
+                yield row, table.comparison, "queue", "queue", [row.queue]
             yield row, table.comparison, "load", "load", [row.load]
         yield table, table.comparison, "metrics", "metric", table.metrics
         for column in table.columns:

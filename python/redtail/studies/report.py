@@ -282,7 +282,12 @@ def table_lines(done: StudyResults, table: TableOf) -> list[str]:
     """Return our numbers, with published ones in brackets, as a table in Markdown."""
     if table.comparison not in done.grids:
         return [f"This scale does not run {table.comparison}."]
-    heads, rows = _cells(done, table)
+    return lines_of_table(done.grids[table.comparison], table, _modern(done, table))
+
+
+def lines_of_table(grid: Grid, table: TableOf, modern_queues: Sequence[str] = ()) -> list[str]:
+    """Return the table of a grid with published numbers in brackets, in Markdown."""
+    heads, rows = _cells(grid, table, modern_queues)
     lines = [f"In brackets: {_md(table.source)}.", ""] if table.source else []
     place = heads.index("queue")
     cells = (
@@ -293,7 +298,7 @@ def table_lines(done: StudyResults, table: TableOf) -> list[str]:
 
 def numbers_table(done: StudyResults, table: TableOf) -> Table:
     """Return our numbers as a table for the terminal."""
-    heads, rows = _cells(done, table)
+    heads, rows = _cells(done.grids[table.comparison], table, _modern(done, table))
     made = drawn(*((_broken(head), None) for head in heads), title=escape.title(table.caption))
     made.padding = 0  # there may be many columns
     for row in rows:
@@ -306,14 +311,19 @@ def _broken(head: str) -> str:
     return head.replace(" ", "\n")
 
 
-def _cells(done: StudyResults, table: TableOf) -> tuple[list[str], list[list[str]]]:
+def _modern(done: StudyResults, table: TableOf) -> Sequence[str]:
+    return modern(done, table.comparison) if table.modern else ()
+
+
+def _cells(
+    grid: Grid, table: TableOf, modern_queues: Sequence[str]
+) -> tuple[list[str], list[list[str]]]:
     """Return the heads and the rows of a table of numbers, as texts."""
-    grid = done.grids[table.comparison]
     published = {
         (grid.named.find(row.load), grid.queue(row.queue)): table.published(row)
         for row in table.rows
     }
-    queues = (*grid.queues, *(modern(done, table.comparison) if table.modern else ()))
+    queues = (*grid.queues, *modern_queues)
     rows = list(published)
     if not rows or table.modern:
         loads = tuple(dict.fromkeys(load for load, _ in rows)) or grid.loads

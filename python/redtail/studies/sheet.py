@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -28,7 +29,7 @@ from redtail.studies.definition import Section
 from redtail.studies.evaluation import Evaluation
 from redtail.studies.grid import Grid
 from redtail.studies.league import Column, Entry, Ranked
-from redtail.studies.report import drawn, with_legend
+from redtail.studies.report import drawn, lines_of_table, with_legend
 from redtail.studies.results import versions
 
 if TYPE_CHECKING:
@@ -205,7 +206,24 @@ def _section(done: Evaluation, section: Section) -> list[str]:
         lines += [*_numbers(done, name, section.measures), ""]
         lines += [f"- {line}" for line in _absent(done, name)]
         lines += [""] if list(_absent(done, name)) else []
+        lines += _published(done, name)
         lines += _kernel(done, name, section.measures)
+    return lines
+
+
+def _published(done: Evaluation, view: str) -> list[str]:
+    """Return the tables of a view: the numbers of subjects for which others have published some."""
+    grid = done.grids[view]
+    lines = []
+    for table in (table for table in done.study.tables if table.comparison == view):
+        rows = tuple(
+            row
+            for row in table.rows
+            if row.queue in done.labels and grid.has(row.queue, grid.named.find(row.load))
+        )
+        if rows:
+            numbers = lines_of_table(grid, replace(table, rows=rows))
+            lines += [escape.paragraph(table.caption), "", *numbers, ""]
     return lines
 
 
