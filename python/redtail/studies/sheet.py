@@ -340,8 +340,12 @@ def _head(metric: str, about: Metric) -> str:
 def _kernel(done: Evaluation, view: str, measures: Sequence[str]) -> list[str]:
     """Return the numbers of a kernel beside simulations of the same set-up."""
     kernel = done.kernel
-    if kernel is None or view not in kernel.measured:
+    if kernel is None:
         return []
+    if view not in kernel.measured:
+        asked = done.study.kernel
+        why = asked.not_run.get(_comparison(done, view)) if asked is not None else None
+        return [f"Not run by a kernel{f': {_md(why)}' if why else '.'}", ""]
     simulated, measured = kernel.simulated[view], kernel.measured[view]
     present = [each for each in _present(measured, measures) if ":" not in each]
     lines = [f"By a kernel ({_md(kernel.made_by)}): {_md(kernel.about)}", ""]
