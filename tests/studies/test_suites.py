@@ -188,7 +188,10 @@ def test_a_suite_examines_queues(tmp_path: Path) -> None:
     page = sheet.sheet(replace(done, kernel=kernel))
     assert "Not run by a kernel." in page
     assert page.count("By a kernel (a kernel): it is the same") == 1
-    assert "goodput (Mbit/s), simulated | goodput (Mbit/s), kernel |" in page
+    heads = ("simulated", "kernel", "difference")
+    assert " | ".join(f"goodput (Mbit/s), {each}" for each in heads) in page
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| 2 flows | codel")]
+    assert [row[2] for row in rows] and any(row[2] == row[3] and "0" in row[4] for row in rows)
     assert "- sred: not run by the kernel: no kernel has it" in page
     assert "- codel: 1 run failed and is missing: it was late" in page
 
