@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from redtail import backends, studies
+from redtail.backends.linux import Linux
 from redtail.cli import app
 from redtail.errors import SpecError
-from redtail.studies import evaluation, sheet, subjects
+from redtail.studies import definition, evaluation, sheet, subjects
+from redtail.studies.agreement import refuse_unknown
 from redtail.studies.definition import Subject
 
 EXPERIMENT = """
@@ -216,8 +219,12 @@ def test_a_suite_examines_queues(tmp_path: Path) -> None:
         failed={"steady": ("codel: 1 run failed and is missing: it was late",)},
     )
     page = sheet.sheet(replace(done, kernel=kernel))
+    assert "Not run by a kernel." in page
     assert page.count("By a kernel (a kernel): it is the same") == 1
-    assert "goodput (Mbit/s), simulated | goodput (Mbit/s), kernel |" in page
+    heads = ("simulated", "kernel", "difference")
+    assert " | ".join(f"goodput (Mbit/s), {each}" for each in heads) in page
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| 2 flows | codel")]
+    assert [row[2] for row in rows] and any(row[2] == row[3] and "0" in row[4] for row in rows)
     assert "- sred: not run by the kernel: no kernel has it" in page
     assert "- codel: 1 run failed and is missing: it was late" in page
 
@@ -304,3 +311,65 @@ def test_presets_are_chosen_by_name() -> None:
     assert "sack" not in subjects.everything(subject)
     with pytest.raises(SpecError, match="as the control"):
         subjects.chosen(subject, ["sack"])
+
+
+class Linux61(Linux):
+    """The backend `linux` with what Debian's kernel 6.1 has, of which no machine is started."""
+
+    def require_host(self) -> None:
+        """Nothing is needed, as nothing is run."""
+
+    def controls(self) -> list[str]:
+        return ["bbr", "cubic", "reno"]
+
+    def kernel_kinds(self) -> list[str]:
+        return ["cake", "codel", "fq_codel", "htb", "netem", "pfifo", "bfifo", "pie", "red"]
+
+    def filter_kinds(self) -> list[str]:
+        return ["clsact", "flower", "matchall"]
+
+
+@pytest.mark.parametrize("name", definition.suites())
+def test_a_kernel_can_run_what_a_suite_has_for_it(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(backends.KNOWN, "linux", Linux61)
+    study = studies.load(name)
+    kernel, subject = study.kernel, study.subject
+    assert subject is not None
+    if kernel is None:
+        pytest.skip("it has nothing for a kernel")
+    assert kernel.each.keys() | kernel.not_run.keys() == {each.name for each in study.comparisons}
+    examined = subjects.chosen(subject, ["red", "codel", "pie", "fq-codel", "cake", "sred"])
+    everything = evaluation.plans_of(
+        each
+        for scale in study.scales
+        for each in evaluation.requests(study, scale, kernel.each, (), ())
+    )
+    for scale in study.scales:
+        for by in ("linux", None):
+            found = evaluation.requests(study, scale, kernel.each, examined, (), kernel, by)
+            # Views find in them the factors and the senders that they name.
+            refuse_unknown(study, evaluation.plans_of(found), everything)
+            for file in (file for request in found for file in request.files):
+                backends.require_able(backends.find("linux"), [file.plan])
+                assert set(file.unfit) == ({"sred"} if by else set()), file.path
+                assert (
+                    "126000 B" in file.fitted["red"].set["limit"]
+                    or "700500 B" in (file.fitted["red"].set["limit"])
+                )
+                assert "limit" not in file.fitted["cake"].set
+
+
+@pytest.mark.parametrize("name", definition.suites())
+def test_a_suite_names_metrics_that_some_scale_records(name: str) -> None:
+    study = studies.load(name)
+    names = [each.name for each in study.comparisons]
+    plans = {
+        scale: evaluation.plans_of(evaluation.requests(study, scale, names, (), ()))
+        for scale in study.scales
+    }
+    for scale, own in plans.items():
+        others = [each for other, each in plans.items() if other != scale]
+        merged = {of: [plan for each in others for plan in each.get(of, ())] for of in names}
+        refuse_unknown(study, own, merged)

@@ -28,12 +28,17 @@ _NAMES = {
 """What the keys of checks name, besides those that name loads."""
 
 
-def refuse_unknown(study: Study, plans: Mapping[str, Sequence[Plan]]) -> None:
+def refuse_unknown(
+    study: Study,
+    plans: Mapping[str, Sequence[Plan]],
+    elsewhere: Mapping[str, Sequence[Plan]] | None = None,
+) -> None:
     """Refuse names of what does not exist.
 
     Args:
         study: the study.
         plans: by comparison, the plans of its files; what names one without plans is passed over.
+        elsewhere: the same at the other scales, which may record more metrics.
 
     Raises:
         SpecError: with the place, and what is accepted there.
@@ -41,7 +46,13 @@ def refuse_unknown(study: Study, plans: Mapping[str, Sequence[Plan]]) -> None:
     measures = {each.name: each for each in study.measures}
     of = {comparison.name: comparison for comparison in study.comparisons}
     known = {
-        view.name: _Known(view, of[view.comparison], plans[view.comparison], measures)
+        view.name: _Known(
+            view,
+            of[view.comparison],
+            plans[view.comparison],
+            (elsewhere or {}).get(view.comparison, ()),
+            measures,
+        )
         for view in study.all_views
         if view.comparison in plans
     }
@@ -95,6 +106,7 @@ class _Known:
         view: View,
         comparison: Comparison,
         plans: Sequence[Plan],
+        elsewhere: Sequence[Plan],
         measures: Mapping[str, Measure],
     ) -> None:
         self.measures = measures
@@ -115,7 +127,9 @@ class _Known:
         except RedtailError as error:
             raise view.error("load", str(error)) from None
         self.measured = Measured.of(
-            json.loads(plan.example(case)) for plan in plans for case in range(len(plan.cases))
+            json.loads(plan.example(case))
+            for plan in (*plans, *elsewhere)
+            for case in range(len(plan.cases))
         )
 
     def refuse(self, part: Placed, key: str, kind: str, name: Any) -> None:

@@ -379,10 +379,20 @@ class Kernel(Placed):
     Attributes:
         about: it in words.
         each: overrides of the experiment files, by comparison.
+        not_run: why no kernel runs it, by comparison; a suite's sheet says so.
+        kinds: in a suite, parameters of a kind of queue. They replace what the suites' rules would
+            set (docs/how-to/evaluate.md).
+        buffer_in_bytes: in a suite, the kinds whose buffer a kernel counts in bytes: they get that
+            of the control in packets of 1500 B.
+        own_buffer: in a suite, the kinds whose buffer no kernel lets one set: they have their own.
     """
 
     about: str
     each: Mapping[str, Mapping[str, Any]] = key("of")
+    not_run: Mapping[str, str] = key(default={})
+    kinds: Mapping[str, Mapping[str, Any]] = key(default={})
+    buffer_in_bytes: tuple[str, ...] = ()
+    own_buffer: tuple[str, ...] = ()
 
     name = "kernel"
 
@@ -788,8 +798,11 @@ def _agree(study: Study) -> None:
         for name in setting.each.keys() - comparisons.keys():
             listed = ", ".join(sorted(comparisons))
             raise setting.error("of", f"is no comparison; accepted: {listed}", name)
-    if study.kernel is not None and not study.kernel.each:
-        raise study.kernel.refused("of", {}, ["a table [kernel.of.COMPARISON] or more"])
+    if study.kernel is not None:
+        if not study.kernel.each:
+            raise study.kernel.refused("of", {}, ["a table [kernel.of.COMPARISON] or more"])
+        for name in study.kernel.not_run:
+            known(study.kernel, "not_run", name, comparisons.keys() - study.kernel.each.keys())
 
 
 def _agree_on_suite(study: Study) -> None:

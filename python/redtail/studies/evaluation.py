@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from redtail import backends
+from redtail.engine.plans import Plan
 from redtail.errors import SpecError
 from redtail.files import path_of
 from redtail.inputs.code import Allowed
@@ -201,9 +202,13 @@ def evaluate(
         used |= {views[each.comparison] for each in study.figures}
     work = Work(path_of(out) / study.name / scale, jobs, progress)
     own = requests(study, scale, used, examined, allow_code)
-    refuse_unknown(
-        study, {each.comparison.name: [file.plan for file in each.files] for each in own}
+    elsewhere = plans_of(
+        each
+        for other in study.scales
+        if other != scale
+        for each in requests(study, other, used, (), allow_code)
     )
+    refuse_unknown(study, plans_of(own), elsewhere)
     _refuse_unfit(own, [each for each in examined if each.given in (named or ())])
     of_kernel = used & set(study.kernel.each) if backend is not None and study.kernel else set()
     simulated, measured = (
@@ -287,6 +292,14 @@ def requests(
         for comparison in study.comparisons
         if (of_scale := comparison.scale(scale)) is not None and comparison.name in names
     ]
+
+
+def plans_of(requests: Iterable[Request]) -> dict[str, list[Plan]]:
+    """Return the plans of all files by comparison."""
+    found: dict[str, list[Plan]] = {}
+    for each in requests:
+        found.setdefault(each.comparison.name, []).extend(file.plan for file in each.files)
+    return found
 
 
 def _sections(study: Study, named: Sequence[str] | None) -> tuple[Section, ...]:

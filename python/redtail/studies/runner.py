@@ -207,7 +207,8 @@ class File:
         """Yield the file with each subject in place of the control, where it can be examined."""
         for each in wanted.subjects:
             try:
-                fitted = subjects.fit(each, self.of.comparison, self.plan, wanted.of)
+                kernel = self.of.setting if isinstance(self.of.setting, Kernel) else None
+                fitted = subjects.fit(each, self.of.comparison, self.plan, wanted.of, kernel)
                 own = (f"{key} {value}" for key, value in self.of.comparison.subject.items())
                 name = ", ".join([self.plan.name, each.label, *own])
                 # What the scale sets inside a subject's table comes after the table.

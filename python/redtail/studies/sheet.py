@@ -19,7 +19,9 @@ from urllib.parse import quote
 from redtail import escape
 from redtail import metrics as names
 from redtail.analysis.digits import shown
+from redtail.analysis.paired import as_far_as_known, why_no_interval, why_unjudged
 from redtail.analysis.results import Results
+from redtail.analysis.stats import Estimate, paired_difference
 from redtail.errors import RedtailError
 from redtail.metrics import Metric
 from redtail.store.folders import ExperimentStore
@@ -358,8 +360,12 @@ def _head(metric: str, about: Metric) -> str:
 def _kernel(done: Evaluation, view: str, measures: Sequence[str]) -> list[str]:
     """Return the numbers of a kernel beside simulations of the same set-up."""
     kernel = done.kernel
-    if kernel is None or view not in kernel.measured:
+    if kernel is None:
         return []
+    if view not in kernel.measured:
+        asked = done.study.kernel
+        why = asked.not_run.get(_comparison(done, view)) if asked is not None else None
+        return [f"Not run by a kernel{f': {_md(why)}' if why else '.'}", ""]
     simulated, measured = kernel.simulated[view], kernel.measured[view]
     present = [each for each in _present(measured, measures) if ":" not in each]
     lines = [f"By a kernel ({_md(kernel.made_by)}): {_md(kernel.about)}", ""]
@@ -374,11 +380,13 @@ def _kernel(done: Evaluation, view: str, measures: Sequence[str]) -> list[str]:
                 for grid in (simulated, measured):
                     found = grid.estimate(metric, label, load)
                     cells.append("" if found.n == 0 else shown(found, abouts[metric].scale))
+                gap = _gap(simulated, measured, metric, label, load)
+                cells.append("" if gap.n == 0 else shown(gap, abouts[metric].scale))
             rows.append(cells)
     heads = [
         f"{_md(_head(metric, abouts[metric]))}, {by}"
         for metric in present
-        for by in ("simulated", "kernel")
+        for by in ("simulated", "kernel", "difference")
     ]
     if present:
         lines += [*with_legend(pages.table(("", done.subject.kind, *heads), rows)), ""]
@@ -389,6 +397,21 @@ def _kernel(done: Evaluation, view: str, measures: Sequence[str]) -> list[str]:
     told = [f"{label}: not run by the kernel: {why}" for label, why in absent.items()]
     told += kernel.failed.get(of, ())
     return [*lines, *(f"- {_md(text)}" for text in told), ""] if told else lines
+
+
+def _gap(simulated: Grid, measured: Grid, metric: str, label: str, load: float) -> Estimate:
+    """Return by how much a kernel's number is larger than the simulated one.
+
+    A replication has the same seed in both, so they are compared one by one.
+    """
+    cases = [grid.case(label, load) for grid in (simulated, measured)]
+    first, second = (
+        league.by_replication(grid, metric, label, (load,)) for grid in (simulated, measured)
+    )
+    shared = first.keys() & second.keys()
+    found = paired_difference([second[n] for n in shared], [first[n] for n in shared])
+    refused = why_no_interval(metric, *cases, found.n)
+    return as_far_as_known(found, refused, why_unjudged(metric, *cases))
 
 
 def _parameters(done: Evaluation, only: str | None = None) -> list[str]:

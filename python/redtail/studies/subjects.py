@@ -33,7 +33,7 @@ from redtail.catalog import Catalog
 from redtail.engine.plans import Plan
 from redtail.errors import RedtailError, SpecError
 from redtail.experiment import toml_value
-from redtail.studies.definition import Comparison, Subject
+from redtail.studies.definition import Comparison, Kernel, Subject
 from redtail.studies.reading import Place, opened
 
 _MARK_ALWAYS = ("step", "dualpi2")
@@ -212,7 +212,13 @@ def _absolute(name: str, folder: Path) -> str:
     return f"{(folder / path).resolve()}{sign}{rest}"
 
 
-def fit(examined: Examined, comparison: Comparison, plan: Plan, subject: Subject) -> Fitted:
+def fit(
+    examined: Examined,
+    comparison: Comparison,
+    plan: Plan,
+    subject: Subject,
+    kernel: Kernel | None = None,
+) -> Fitted:
     """Return what stands in an experiment in place of the control.
 
     Args:
@@ -220,6 +226,7 @@ def fit(examined: Examined, comparison: Comparison, plan: Plan, subject: Subject
         comparison: the comparison that the experiment is of.
         plan: the experiment, with the control.
         subject: what the suite says of its subjects.
+        kernel: what it says of them where a kernel is to run the same; None elsewhere.
 
     Raises:
         Unfit: it cannot be examined there.
@@ -228,7 +235,7 @@ def fit(examined: Examined, comparison: Comparison, plan: Plan, subject: Subject
     values: dict[str, Any] = {}
     told: dict[str, str] = {}
     for key in (comparison.queue, *comparison.also):
-        made = _Made(examined, subject, comparison.subject)
+        made = _Made(examined, subject, comparison.subject, kernel)
         control = plan.cases[0].factors.get(key, _at(scenario, key))
         if subject.kind == "queue":
             made.queue(control, _at(scenario, key.rpartition(".")[0]))
@@ -248,11 +255,20 @@ def fit(examined: Examined, comparison: Comparison, plan: Plan, subject: Subject
 class _Made:
     """The table of a subject, and what was set in it."""
 
-    def __init__(self, examined: Examined, subject: Subject, wanted: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        examined: Examined,
+        subject: Subject,
+        wanted: Mapping[str, Any],
+        kernel: Kernel | None,
+    ) -> None:
         self.kind = examined.kind
         self.table = dict(examined.value)
         self.wanted = wanted
-        self.suites = subject.kinds.get(self.kind, {})
+        own = kernel.kinds.get(self.kind, {}) if kernel is not None else {}
+        self.suites = {**subject.kinds.get(self.kind, {}), **own}
+        self.in_bytes = kernel is not None and self.kind in kernel.buffer_in_bytes
+        self.own_buffer = kernel is not None and self.kind in kernel.own_buffer
         self.told = {
             name: f"{_shown(value)}, as given"
             for name, value in self.table.items()
@@ -282,7 +298,9 @@ class _Made:
             self._missing(name, value, "set by the suite")
         if buffer is None:
             raise Unfit("the control has no limit, by which the buffer of a subject is set")
-        if "limit" in keys:
+        if self.in_bytes:
+            buffer = [*map(_in_bytes, buffer)] if isinstance(buffer, list) else _in_bytes(buffer)
+        if "limit" in keys and not self.own_buffer:
             own = self.table.get("limit")
             was = "" if own in (None, buffer) else f" (given: {_shown(own)})"
             self._set("limit", buffer, f"the buffer of the control{was}")
@@ -348,6 +366,16 @@ def share_of(buffer: str, share: float) -> str:
     if unit == "B":
         return f"{max(1, round(size * share))} B"
     return f"{size * share:.12g} {unit}"
+
+
+def _in_bytes(buffer: str) -> str:
+    """Return a buffer in full packets as one in bytes.
+
+    >>> _in_bytes("84 packets"), _in_bytes("60 ms")
+    ('126000 B', '60 ms')
+    """
+    size, unit = quantities.parse(buffer)
+    return f"{size * 1500:.0f} B" if unit == "packets" else buffer
 
 
 def _rate_of(link: Any) -> float:
