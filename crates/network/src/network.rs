@@ -174,7 +174,10 @@ impl Compiler<'_> {
             };
             let forward = add(Direction::Forward).expect("a hop has a link forward");
             let back = add(Direction::Reverse);
-            self.share_medium(&scenario.topology.hops()[hop], [forward, back.unwrap_or(forward)]);
+            self.share_medium(
+                &scenario.topology.hops()[hop],
+                [forward, back.unwrap_or(forward)],
+            );
             self.hops.push(HopLinks { forward, back });
         }
     }
