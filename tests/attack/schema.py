@@ -210,6 +210,8 @@ class Drawn:
             must = key in schema.get("required", ()) or (key == "rate" and "rate_trace" in keys)
             if key in LEFT_OUT or not (must or self.draw.random() < chance):
                 continue
+            if each.get("type") == "object" and "properties" not in each:
+                continue  # its keys are names of groups: crates/sim/tests/it/airtime.rs
             if key == "class" and each.get("type") == "array" and self.depth > 1:
                 continue
             if key == "class" and "preset" in keys:
@@ -410,6 +412,8 @@ class Drawn:
                 return self.quantity("s", near or 0.1)
             if kind == "Bytes":
                 return self.quantity("B", min(near or 8000.0, 8000.0))
+            if kind == "Rate":
+                return self.quantity("bit/s", near or 1e6)
             return f"{draw.uniform(1, 6):.2f}"
 
         shape = f"{draw.uniform(1.05, 3):.2f}"
@@ -431,7 +435,7 @@ class Drawn:
 
     def most(self, kind: str) -> str:
         """The largest value of a law with a heavy tail."""
-        return {"Span": "20 s", "Bytes": "300 kB", "double": "40"}[kind]
+        return {"Span": "20 s", "Bytes": "300 kB", "double": "40", "Rate": "20 Mbit/s"}[kind]
 
     def repair(self, refusal: SpecError, attempt: int) -> None:
         """Draw again, or leave out, what a refusal names; now and then the table around it."""

@@ -123,7 +123,7 @@ def test_phases_have_rows_of_their_own_when_asked_for(file: Path, tmp_path: Path
     rows = [line.split()[:3] for line in printed(True) if line[:1].isdigit() or line[:3] == "all"]
     assert rows == [["all", "1", "6"], ["1", "1", "2"], ["2", "2", "4"], ["3", "4", "6"]]
     csv = results.table_text("csv", phases=True).splitlines()
-    assert csv[0].startswith("phase,from (s),to (s),")
+    assert csv[0].startswith('"phase","from (s)","to (s)",')
     assert [row.split(",")[:3] for row in csv[1:]][1:] == [
         ["1", "1.0", "2.0"],
         ["2", "2.0", "4.0"],

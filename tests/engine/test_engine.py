@@ -69,7 +69,13 @@ def test_every_example_runs(path: Path, tmp_path: Path) -> None:
             continue
         # The line is there for programs of the user; two calls use little of it. DCTCP alone
         # uses less than half of a link with a step at 1 ms (docs/queues/dualpi2.md).
-        least = {"line": 0, "dualpi2-kernel": 0.4}.get(path.stem, 0.5)
+        # NewReno takes reordering for loss, and the first hop of the shaper that follows is not the line.
+        least = {
+            "line": 0,
+            "dualpi2-kernel": 0.4,
+            "disturbed-path": 0.1,
+            "following-shaper": 0,
+        }.get(path.stem, 0.5)
         assert least < case.metric(first).mean <= 1, case.title
     assert results.figures()
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from redtail import experiment, facts, quantities, studies
-from redtail.studies.agreement import refuse_unknown
 from redtail.studies.definition import FOLDER
 
 SUITE = FOLDER / "suites" / "rfc8867"
@@ -47,14 +46,6 @@ def capacities(link: dict[str, Any]) -> dict[float, float]:
         seconds(each["at"]): facts.rate_bps("rate", each["rate"]) / 1e6
         for each in link.get("rate_changes", [])
     }
-
-
-def test_what_the_suite_names_is_there() -> None:
-    study = studies.load("rfc8867")
-    plans = {path: experiment.prepare(path) for path in FILES}
-    refuse_unknown(
-        study, {each.name: [plans[path] for path in each.files] for each in study.comparisons}
-    )
 
 
 def test_all_files_are_of_the_suite() -> None:

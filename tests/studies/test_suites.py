@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from redtail import backends, studies
+from redtail import backends, experiment, studies
 from redtail.backends.linux import Linux
 from redtail.cli import app
+from redtail.engine.plans import Plan
 from redtail.errors import SpecError
 from redtail.studies import definition, evaluation, sheet, subjects
 from redtail.studies.agreement import refuse_unknown
@@ -373,3 +374,19 @@ def test_a_suite_names_metrics_that_some_scale_records(name: str) -> None:
         others = [each for other, each in plans.items() if other != scale]
         merged = {of: [plan for each in others for plan in each.get(of, ())] for of in names}
         refuse_unknown(study, own, merged)
+
+
+@pytest.mark.parametrize("name", definition.suites())
+def test_what_a_built_in_suite_names_is_there(name: str) -> None:
+    """The files are valid, and some scale has each metric that sections and criteria name."""
+    study = studies.load(name)
+    plans = {}
+    prepared: dict[tuple[Path, tuple[str, ...]], Plan] = {}
+    for comparison in study.comparisons:
+        recorded = [tuple(scale.set.get("record", ())) for scale in comparison.scales]
+        most = max(recorded, key=len, default=())
+        for path in comparison.files:
+            if (path, most) not in prepared:
+                prepared[path, most] = experiment.prepare(path, set={"record": list(most)})
+        plans[comparison.name] = [prepared[path, most] for path in comparison.files]
+    refuse_unknown(study, plans)

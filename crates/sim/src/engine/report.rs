@@ -120,6 +120,7 @@ impl Engine<'_> {
                 TrafficParams::Endpoint(_) => {
                     self.report_own(index, &mut result.histograms, &mut add)
                 }
+                ref group if group.tcp().is_some() => Vec::new(),
                 _ => self.report_udp(index, &mut result.histograms, &mut add),
             };
             others.into_iter().for_each(|rate| rates.add(rate));
