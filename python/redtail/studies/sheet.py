@@ -404,14 +404,14 @@ def _gap(simulated: Grid, measured: Grid, metric: str, label: str, load: float) 
 
     A replication has the same seed in both, so they are compared one by one.
     """
-    cases = [grid.case(label, load) for grid in (simulated, measured)]
+    one, other = (grid.case(label, load) for grid in (simulated, measured))
     first, second = (
         league.by_replication(grid, metric, label, (load,)) for grid in (simulated, measured)
     )
     shared = first.keys() & second.keys()
     found = paired_difference([second[n] for n in shared], [first[n] for n in shared])
-    refused = why_no_interval(metric, *cases, found.n)
-    return as_far_as_known(found, refused, why_unjudged(metric, *cases))
+    refused = why_no_interval(metric, one, other, found.n)
+    return as_far_as_known(found, refused, why_unjudged(metric, one, other))
 
 
 def _parameters(done: Evaluation, only: str | None = None) -> list[str]:
