@@ -45,6 +45,8 @@ LEFT_OUT = {
     "kernel_control": "only kernels have them; tests/backends/test_kernel_controls.py",
     "load": "needs trial runs, tests/running/test_offered_load.py",
     "delay_trace": "no file of the examples is one; its form is in crates/spec/src/wire.rs",
+    "repeat": "needs a start and a stop; crates/sim/tests/it/groups.rs",
+    "activations": "needs repeat",
     "source": "another class would be refused",
     "params": "the class of a queue says what it takes; tests/inputs/test_own_queues.py",
 }
@@ -772,6 +774,8 @@ def _links(root: Table, outcome: Outcome, packets: _Packets) -> Iterator[str]:
         stay = np.isin(came, stayed, assume_unique=True)
         remained = float((end - came_at[stay]).sum()) * 1e-9
         rounding = 2e-9 * (len(came) + 1)
+        if any("airtime" in each or "medium" in each for each in (spec, *_hops(root))):
+            continue  # several packets are sent at once, and others wait for the medium
         constant = not spec.get("rate_changes") and "rate_trace" not in spec
         most_sent = found.get(f"{prefix}utilization", 0.0) * seconds if constant else seconds
         least_sent = most_sent if constant else 0.0
@@ -798,6 +802,11 @@ def _links(root: Table, outcome: Outcome, packets: _Packets) -> Iterator[str]:
     yield from _between(root, packets)
 
 
+def _hops(root: Table) -> list[Table]:
+    """The tables of the bottleneck, or of all hops."""
+    return [root["bottleneck"]] if "bottleneck" in root else list(root["chain"]["hop"])
+
+
 def _spec(root: Table, link: str) -> Table:
     """The table of a link."""
     name, _, back = link.partition(".")
@@ -812,9 +821,11 @@ def _spec(root: Table, link: str) -> Table:
 
 
 def _between(root: Table, packets: _Packets) -> Iterator[str]:
-    """Packets reach the next hop exactly the delay after they left."""
+    """Packets reach the next hop exactly the delay after they left, if the wire holds none."""
     hops = root.get("chain", {}).get("hop", [])
     for number in range(1, len(hops)):
+        if hops[number - 1].get("wire", {}).keys() - {"loss", "duplicate", "limit"}:
+            continue
         went, went_at = packets.of(f"hop{number}:out")
         came, came_at = packets.of(f"hop{number + 1}:in")
         if len(np.unique(went)) < len(went) or len(np.unique(came)) < len(came):

@@ -73,7 +73,7 @@ def test_every_example_runs(path: Path, tmp_path: Path) -> None:
         least = {
             "line": 0,
             "dualpi2-kernel": 0.4,
-            "disturbed-path": 0.1,
+            "disturbed-path": 0.05,
             "following-shaper": 0,
         }.get(path.stem, 0.5)
         assert least < case.metric(first).mean <= 1, case.title

@@ -387,6 +387,7 @@ def test_what_a_built_in_suite_names_is_there(name: str) -> None:
         most = max(recorded, key=len, default=())
         for path in comparison.files:
             if (path, most) not in prepared:
-                prepared[path, most] = experiment.prepare(path, set={"record": list(most)})
+                more = {"record": list(most)} if most else {}
+                prepared[path, most] = experiment.prepare(path, set=more)
         plans[comparison.name] = [prepared[path, most] for path in comparison.files]
     refuse_unknown(study, plans)
