@@ -99,6 +99,7 @@ impl Choices<'_> {
             ecn_feedback: self.of(EcnFeedback::VARIANTS),
             ecn_reduction: self.of(&REDUCTIONS),
             initial_window: 1 + u32::from(self.byte() % 32),
+            initial_ssthresh: None, // a model of the path refuses one; tests/it/growth.rs of `transport`
             dup_thresh: 1 + u32::from(self.byte() % 6),
             receive_window: Bytes::new(mss * (1 + u64::from(self.byte() % 64))),
             receive_autotuning: b(2),
