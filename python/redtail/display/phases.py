@@ -45,7 +45,10 @@ def phase_figure(results: Results, name: str, *, size: Size | None = None) -> Fi
     load = find_load(results)
     place_of = {id(case): place for place, case in enumerate(results.cases)}
     labels = [
-        (place_of[id(case)], ", ".join(filter(None, (line.label, load.of_panel(x) if load else None))))
+        (
+            place_of[id(case)],
+            ", ".join(filter(None, (line.label, load.of_panel(x) if load else None))),
+        )
         for line in lines_of(results, load)
         for x, case in line.points
     ]
