@@ -69,7 +69,7 @@ def test_every_example_runs(path: Path, tmp_path: Path) -> None:
             continue
         # The line is there for programs of the user; two calls use little of it. DCTCP alone
         # uses less than half of a link with a step at 1 ms (docs/queues/dualpi2.md).
-        # NewReno takes reordering for loss, and the first hop of the shaper that follows is not the line.
+        # NewReno takes reordering for loss. The first hop of the shaper that follows is no line.
         least = {
             "line": 0,
             "dualpi2-kernel": 0.4,
