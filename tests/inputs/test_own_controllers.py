@@ -365,7 +365,7 @@ def test_one_class_is_a_queue_or_a_controller(tmp_path: Path) -> None:
         redtail.check(file)
 
 
-@pytest.mark.parametrize("backend", ["live", "linux"])
+@pytest.mark.parametrize("backend", ["live", pytest.param("linux", marks=pytest.mark.linux)])
 def test_backends_with_a_kernels_tcp_refuse_it_by_name(tmp_path: Path, backend: str) -> None:
     file = experiment(tmp_path)
     with pytest.raises(SpecError, match=r'traffic\.mine\.tcp\.class: is "own\.py:Reno"'):
