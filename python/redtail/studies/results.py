@@ -353,7 +353,7 @@ def require_kernel(study: Study, scale: str, backend: str) -> None:
         )
     of = study.kernel.each if study.kernel else ()
     if not any(each.name in of and each.scale(scale) for each in study.comparisons):
-        names = definition.names()
+        names = [name for name in definition.names() if name not in definition.suites()]
         able = [name for name in names if definition.load(name).kernel is not None]
         raise SpecError(
             f"backend = {backend!r}: {study.name} has no [kernel] in study.toml that says what a "
