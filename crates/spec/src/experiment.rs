@@ -433,14 +433,14 @@ impl Scenario {
     }
 
     /// The rates of a link of the hop of this number, each with the time from which it applies; the first from the start
-    /// of the run. What its law draws depends on the seed, the replication and the name of the link.
+    /// of the run. What its law draws depends on the seed, the replication and the place of the link.
     pub fn rate_steps(
         &self,
         hop: usize,
         direction: Direction,
         link: &LinkParams,
     ) -> Vec<(Time, Rate)> {
-        let name = format!("rate.{}", self.topology.link_name(hop, direction));
+        let name = format!("rate.{}", self.topology.link_place(hop, direction));
         let stream = Stream::named(self.seed, self.replication, &name);
         link.rate_changes.steps(link.rate, self.duration, stream)
     }

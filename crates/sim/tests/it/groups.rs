@@ -5,11 +5,14 @@ use redtail_sim::RunResult;
 
 const QUEUE: &str = "queue = { kind = \"red\", limit = \"60 packets\", min_th = \"5 packets\", max_th = \"20 packets\" }";
 
+/// What is drawn for a link.
+const CHANGES: &str = "rate_changes = { every = \"1 s\", rate = \"uniform 3..7 Mbit/s\" }";
+
 /// Two hops, the first with a return link, and flows over one of them and over both.
 fn chain(names: [&str; 2], last_hop: &str) -> String {
     let hop = |name: &str, back: &str| {
         format!(
-            "[[chain.hop]]\n{name}\nrate = \"5 Mbit/s\"\ndelay = \"5 ms\"\nwire.loss = 0.001\n{QUEUE}\n{back}\n"
+            "[[chain.hop]]\n{name}\nrate = \"5 Mbit/s\"\n{CHANGES}\ndelay = \"5 ms\"\nwire.loss = 0.001\n{QUEUE}\n{back}\n"
         )
     };
     let back =
