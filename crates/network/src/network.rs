@@ -142,43 +142,33 @@ struct Compiler<'a> {
 impl Compiler<'_> {
     fn add_links(&mut self) {
         let scenario = self.scenario;
-        let links: Vec<[Option<LinkParams>; 2]> = (scenario.topology.hops().iter())
-            .map(|hop| [Some(hop.forward()), hop.return_link.clone()])
-            .collect();
-        let mut capacities = [Direction::Forward, Direction::Reverse].map(|direction| {
-            let of_hop = |(hop, links): (usize, &[Option<LinkParams>; 2])| {
-                let link = links[direction as usize].as_ref()?;
-                Capacity::of(link, || scenario.rate_steps(hop, direction, link))
-            };
-            links.iter().enumerate().map(of_hop).collect::<Vec<_>>()
-        });
-        // How their rates change, for shapers that follow them.
-        let courses = [0, 1].map(|direction| {
-            let course = |(links, capacity): (&[Option<LinkParams>; 2], &Option<Box<Capacity>>)| {
-                let rate = links[direction].as_ref()?.rate;
-                capacity.as_ref().map(|capacity| capacity.course(rate))
-            };
-            let capacities: &Vec<_> = &capacities[direction];
-            links
-                .iter()
-                .zip(capacities)
-                .map(course)
-                .collect::<Arc<[_]>>()
-        });
-        for (hop, both) in links.iter().enumerate() {
-            let mut add = |direction: Direction| {
-                let at = direction as usize;
-                let link = both[at].as_ref()?;
-                let capacity = capacities[at][hop].take();
-                Some(self.add_link((hop, direction), link, capacity, Arc::clone(&courses[at])))
-            };
-            let forward = add(Direction::Forward).expect("a hop has a link forward");
-            let back = add(Direction::Reverse);
-            self.share_medium(
-                &scenario.topology.hops()[hop],
-                [forward, back.unwrap_or(forward)],
-            );
-            self.hops.push(HopLinks { forward, back });
+        let hops = scenario.topology.hops();
+        let links = scenario.topology.links();
+        let capacity = |(_, link, hop, direction): &(_, LinkParams, usize, Direction)| {
+            Capacity::of(link, || scenario.rate_steps(*hop, *direction, link))
+        };
+        let capacities: Vec<_> = links.iter().map(capacity).collect();
+        // How the rates of all links in a direction change, for shapers that follow them: they are known before any queue.
+        let mut courses = [vec![None; hops.len()], vec![None; hops.len()]];
+        for ((_, link, hop, direction), capacity) in links.iter().zip(&capacities) {
+            let course = capacity.as_ref().map(|it| it.course(link.rate));
+            courses[*direction as usize][*hop] = course;
+        }
+        let courses = courses.map(Arc::<[Option<LinkCourse>]>::from);
+        for ((_, link, hop, direction), capacity) in links.into_iter().zip(capacities) {
+            let courses = Arc::clone(&courses[direction as usize]);
+            let number = self.add_link((hop, direction), &link, capacity, courses);
+            match (direction, self.hops.last_mut()) {
+                (Direction::Reverse, Some(of_hop)) => of_hop.back = Some(number),
+                _ => self.hops.push(HopLinks {
+                    forward: number,
+                    back: None,
+                }),
+            }
+        }
+        for (index, hop) in hops.iter().enumerate() {
+            let HopLinks { forward, back } = self.hops[index];
+            self.share_medium(hop, [forward, back.unwrap_or(forward)]);
         }
     }
 

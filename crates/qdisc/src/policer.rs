@@ -6,7 +6,9 @@
 //! It is no kind of queue: a link has it beside its queue. [`AnyQueue::policed`] puts it in front of one, so that links
 //! without a policer do nothing for it.
 
-use redtail_core::{Bytes, Dscp, Packet, ParamError, ParamWarning, Rate, Time, kinded, params};
+use redtail_core::{
+    Bytes, Dscp, Packet, ParamError, ParamWarning, Rate, Time, kinded, params, shared_keys,
+};
 
 use crate::laws::meter::{Colour, Meter};
 use crate::{
@@ -23,6 +25,20 @@ kinded! {
         "sr-tcm" => SingleRate(SingleRateParams),
         /// Two-rate three-colour marker (RFC 2698).
         "tr-tcm" => TwoRate(TwoRateParams),
+    }
+}
+
+shared_keys! { $
+    /// The keys of both markers.
+    colour_keys {
+        /// Whether a packet that has a colour keeps it or gets a worse one. Packets of AF have the colour of their drop precedence: AFx1 green, AFx2 yellow, AFx3 red; all others are green.
+        colour_aware: bool = false, "ours; RFC 2697 and RFC 2698, section 2 have both modes.";
+        /// What is done with green packets: `"pass"`, `"drop"`, or a DSCP that they get.
+        green: Action = Action::Pass, "RFC 2697 and RFC 2698, section 5.";
+        /// What is done with yellow packets.
+        yellow: Action = Action::Pass, "RFC 2697 and RFC 2698, section 5: forwarded as best effort.";
+        /// What is done with red packets.
+        red: Action = Action::Drop, "RFC 2697 and RFC 2698, section 5: discarded.";
     }
 }
 
@@ -49,14 +65,7 @@ params! {
         cbs: Bytes;
         /// Excess burst size: the bucket of yellow packets, which is full at first. It gets the tokens for which the other has no room.
         ebs: Bytes;
-        /// Whether a packet that has a colour keeps it or gets a worse one. Packets of AF have the colour of their drop precedence: AFx1 green, AFx2 yellow, AFx3 red; all others are green.
-        colour_aware: bool = false, "ours; RFC 2697, section 2 has both modes.";
-        /// What is done with green packets: `"pass"`, `"drop"`, or a DSCP that they get.
-        green: Action = Action::Pass, "RFC 2697, section 5.";
-        /// What is done with yellow packets.
-        yellow: Action = Action::Pass, "RFC 2697, section 5: forwarded as best effort.";
-        /// What is done with red packets.
-        red: Action = Action::Drop, "RFC 2697, section 5: discarded.";
+        colour_keys!(colour_aware, green, yellow, red);
     }
 
     /// A two-rate three-colour marker.
@@ -70,14 +79,7 @@ params! {
         pir: Rate;
         /// Peak burst size: the bucket of green and yellow packets together, which is full at first.
         pbs: Bytes;
-        /// Whether a packet that has a colour keeps it or gets a worse one. Packets of AF have the colour of their drop precedence: AFx1 green, AFx2 yellow, AFx3 red; all others are green.
-        colour_aware: bool = false, "ours; RFC 2698, section 2 has both modes.";
-        /// What is done with green packets: `"pass"`, `"drop"`, or a DSCP that they get.
-        green: Action = Action::Pass, "RFC 2698, section 5.";
-        /// What is done with yellow packets.
-        yellow: Action = Action::Pass, "RFC 2698, section 5: forwarded as best effort.";
-        /// What is done with red packets.
-        red: Action = Action::Drop, "RFC 2698, section 5: discarded.";
+        colour_keys!(colour_aware, green, yellow, red);
     }
 }
 
@@ -204,11 +206,6 @@ impl PolicerParams {
         }
     }
 
-    /// The least and the greatest bucket that can be left at zero: RFC 2697 asks for one of two, of the others each is needed.
-    fn one_bucket_is_enough(&self) -> bool {
-        matches!(self, Self::SingleRate(_))
-    }
-
     /// The actions, from green to red.
     pub fn actions(&self) -> [Action; 3] {
         match self {
@@ -238,12 +235,11 @@ impl PolicerParams {
             unless_zero(key, rate.as_bps(), A_RATE)?;
         }
         let buckets = self.buckets();
-        let one_is_enough = self.one_bucket_is_enough();
-        for &(key, size) in &buckets {
-            let others = || buckets.iter().any(|&(_, size)| size > Bytes::ZERO);
-            if !(one_is_enough && others()) {
-                unless_zero(key, size.as_u64(), A_SIZE)?;
-            }
+        // Of the buckets of RFC 2697 one may be left at zero (section 2).
+        let one_is_enough = matches!(self, Self::SingleRate(_))
+            && buckets.iter().any(|&(_, size)| size > Bytes::ZERO);
+        for &(key, size) in buckets.iter().filter(|_| !one_is_enough) {
+            unless_zero(key, size.as_u64(), A_SIZE)?;
         }
         if let Self::TwoRate(params) = self
             && params.pir < params.cir

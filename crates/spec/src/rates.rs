@@ -255,9 +255,7 @@ fn embed_link(key: &str, link: &mut Node, read: &mut ReadFile<'_>, problems: &mu
         match trace(&format!("{key}.rate_trace"), node, read) {
             Ok(Some(trace)) => {
                 mean = Some(Node::text(&trace.mean_rate().to_string(), origin.clone()));
-                let mut text = Table::default();
-                text.insert(DIFFERENCES, Node::text(&trace.differences(), origin));
-                node.value = Value::Table(text);
+                node.value = content(DIFFERENCES, &trace.differences(), origin);
             }
             Ok(None) => {}
             Err(problem) => {
@@ -280,23 +278,45 @@ fn embed_link(key: &str, link: &mut Node, read: &mut ReadFile<'_>, problems: &mu
 
 /// The trace that a node names or contains; `None` if there is none.
 fn trace(key: &str, node: &Node, read: &mut ReadFile<'_>) -> Result<Option<RateTrace>, Problem> {
-    let refuse = |message: String| Problem {
-        origin: node.origin.clone(),
-        key: Some(key.to_owned()),
-        message,
-    };
-    if let Some(name) = node.as_str() {
-        let text = read(name).map_err(|clause| refuse(format!("{key} = {name:?} {clause}")))?;
-        let trace = RateTrace::from_lines(&text);
-        return trace.map(Some).map_err(|(line, problem)| {
-            refuse(format!("{key} = {name:?}: {name}:{line}: {problem}"))
-        });
+    if let Some(named) = read_named(key, node, read, RateTrace::from_lines) {
+        return named.map(Some);
     }
     let text = node.as_table().and_then(|table| table.get(DIFFERENCES));
     let trace = text.and_then(Node::as_str).map(RateTrace::from_differences);
     trace
         .transpose()
-        .map_err(|problem| refuse(format!("{key}: {problem}")))
+        .map_err(|problem| problem_at(key, node, format!("{key}: {problem}")))
+}
+
+/// What a file holds that a node names; `None` if the node is no name. The error of `from_lines` is a line, counted from
+/// 1, and what is wrong with it.
+pub(crate) fn read_named<T>(
+    key: &str,
+    node: &Node,
+    read: &mut ReadFile<'_>,
+    from_lines: impl FnOnce(&str) -> Result<T, (usize, String)>,
+) -> Option<Result<T, Problem>> {
+    let name = node.as_str()?;
+    let refuse = |clause: String| problem_at(key, node, format!("{key} = {name:?}{clause}"));
+    let text = read(name).map_err(|clause| refuse(format!(" {clause}")));
+    Some(text.and_then(|text| {
+        from_lines(&text).map_err(|(line, problem)| refuse(format!(": {name}:{line}: {problem}")))
+    }))
+}
+
+fn problem_at(key: &str, node: &Node, message: String) -> Problem {
+    Problem {
+        origin: node.origin.clone(),
+        key: Some(key.to_owned()),
+        message,
+    }
+}
+
+/// A table with this text alone: what a file holds, in the place of its name.
+pub(crate) fn content(key: &str, text: &str, origin: Origin) -> Value {
+    let mut table = Table::default();
+    table.insert(key, Node::text(text, origin));
+    Value::Table(table)
 }
 
 /// Where the results of a run are split.

@@ -28,8 +28,8 @@ use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Problem;
-use crate::node::{Node, Table, Value};
-use crate::rates::ReadFile;
+use crate::node::{Node, Table};
+use crate::rates::{ReadFile, content, read_named};
 use crate::validate::{LONGEST_DELAY, LONGEST_RUN};
 
 params! {
@@ -298,28 +298,12 @@ pub(crate) fn embed(
     let Some(node) = wire.get_mut("delay_trace") else {
         return;
     };
-    let Some(name) = node.as_str() else {
-        return; // it is the content, or decoding refuses it
-    };
     let key = format!("{key}.wire.delay_trace");
-    let found = match read(name) {
-        Err(clause) => Err(format!("{key} = {name:?} {clause}")),
-        Ok(text) => DelayTrace::from_lines(&text)
-            .map_err(|(line, problem)| format!("{key} = {name:?}: {name}:{line}: {problem}")),
-    };
-    let origin = node.origin.clone();
-    match found {
-        Ok(trace) => {
-            let mut table = Table::default();
-            table.insert(STEPS, Node::text(&trace.pairs(), origin));
-            node.value = Value::Table(table);
-        }
-        Err(message) => {
-            problems.push(Problem {
-                origin,
-                key: Some(key),
-                message,
-            });
+    match read_named(&key, node, read, DelayTrace::from_lines) {
+        None => {} // it is the content, or decoding refuses it
+        Some(Ok(trace)) => node.value = content(STEPS, &trace.pairs(), node.origin.clone()),
+        Some(Err(problem)) => {
+            problems.push(problem);
             wire.remove("delay_trace");
         }
     }
