@@ -1439,9 +1439,13 @@ def counted(results: Results) -> dict[str, float]:
 
 
 def agree(counts: dict[str, float]) -> None:
-    """Check what holds for any kernel."""
-    assert counts["retransmissions"] > 50
-    assert counts["retransmissions"] == counts["flows' retransmissions"]
+    """Check what holds for any kernel.
+
+    The hosts count the FINs of receivers too, which are sent again when the answer is late: one for
+    each of the ten flows at most, unless it is lost more than once.
+    """
+    assert counts["flows' retransmissions"] > 50
+    assert 0 <= counts["retransmissions"] - counts["flows' retransmissions"] <= 10
     assert 0 < counts["fast_recoveries"] < counts["retransmissions"]
     assert counts["spurious_timeouts"] <= counts["timeouts"]
 
@@ -1454,7 +1458,7 @@ def test_the_kernels_counters_are_what_its_flows_count(tmp_path: Path) -> None:
     # The event log has each, and the drops of the queue.
     columns = (results.events()[name].to_pylist() for name in ("event", "back"))
     events = Counter(zip(*columns, strict=True))
-    assert events["retransmission", None] == counts["retransmissions"]
+    assert events["retransmission", None] == counts["flows' retransmissions"]
     assert 0 < events["recovery", None] <= counts["fast_recoveries"]
     assert events["drop", 0] > 0
     share = events["drop", 0] / events["arrival", 0]
