@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from redtail import metrics as names
+
 if TYPE_CHECKING:
     from redtail.analysis.case import CaseResult
     from redtail.analysis.results import Results
@@ -20,6 +22,12 @@ def prefix(number: int) -> str:
     'phase2.'
     """
     return f"phase{number}."
+
+
+def metrics(results: Results) -> list[str]:
+    """Return the names of the metrics that phases have, without that of a phase, in their order."""
+    of_phases = (name for name in results.metric_names if names.phase(name))
+    return list(dict.fromkeys(name.partition(".")[2] for name in of_phases))
 
 
 def spans(results: Results, case: CaseResult) -> dict[int, tuple[float, float]]:

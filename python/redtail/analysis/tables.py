@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import metrics as names
 from redtail import quantities
+from redtail.analysis.phases import metrics as of_phases
+from redtail.analysis.phases import prefix
 from redtail.errors import RedtailError
 from redtail.store.columns import numbers
 from redtail.store.columns import table as table_of
@@ -148,12 +150,11 @@ def phases(results: Results) -> pa.Table:
         [key for _, key in runs for _ in numbers_of],
         [phase for _ in runs for phase in numbers_of],
     ]
-    known = [name.partition(".")[2] for name in results.metric_names if names.phase(name)]
-    for name in dict.fromkeys(known):
+    for name in of_phases(results):
         fields.append(metric_field(name))
         # Of each case a row for each phase, and a column for each replication.
         values = [
-            np.array([case.column(f"phase{phase}.{name}") for phase in numbers_of]).T.ravel()
+            np.array([case.column(prefix(phase) + name) for phase in numbers_of]).T.ravel()
             for case in results.cases
         ]
         columns.append(numbers(np.concatenate([np.empty(0), *values])))

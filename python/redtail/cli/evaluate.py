@@ -10,7 +10,7 @@ import typer
 
 from redtail.cli import completion
 from redtail.cli.options import AllowCode, Jobs, OutFolder
-from redtail.cli.output import complain, print_wide, say, warnings_shown
+from redtail.cli.output import complain, print_wide, runs_in_words, say, warnings_shown
 from redtail.cli.progress import progress_shown
 from redtail.errors import SpecError
 
@@ -122,9 +122,8 @@ def evaluate(
     if done.columns:
         print_wide(sheet.league_table(done))
         say(sheet.RANKS)
-    reused = f", {done.reused} of them reused" if done.reused else ""
     say(f"examined: {subjects.listing(study.subject.kind, done.subjects)}")
-    say(f"{done.run_count} runs{reused}, in {seconds:.1f} s")
+    say(runs_in_words(done.run_count, done.reused, seconds))
     say(f"sheet:  {written[0]}")
     say(f"league: {written[1]}")
     say(f"cards:  {done.folder / 'cards'}/")

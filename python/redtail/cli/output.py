@@ -147,3 +147,15 @@ def width() -> int:
     if not sys.stdout.isatty():
         return _WIDTH_WITHOUT_TERMINAL
     return shutil.get_terminal_size().columns
+
+
+def runs_in_words(count: int, reused: int, seconds: float) -> str:
+    """Return how many runs a command took, and how long it was.
+
+    >>> runs_in_words(12, 4, 3.25), runs_in_words(1, 0, 0.5)
+    ('12 runs, 4 of them reused, in 3.2 s', '1 run, in 0.5 s')
+    """
+    from redtail.metrics import counted
+
+    again = f", {reused} of them reused" if reused else ""
+    return f"{counted(count, 'run')}{again}, in {seconds:.1f} s"

@@ -14,7 +14,7 @@ from redtail.cli.options import (
     Jobs,
     OutFolder,
 )
-from redtail.cli.output import complain, print_wide, say, warnings_shown
+from redtail.cli.output import complain, print_wide, runs_in_words, say, warnings_shown
 from redtail.cli.progress import progress_shown
 from redtail.errors import SpecError
 
@@ -137,8 +137,7 @@ def reproduce(
                 say(line)
         if done.verdicts:
             say(report.counts(done))
-        reused = f", {done.reused} of them reused" if done.reused else ""
-        say(f"{done.run_count} runs{reused}, in {seconds:.1f} s")
+        say(runs_in_words(done.run_count, done.reused, seconds))
         if done.packets:
             rate = done.packets / seconds
             say(

@@ -16,7 +16,15 @@ from redtail.backends import DEFAULT
 from redtail.cli.check import amount, print_code
 from redtail.cli.exits import EXIT_FAILED
 from redtail.cli.options import BackendName, File, Format, Jobs, KernelName, Out, with_plan_options
-from redtail.cli.output import complain, form_alone, print_wide, say, warnings_shown, width
+from redtail.cli.output import (
+    complain,
+    form_alone,
+    print_wide,
+    runs_in_words,
+    say,
+    warnings_shown,
+    width,
+)
 from redtail.cli.pack import verify as verify_archive
 from redtail.cli.progress import progress_shown
 from redtail.errors import SpecError
@@ -219,14 +227,13 @@ def run(
 
 def _print_about_runs(results: Results, seconds: float) -> None:
     """Say what made the runs, how many there are, and what they found beside the metrics."""
-    from redtail.metrics import counted, some
+    from redtail.metrics import some
 
     if results.backend != DEFAULT:
         say(f"made by: backend {results.backend}, {results.made_by}")
     for line in _loads(results):
         say(f"load:    {line}")
-    reused = f", {results.reused} of them reused" if results.reused else ""
-    say(f"{counted(results.run_count, 'run')}{reused}, in {seconds:.1f} s")
+    say(runs_in_words(results.run_count, results.reused, seconds))
     for text in some(results.unsure, "cases.parquet has every interval"):
         say(f"unsure:  {text}")
 

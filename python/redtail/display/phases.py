@@ -34,7 +34,7 @@ def phase_figure(results: Results, name: str, *, size: Size | None = None) -> Fi
             "there are no phases with times to draw; ask for phases = [...] in the experiment file"
         )
     found = {
-        (place, number): case.metric(f"phase{number}.{name}")
+        (place, number): case.metric(phases.prefix(number) + name)
         for place, case in enumerate(results.cases)
         for number in spans[place]
     }

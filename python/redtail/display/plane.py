@@ -115,11 +115,8 @@ def plane_figure(
         RedtailError: no run has one of the metrics.
     """
     load = find_load(results)
-    usual, usual_rates = _usual(results, load)
-    of_path = delay is None and usual == _of_path(results)
-    path = places.path_delays(results) if of_path else []
-    delays = path or [_chosen(results, delay, usual)]
-    goodput = _chosen(results, goodput, usual_rates)
+    drawn = _drawn(results, load, delay, goodput)
+    delays, goodput, scales = drawn.delays, drawn.goodput, drawn.scales
     lines = lines_of(results, load)
     both = coded(results, load, lines)
     found = arranged(results, load, lines) if both is None else None
@@ -129,19 +126,12 @@ def plane_figure(
         groups = [*zip(found.titles, found.groups, strict=True)]
     figure, cells = style.cells(values_of(load), groups, size, height=2.1, sharey="row")
     grid = [axes for axes, _, _ in cells]
-    x_about, y_about = (
-        names.readable(
-            names.describe(each[0]), [v for case in results.cases for v in places.sums(case, each)]
-        )
-        for each in (delays, [goodput])
-    )
     medians = [
         median(known)
         for case in results.cases
         if (known := [v for v in places.sums(case, delays) if not math.isnan(v)])
     ]
     log = style.spans_decades(medians, 20.0) if log is None else log
-    scales = (x_about.scale, y_about.scale)
     runs = []
     for axes, x, (title, group) in cells:
         own = {id(case) for _, line in group for _, case in line.points}
@@ -157,18 +147,21 @@ def plane_figure(
                 look = style.look(number) if both is None else both.looks[number]
                 _draw(axes, points, line.label, look, log=log)
         style.title(axes, escape.plot(title), load.of_panel(x) if load is not None else "")
-        delay_title = f"{places.path_title(path)} ({x_about.shown_unit})" if path else ""
+        unit = drawn.x_about.shown_unit
+        delay_title = f"{places.path_title(drawn.path)} ({unit})" if drawn.path else ""
         room = 72 * (style.panel_width(axes) - 0.45)
         axes.set_xlabel(
             style.wrapped(
-                escape.plot(delay_title or names.axis(delays[0], x_about)),
+                escape.plot(delay_title or names.axis(delays[0], drawn.x_about)),
                 room,
                 style.RC["axes.labelsize"],
             )
         )
         if style.is_first(axes):
-            style.label_y(axes, escape.plot(names.axis(goodput, y_about)), 2.1)
-    rates = [v * y_about.scale for case in results.cases for v in case.values(goodput) if v == v]
+            style.label_y(axes, escape.plot(names.axis(goodput, drawn.y_about)), 2.1)
+    rates = [
+        v * drawn.y_about.scale for case in results.cases for v in case.values(goodput) if v == v
+    ]
     span = close_span(rates)
     for axes in grid:
         if span is not None and names.base(goodput) != "utilization":
@@ -187,7 +180,7 @@ def plane_figure(
         f"one point per run ({style.replications_in_words(runs)}), marker: the median, ellipse: "
         "1-sigma contour of the normal distribution that fits best; better is up and to the left",
         _where(results, delays),
-        close_in_words(y_about.title, rates) if names.base(goodput) != "utilization" else "",
+        close_in_words(drawn.y_about.title, rates) if names.base(goodput) != "utilization" else "",
         found.in_words(grey=True) if found is not None else "",
     )
     return figure
@@ -211,26 +204,15 @@ def overview_figure(parts: Sequence[tuple[str, Results]]) -> Figure | None:
     )
     runs = []
     for axes, (title, results) in zip(grid, kept, strict=True):
-        usual, usual_rates = _usual(results, None)
-        path = places.path_delays(results) if usual == _of_path(results) else []
-        delays = path or [_chosen(results, None, usual)]
-        goodput = _chosen(results, None, usual_rates)
-        abouts = [
-            names.readable(
-                names.describe(each[0]),
-                [v for case in results.cases for v in places.sums(case, each)],
-            )
-            for each in (delays, [goodput])
-        ]
-        scales = (abouts[0].scale, abouts[1].scale)
+        drawn = _drawn(results, None)
         for number, line in enumerate(lines_of(results, None)):
             for case in (case for _, case in line.points):
-                points = _points(case, delays, goodput, scales)
+                points = _points(case, drawn.delays, drawn.goodput, drawn.scales)
                 runs.append(len(points))
                 _draw(axes, points, line.label, style.look(number), log=False)
         style.title(axes, escape.plot(title))
-        axes.set_xlabel(f"{abouts[0].short} ({abouts[0].shown_unit})")
-        axes.set_ylabel(f"{abouts[1].short} ({abouts[1].shown_unit})")
+        axes.set_xlabel(f"{drawn.x_about.short} ({drawn.x_about.shown_unit})")
+        axes.set_ylabel(f"{drawn.y_about.short} ({drawn.y_about.shown_unit})")
         axes.set_xlim(left=0)
     style.legend(figure, grid)
     style.caption(
@@ -262,6 +244,48 @@ def _of_path(results: Results) -> list[str]:
     """Return what stands for the delays at all hops of a chain, or at the bottleneck."""
     first = next(iter(places.forward(results.links)), "hop1")
     return ["queue_delay_mean", f"{first}.queue_delay_mean"]
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """What a plane has along its axes.
+
+    Attributes:
+        delays: the metrics whose sum is along the horizontal axis.
+        path: the same where they are the delays at all hops of a chain; otherwise empty.
+        goodput: the metric along the vertical axis.
+        x_about: how the sum is shown.
+        y_about: how the other is shown.
+    """
+
+    delays: list[str]
+    path: list[str]
+    goodput: str
+    x_about: names.Metric
+    y_about: names.Metric
+
+    @property
+    def scales(self) -> tuple[float, float]:
+        """What both are multiplied by."""
+        return (self.x_about.scale, self.y_about.scale)
+
+
+def _drawn(
+    results: Results, load: Load | None, delay: str | None = None, goodput: str | None = None
+) -> _Drawn:
+    """Return what is drawn of results, by default what is usual."""
+    usual, usual_rates = _usual(results, load)
+    of_path = delay is None and usual == _of_path(results)
+    path = places.path_delays(results) if of_path else []
+    delays = path or [_chosen(results, delay, usual)]
+    goodput = _chosen(results, goodput, usual_rates)
+    x_about, y_about = (
+        names.readable(
+            names.describe(each[0]), [v for case in results.cases for v in places.sums(case, each)]
+        )
+        for each in (delays, [goodput])
+    )
+    return _Drawn(delays, path, goodput, x_about, y_about)
 
 
 def _usual(results: Results, load: Load | None) -> tuple[list[str], list[str]]:

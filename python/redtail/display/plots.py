@@ -126,8 +126,8 @@ def _first_in_phases(results: Results) -> str:
 
 def _in_phases(results: Results, shown: Iterable[str]) -> Iterator[str]:
     """Yield the metrics among those shown that phases with times have."""
-    if any(f"phase1.{phases.BEGIN}" in case.metrics for case in results.cases):
-        known = {name.partition(".")[2] for name in results.metric_names if names.phase(name)}
+    if any(phases.prefix(1) + phases.BEGIN in case.metrics for case in results.cases):
+        known = set(phases.metrics(results))
         yield from (name for name in shown if name in known)
 
 

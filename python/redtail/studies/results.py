@@ -353,8 +353,8 @@ def require_kernel(study: Study, scale: str, backend: str) -> None:
         )
     of = study.kernel.each if study.kernel else ()
     if not any(each.name in of and each.scale(scale) for each in study.comparisons):
-        names = [name for name in definition.names() if name not in definition.suites()]
-        able = [name for name in names if definition.load(name).kernel is not None]
+        studies = (definition.load(name) for name in definition.names())
+        able = [of.name for of in studies if of.kernel is not None and of.subject is None]
         raise SpecError(
             f"backend = {backend!r}: {study.name} has no [kernel] in study.toml that says what a "
             f"kernel can repeat at scale {scale}; accepted: {', '.join(able)}",

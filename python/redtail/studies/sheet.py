@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from redtail import escape
 from redtail import metrics as names
+from redtail.analysis import phases
 from redtail.analysis.digits import shown
 from redtail.analysis.paired import as_far_as_known, why_no_interval, why_unjudged
 from redtail.analysis.results import Results
@@ -199,15 +200,13 @@ def _section(done: Evaluation, section: Section) -> list[str]:
     lines += [escape.paragraph(section.about), ""] if section.about else []
     lines += [f"Not run: {_md(section.not_run)}", ""] if section.not_run else []
     for name in section.comparisons:
-        grid = done.grids.get(name)
-        about = _about(done, name)
-        if grid is None:
+        if name not in done.grids:
             lines += [f"**{_md(name)}** is not run at scale {_md(done.scale)}.", ""]
             continue
-        lines += [f"**{_md(name)}**: {_md(about)}", ""]
+        lines += [f"**{_md(name)}**: {_md(_about(done, name))}", ""]
         lines += [*_numbers(done, name, section.measures), ""]
-        lines += [f"- {line}" for line in _absent(done, name)]
-        lines += [""] if list(_absent(done, name)) else []
+        absent = [f"- {line}" for line in _absent(done, name)]
+        lines += [*absent, ""] if absent else []
         lines += _published(done, name)
         lines += _kernel(done, name, section.measures)
     return lines
@@ -254,13 +253,7 @@ def _present(grid: Grid, measures: Sequence[str]) -> list[str]:
     found = []
     for each in measures:
         try:
-            values = [
-                value
-                for queue in grid.queues
-                for load in grid.loads
-                if grid.has(queue, load)
-                for value in grid.values(each.rpartition(":")[2], queue, load)
-            ]
+            values = _values(grid, each)
         except RedtailError:
             continue
         if not all(map(math.isnan, values)):
@@ -268,18 +261,35 @@ def _present(grid: Grid, measures: Sequence[str]) -> list[str]:
     return found
 
 
+def _of_phases(grid: Grid, present: Sequence[str]) -> dict[int, list[str]]:
+    """Return those of some measures that phases have, by the number of the phase."""
+    return {
+        number: own
+        for number in grid.results.phases
+        if (own := _present(grid, [phases.prefix(number) + each for each in present]))
+    }
+
+
+def _values(grid: Grid, measure: str) -> list[float]:
+    """Return the values of a measure in all runs."""
+    return [
+        value
+        for queue in grid.queues
+        for load in grid.loads
+        if grid.has(queue, load)
+        for value in grid.values(measure.rpartition(":")[2], queue, load)
+    ]
+
+
 def _numbers(done: Evaluation, view: str, measures: Sequence[str]) -> list[str]:
     """Return the numbers of all subjects at all loads, then those of each phase."""
     grid = done.grids[view]
     present = _present(grid, measures)
     lines = _table(done, grid, {"": present})
-    by_phase = {
-        _phase(done, view, number): own
-        for number in grid.results.phases
-        if (own := _present(grid, [f"phase{number}.{each}" for each in present]))
-    }
-    if by_phase:
-        lines += ["", "By phase:", "", *_table(done, grid, by_phase)]
+    of_phases = _of_phases(grid, present)
+    if of_phases:
+        parts = {_phase(done, view, number): own for number, own in of_phases.items()}
+        lines += ["", "By phase:", "", *_table(done, grid, parts)]
     return with_legend(lines)
 
 
@@ -301,8 +311,7 @@ def _table(done: Evaluation, grid: Grid, parts: Mapping[str, Sequence[str]]) -> 
     everything = [each for part in parts.values() for each in part]
     if not everything:
         return ["No run has one of the numbers of this section."]
-    plain = [each for each in everything if ":" not in each]
-    marked = league.against(grid, plain, done.subject.control)
+    marked = _marked(done, grid, everything)
     columns = list(dict.fromkeys(re.sub(r"^phase\d+\.", "", each) for each in everything))
     abouts = {
         column: _readable(grid, [each for each in everything if each.endswith(column)])
@@ -332,6 +341,14 @@ def _table(done: Evaluation, grid: Grid, parts: Mapping[str, Sequence[str]]) -> 
     return pages.table(heads, rows)
 
 
+def _marked(
+    done: Evaluation, grid: Grid, measures: Sequence[str]
+) -> dict[tuple[str, str, float], str]:
+    """Judge all subjects in the measures of a table, for which the test is corrected together."""
+    plain = [each for each in measures if ":" not in each]
+    return league.against(grid, plain, done.subject.control)
+
+
 def _mark(words: str) -> str:
     """Return the sign of a difference: "↑", "↓ in most runs", or nothing."""
     side, _, rest = words.partition(" ")
@@ -340,21 +357,18 @@ def _mark(words: str) -> str:
 
 def _readable(grid: Grid, metrics: Sequence[str]) -> Metric:
     """Return how metrics that differ in the phase alone are shown."""
-    values = [
-        value
-        for metric in metrics
-        for queue in grid.queues
-        for load in grid.loads
-        if grid.has(queue, load)
-        for value in grid.values(metric.rpartition(":")[2], queue, load)
-    ]
+    values = [value for metric in metrics for value in _values(grid, metric)]
     return names.readable(grid.describe(metrics[0]), values)
 
 
 def _head(metric: str, about: Metric) -> str:
     of = names.prefix(metric.rpartition(":")[2])
-    unit = f" ({about.shown_unit})" if about.shown_unit else ""
-    return f"{of} {about.short}{unit}".lstrip()
+    return f"{of} {about.short}{_unit(about)}".lstrip()
+
+
+def _unit(about: Metric) -> str:
+    """Return the unit in brackets behind a space; nothing without one."""
+    return f" ({about.shown_unit})" if about.shown_unit else ""
 
 
 def _kernel(done: Evaluation, view: str, measures: Sequence[str]) -> list[str]:
@@ -459,8 +473,7 @@ def league_lines(done: Evaluation) -> list[str]:
 
 
 def _title(of: Column) -> str:
-    unit = f" ({_shown_as(of).shown_unit})" if _shown_as(of).shown_unit else ""
-    return f"{of.criterion.name}{unit}"
+    return f"{of.criterion.name}{_unit(_shown_as(of))}"
 
 
 def _shown_as(of: Column) -> Metric:
@@ -489,9 +502,7 @@ def _cell(of: Column, entry: Entry) -> str:
     label = entry.labels[0]
     if label not in of.ranked:
         return of.absent.get(label, "")
-    ranked = of.ranked[label]
-    doubt = "!" if ranked.unjudged else ""
-    return f"{shown(ranked.value, _shown_as(of).scale)} ({ranked.rank}{doubt})"
+    return _ranked(of.ranked[label], _shown_as(of))
 
 
 def card(done: Evaluation, label: str, figures: Sequence[str] = ()) -> str:
@@ -506,8 +517,7 @@ def card(done: Evaluation, label: str, figures: Sequence[str] = ()) -> str:
     rows = []
     for each in done.columns:
         about = _shown_as(each)
-        unit = f" ({about.shown_unit})" if about.shown_unit else ""
-        cells = [_md(f"{each.criterion.title}{unit}")]
+        cells = [_md(f"{each.criterion.title}{_unit(about)}")]
         for of in (label, done.subject.control):
             found = each.ranked.get(of)
             cells.append(each.absent.get(of, "") if found is None else _ranked(found, about))
@@ -648,11 +658,10 @@ def _rows(done: Evaluation, view: str, section: Section) -> Iterator[dict[str, A
         if grid is None:
             continue
         own = _present(grid, section.measures)
-        of_phases = [f"phase{number}.{each}" for number in grid.results.phases for each in own]
-        metrics = [*own, *_present(grid, of_phases)]
-        marked = league.against(
-            grid, [each for each in metrics if ":" not in each], done.subject.control
-        )
+        of_phases = [each for part in _of_phases(grid, own).values() for each in part]
+        metrics = [*own, *of_phases]
+        # As in the sheet, where they have a table each.
+        marked = _marked(done, grid, own) | _marked(done, grid, of_phases)
         for load in grid.loads:
             for label in done.labels:
                 if grid.has(label, load):
