@@ -65,6 +65,7 @@ target/aioquic/.made: requirements.lock | $(VENV)/.uv
 
 test-weekly: check-minimum check-rust-plug-ins dev test-quinn quinn-pair aioquic ## what the weekly workflow runs besides: the oldest Rust version, quinn, long tests
 	cargo test --locked --quiet -p redtail-qdisc --bench queue_cost
+	MUTANTS=2000 $(TEST_PYTHON) tests/store/test_mutants.py
 	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "weekly and not live and not linux"
 	$(TEST_PYTHON) -m "weekly and live" tests
 	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "weekly and linux" tests

@@ -165,6 +165,7 @@ def test_a_pipe_in_the_place_of_the_record_is_not_waited_for(
     assert [path.name for path in results.figures(tmp_path)] == ["delay_and_goodput.png"]
 
 
+@pytest.mark.weekly
 def test_several_processes_draw_the_same(results: Results, tmp_path: Path) -> None:
     one = results.figures(tmp_path / "one", every=True)
     two = results.figures(tmp_path / "two", every=True, jobs=2)

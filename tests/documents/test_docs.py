@@ -101,16 +101,27 @@ def _commands(page: str, folder: Path) -> Iterator[tuple[re.Match[str], int]]:
 # Pages whose commands simulate for long: `make test-weekly` repeats them.
 LONG = {
     "docs/how-to/advise-from-a-recording.md",
+    "docs/how-to/campaigns.md",
+    "docs/how-to/captures.md",
+    "docs/how-to/choose-a-queue.md",
+    "docs/how-to/evaluate.md",
+    "docs/how-to/figures.md",
+    "docs/how-to/install.md",
+    "docs/how-to/law-constants.md",
+    "docs/how-to/many-groups.md",
     "docs/how-to/my-line.md",
     "docs/how-to/offered-load.md",
     "docs/how-to/provider.md",
-    "docs/how-to/choose-a-queue.md",
-    "docs/how-to/evaluate.md",
-    "docs/how-to/install.md",
-    "docs/how-to/many-groups.md",
     "docs/how-to/regression-tests.md",
+    "docs/how-to/repeat-a-result.md",
+    "docs/how-to/replay-a-trace.md",
+    "docs/how-to/replay.md",
+    "docs/how-to/reproduce-a-paper.md",
+    "docs/how-to/study.md",
+    "docs/how-to/time-series.md",
     "docs/how-to/tune.md",
     "docs/how-to/verify.md",
+    "docs/how-to/why.md",
 }
 
 

@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.weekly
 @pytest.mark.filterwarnings("default")  # of the notebook's machinery
 @pytest.mark.parametrize("name", ["campaign.ipynb"])
 def test_a_notebook_runs(name: str, tmp_path: Path) -> None:

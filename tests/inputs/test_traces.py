@@ -464,6 +464,7 @@ print(read - before, peak() - read, outcome.metrics["all.responses"])
 """
 
 
+@pytest.mark.weekly
 def test_a_million_rows_take_no_more_memory_than_is_told(tmp_path: Path) -> None:
     draw = np.random.default_rng(1)
     start = np.sort(draw.uniform(0, 999, 1_000_000))

@@ -69,6 +69,7 @@ def limited(folder: Path, megabytes: int, *words: str) -> str:
     return (done.stderr or "it crashed") if done.returncode else ""
 
 
+@pytest.mark.weekly
 def test_a_command_without_room_for_its_packages_says_so(tmp_path: Path) -> None:
     words = ("run", "experiment.toml", "--no-figures", "--jobs", "2")
     # Where it ends depends on the sizes of the packages. Libraries have messages of their own.

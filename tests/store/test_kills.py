@@ -84,6 +84,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str,
     return found
 
 
+@pytest.mark.weekly
 def test_killed_at_random_moments_and_finished_it_is_as_if_never_killed(
     undisturbed: dict[int, dict[str, bytes]], tmp_path: Path
 ) -> None:

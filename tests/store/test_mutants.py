@@ -24,7 +24,7 @@ from forging import entries_of, write_archive
 from mutants import mutant
 
 # So many of each in the suite; MUTANTS=5000 makes more.
-COUNT = int(os.environ.get("MUTANTS", "150"))
+COUNT = int(os.environ.get("MUTANTS", "60"))
 
 EXPERIMENT = """
 name = "Mutated"

@@ -186,6 +186,7 @@ def test_extremes_are_expected_of_each_run() -> None:
 # --- Errors of the verdicts -------------------------------------------------------------------
 
 
+@pytest.mark.weekly
 def test_failures_by_chance_are_rare_among_many() -> None:
     """True expectations: all of 40 means are at their bounds, 200 times.
 
