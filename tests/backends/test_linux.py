@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import re
 import shutil
@@ -119,8 +120,17 @@ def test_a_run_is_the_same_in_any_order_and_on_a_busy_computer(
         assert everything_of(maker.run(first)) == alone
 
 
-@pytest.mark.parametrize("backend", ["linux", "linux-tcp"])
-@pytest.mark.parametrize("kind", list(AGREEMENT))
+# Of both backends one kind with each push.
+PUSHED = {("red", "linux"), ("fq-codel", "linux-tcp")}
+
+
+@pytest.mark.parametrize(
+    ("kind", "backend"),
+    [
+        pytest.param(*each, marks=[] if each in PUSHED else [pytest.mark.weekly])
+        for each in itertools.product(AGREEMENT, ["linux", "linux-tcp"])
+    ],
+)
 @on_this_host
 def test_a_kernel_agrees_with_the_simulator(kind: str, backend: str, tmp_path: Path) -> None:
     text, tolerances = agreeing(kind, backend), AGREEMENT[kind][2]
@@ -176,7 +186,14 @@ QUEUES = [
 ]
 
 
-@pytest.mark.parametrize("queue", QUEUES)
+# With each push one that is counted in bytes, one with a control law, and one that shapes.
+PUSHED_QUEUES = ("tail-drop", "pie", "cake")
+
+
+@pytest.mark.parametrize(
+    "queue",
+    some_weekly(QUEUES, lambda queue: not any(f'"{kind}"' in queue for kind in PUSHED_QUEUES)),
+)
 @on_this_host
 def test_queues_of_the_kernel_stand_at_the_link(queue: str, tmp_path: Path) -> None:
     text = link(queue, "3 s") + BULK
