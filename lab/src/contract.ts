@@ -46,7 +46,15 @@ export interface Fault {
 }
 
 export type Checked =
-  | { ok: true; name: string; replications: number; seed: number; duration_s: number; cases: Case[]; warnings: string[] }
+  | {
+      ok: true;
+      name: string;
+      replications: number;
+      seed: number;
+      duration_s: number;
+      cases: Case[];
+      warnings: string[];
+    }
   | { ok: false; errors: Fault[] };
 
 export interface Options {
