@@ -16,14 +16,25 @@ export interface Facts {
   warmup_s: number;
   /** Rate of `[bottleneck]`, bit/s, if it is one. */
   rate: number | null;
+  /** What its table shows, by `[report]`. */
+  metrics: string[];
 }
 
 /** Facts of a text that the engine has accepted; what cannot be read is left out. */
 export function factsOf(text: string): Facts {
   try {
-    const tree = parse(text) as { warmup?: unknown; bottleneck?: { rate?: unknown } };
-    return { warmup_s: quantity(tree.warmup, TIMES) ?? 0, rate: quantity(tree.bottleneck?.rate, RATES) };
+    const tree = parse(text) as {
+      warmup?: unknown;
+      bottleneck?: { rate?: unknown };
+      report?: { metrics?: unknown };
+    };
+    const metrics = tree.report?.metrics;
+    return {
+      warmup_s: quantity(tree.warmup, TIMES) ?? 0,
+      rate: quantity(tree.bottleneck?.rate, RATES),
+      metrics: Array.isArray(metrics) ? metrics.filter((each) => typeof each === "string") : [],
+    };
   } catch {
-    return { warmup_s: 0, rate: null };
+    return { warmup_s: 0, rate: null, metrics: [] };
   }
 }

@@ -84,9 +84,9 @@ export class Measures {
   }
 
   /** The rows of the table: those that are wanted, or what people feel first. */
-  first(measures: readonly Measure[], wanted: readonly string[] | undefined): Row[] {
+  first(measures: readonly Measure[], wanted: readonly string[]): Row[] {
     const byName = new Map(measures.map((each) => [each.name, each]));
-    const named = (wanted ?? []).flatMap((name) => byName.get(name) ?? []);
+    const named = wanted.flatMap((name) => byName.get(name) ?? []);
     if (named.length) return named.map((each) => this.row(each));
     return measures
       .filter(({ name }) => FIRST.includes(last(name)) && !(OF_LINKS.has(last(name)) && this.ofGroup(name, byName)))

@@ -117,9 +117,12 @@ export function fromToml(text: string, kinds: readonly QueueKind[]): Knobs | nul
       return { kind, parameters };
     });
     // A queue that marks because of the knob has no parameter of its own.
-    const variants = ecn
-      ? [queues.map(({ kind, parameters: { ecn: _ecn, ...rest } }) => ({ kind, parameters: rest })), queues]
-      : [queues];
+    const bare = queues.map(({ kind, parameters: { ecn: mark, ...rest } }) =>
+      ecn && mark === true
+        ? { kind, parameters: rest }
+        : { kind, parameters: mark === undefined ? rest : { ...rest, ecn: mark } },
+    );
+    const variants = [bare, queues];
     for (const each of variants) {
       const knobs = readKnobs({
         rate,

@@ -38,6 +38,8 @@ export abstract class View {
   common: Common | null = null;
   over: Over = "goodput";
   link: string | null = null;
+  /** How often results have been drawn. */
+  private draws = 0;
   private kinds: [string, string] = ["", ""];
 
   constructor(private readonly small: boolean) {}
@@ -152,6 +154,8 @@ export abstract class View {
       side.show(shown.results[place as 0 | 1], { ...this.common! }, names[place as 0 | 1]);
     });
     this.drawn(shown, facts.rate);
+    this.draws++;
+    document.body.dataset.draws = String(this.draws);
   }
 
   private inCommon(shown: Shown): { link: string; palette: Palette; facts: ReturnType<typeof factsOf> } {
@@ -163,7 +167,8 @@ export abstract class View {
 
   private drawMeasures(measures: Measure[], runs: number, done: boolean): void {
     this.measured = measures;
-    const rows = this.measures.first(measures, this.scene?.metrics);
+    const wanted = this.scene?.metrics ?? ("file" in this.state ? factsOf(this.state.file.text).metrics : []);
+    const rows = this.measures.first(measures, wanted);
     this.sides.forEach((side, place) => {
       side.measured(rows.slice(0, HEADLINE), place as 0 | 1);
     });
