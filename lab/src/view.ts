@@ -38,6 +38,8 @@ export abstract class View {
   common: Common | null = null;
   over: Over = "goodput";
   link: string | null = null;
+  /** Faults of a link, in place of which the home line is shown. */
+  private told: Fault[] = [];
   /** How often results have been drawn. */
   private draws = 0;
   private kinds: [string, string] = ["", ""];
@@ -113,6 +115,7 @@ export abstract class View {
     this.scene = scene;
     this.kinds = ["", ""];
     this.link = null;
+    this.told = faults;
     this.fail(faults);
     this.opened();
     this.runs.show(state);
@@ -121,6 +124,7 @@ export abstract class View {
   /** Another value of a knob. */
   change(knobs: Knobs): void {
     this.state = { knobs, view: this.state.view };
+    this.told = [];
     this.drawHeads();
     this.changed();
     this.runs.show(this.state);
@@ -134,7 +138,8 @@ export abstract class View {
 
   private draw(shown: Shown): void {
     this.shown = shown;
-    this.fail([]);
+    this.fail(this.told);
+    document.body.classList.remove("faulty");
     this.drawHeads();
     document.body.classList.toggle("single", shown.cases.length === 1);
     const { link, palette, facts } = this.inCommon(shown);
