@@ -159,16 +159,27 @@ impl<'a> Simulation<'a> {
 
     /// The TCP flows of the groups without users, in the order of their numbers.
     pub fn flows(&self) -> impl Iterator<Item = FlowState> {
+        (0..self.engine().ends.flows.senders.len()).map(|index| self.tcp(index))
+    }
+
+    /// The TCP flow of this number among those of a group; `None` if there is none, as in a group with users.
+    pub fn flow(&self, group: usize, number: usize) -> Option<FlowState> {
+        let mut all = self.engine().ends.flows.tcp_of(group);
+        all.nth(number).map(|index| self.tcp(index))
+    }
+
+    /// The TCP flow with the endpoints of this number.
+    fn tcp(&self, index: usize) -> FlowState {
         let ends = &self.engine().ends;
-        let pairs = ends.flows.senders.iter().zip(&ends.flows.receivers);
-        pairs.map(|(slot, receiver)| FlowState {
+        let (slot, receiver) = (&ends.flows.senders[index], &ends.flows.receivers[index]);
+        FlowState {
             flow: slot.flow,
             group: ends.flows.group(slot.flow),
             sender: slot.sender.snapshot(),
             done: slot.sender.counters(),
             delivered_bytes: receiver.receiver.delivered(),
             lost_packets: ends.dropped[slot.flow as usize][0],
-        })
+        }
     }
 
     /// The bytes that each group has got: of TCP those delivered in order, of UDP those of packets with headers.

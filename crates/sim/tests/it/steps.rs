@@ -7,7 +7,7 @@ use crate::common::endpoints::{Diary, endpoints};
 use crate::common::{metric, scenario, scenario_with};
 use redtail_core::{Span, Stream, Time};
 use redtail_network::result::{FlowSeries, QueueSeries};
-use redtail_qdisc::QueueParams;
+use redtail_qdisc::{DropReason, QueueParams};
 use redtail_sim::capture::Capture;
 use redtail_sim::plugin::{Actions, PacketId, PacketView, PluginError, PluginQueue};
 use redtail_sim::{Plugins, RunError, RunOptions, RunResult, Simulation, Traces};
@@ -184,7 +184,10 @@ fn steps_change_nothing_that_is_recorded() {
         let text = mixed(TAIL_DROP, "", more);
         same_in_steps(&scenario(&text, 0), &Traces::new(), more);
     }
-    let text = format!("record = [\"packets\"]\n{}", mixed(TAIL_DROP, "", ""));
+    let text = format!(
+        "record = [\"one_way_delay\", \"round_trip\", \"loss_by_class\"]\n{}",
+        mixed(TAIL_DROP, "", "")
+    );
     same_in_steps(&scenario(&text, 0), &Traces::new(), "record");
 }
 
@@ -316,12 +319,16 @@ fn counts_at_the_end_are_those_of_the_metrics() {
     let heard = simulation.heard_by_group();
     let delivered: u64 = simulation.flows().map(|flow| flow.delivered_bytes).sum();
     assert_eq!(heard[0], delivered);
+    let last = simulation.flow(0, 3).expect("the group has four flows");
+    assert_eq!((last.flow, last.group), (3, 0));
+    assert!(simulation.flow(0, 4).is_none());
+    assert!(simulation.flow(2, 0).is_none(), "users have connections");
     let result = simulation.finish().expect("it can be run");
     let share = link.passed.dropped as f64 / link.passed.arrived as f64;
-    assert_eq!(metric(&result, "loss_rate"), share);
+    assert_eq!(metric(&result, "loss"), share);
     assert!(lost > 0 && lost <= link.passed.dropped);
     // The link is busy with the packets whose transmission began, but for a part of the last.
-    let sent = metric(&result, "utilisation") * 3e6 / 8.0 * 2.5;
+    let sent = metric(&result, "utilization") * 3e6 / 8.0 * 2.5;
     assert!((link.passed.bytes as f64 - sent).abs() < 1500.0, "{sent}");
 }
 
@@ -337,7 +344,7 @@ impl PluginQueue for Failing {
         actions: &mut dyn Actions,
     ) -> Result<(), PluginError> {
         self.0 += 1;
-        actions.drop(packet.id);
+        actions.drop(packet.id, DropReason::Limit)?;
         match self.0 {
             3 => Err(PluginError::new("it is tired")),
             _ => Ok(()),
