@@ -4,13 +4,17 @@
 /** A parameter of a queue, from the Rust types. */
 export interface Parameter {
   name: string;
-  /** "time", "rate", "bytes", "size", "number", "integer", "boolean", "choice", ... */
+  /** "time", "rate", "bytes", "queue-size", "sampling", "choice", "boolean", "integer", "number", "other". */
   type: string;
+  /** What it takes, in words. */
+  takes?: string;
   /** As a file would have it; null if it has none. */
   default: unknown;
   required?: boolean;
   /** Values of a choice. */
-  choices?: string[];
+  choices?: (string | boolean)[];
+  /** Where the default comes from. */
+  source?: string | null;
   doc: string;
 }
 
@@ -21,10 +25,12 @@ export interface QueueKind {
 }
 
 export interface MetricTitle {
-  /** "GROUP.goodput" for metrics of groups. */
+  /** Without the names of links and groups. */
   name: string;
-  unit: string;
   title: string;
+  /** "s", "bit/s", "fraction", "count", "1", "packets", ... */
+  measure: string;
+  doc: string;
 }
 
 export interface Catalog {

@@ -114,8 +114,13 @@ export class Pool {
         return;
       }
       held.job = null;
-      if ("error" in data) job.reject(new Error(data.error));
-      else job.resolve(data.value);
+      if ("error" in data) {
+        job.reject(new Error(data.error));
+        if (data.broken) {
+          worker.terminate();
+          Object.assign(held, this.start());
+        }
+      } else job.resolve(data.value);
       this.deal();
     };
     worker.onerror = (event) => {

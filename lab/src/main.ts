@@ -272,13 +272,13 @@ class Page extends View {
         line(each),
         ...(each.note ? [make("span", { class: "why" }, ` ${each.note}`)] : []),
       );
-    const body = rows.map(({ title, unit, measure }) => {
+    const body = rows.map(({ title, unit, doc, measure }) => {
       const shown = unitFor(unit, ...meansOf(measure));
       const apart = unit === "fraction" ? POINTS : unitFor(unit, measure.difference.mean);
       return make(
         "tr",
         {},
-        make("th", { scope: "row", title: measure.name }, title),
+        make("th", { scope: "row", title: `${measure.name}: ${doc}` }, title),
         cell(told(measure.sides[0], shown)),
         ...(single ? [] : [cell(told(measure.sides[1], shown)), cell(verdict(measure.difference, apart))]),
       );

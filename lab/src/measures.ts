@@ -51,6 +51,8 @@ export interface Row {
   measure: Measure;
   title: string;
   unit: string;
+  /** What it means. */
+  doc: string;
 }
 
 /** Whether both sides measured nothing, or only zeros. */
@@ -67,7 +69,7 @@ export class Measures {
   }
 
   private titled(name: string): MetricTitle | undefined {
-    return this.titles.get(name) ?? this.titles.get(`GROUP.${last(name)}`) ?? this.titles.get(last(name));
+    return this.titles.get(name) ?? this.titles.get(last(name));
   }
 
   row(measure: Measure): Row {
@@ -75,7 +77,7 @@ export class Measures {
     const found = this.titled(name);
     const title = SHORT[last(name)] ?? found?.title ?? last(name).replaceAll("_", " ");
     const of = before(name).replaceAll("_", " ");
-    return { measure, title: of ? `${title}, ${of}` : title, unit: found?.unit ?? "" };
+    return { measure, title: of ? `${title}, ${of}` : title, unit: found?.measure ?? "", doc: found?.doc ?? "" };
   }
 
   /** All that has been measured, in the order of the engine. */

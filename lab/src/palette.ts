@@ -4,9 +4,11 @@ import type { Result } from "./contract";
 import { css } from "./dom";
 
 const COLOURS = 8;
+/** The series of a group without series of its flows. */
+export const WHOLE = "all";
 
 export interface Palette {
-  of(group: string, flow: number): string;
+  of(group: string, flow: string): string;
   /** What stands in the legend. */
   legend: { label: string; colour: string }[];
   by: "flow" | "group";
@@ -17,15 +19,16 @@ export const nameOf = (group: string): string => group.replaceAll("_", " ");
 export function paletteOf(flows: Result["series"]["flows"]): Palette {
   const colours = Array.from({ length: COLOURS }, (_, i) => css(`--c${i}`));
   const groups = Object.keys(flows);
-  const all = groups.flatMap((group) => Object.keys(flows[group]!).map((flow) => ({ group, flow: Number(flow) })));
+  const all = groups.flatMap((group) => Object.keys(flows[group]!).map((flow) => ({ group, flow })));
   const by = all.length <= COLOURS ? "flow" : "group";
   const place = new Map<string, number>();
   const keys = by === "flow" ? all.map(({ group, flow }) => `${group} ${flow}`) : groups;
   keys.forEach((key, i) => {
     place.set(key, i);
   });
-  const at = (group: string, flow: number): string => {
-    const found = place.get(by === "flow" ? `${group} ${flow}` : group) ?? place.size;
+  const at = (group: string, flow: string): string => {
+    const found =
+      place.get(by === "group" ? group : `${group} ${flow}`) ?? place.get(`${group} ${WHOLE}`) ?? place.size;
     return colours[found % COLOURS]!;
   };
   const single = (group: string): boolean => Object.keys(flows[group]!).length === 1;
@@ -38,8 +41,8 @@ export function paletteOf(flows: Result["series"]["flows"]): Palette {
           colour: at(group, flow),
         }))
       : groups.map((group) => ({
-          label: `${nameOf(group)} (${Object.keys(flows[group]!).length})`,
-          colour: at(group, 0),
+          label: single(group) ? nameOf(group) : `${nameOf(group)} (${Object.keys(flows[group]!).length})`,
+          colour: at(group, WHOLE),
         }));
   return { of: at, legend, by };
 }

@@ -221,7 +221,7 @@ export function drawParameters(
     else held[name] = value;
     change({ ...held });
   };
-  const known = kind.parameters.filter(({ name, type }) => !HIDDEN.includes(name) && !/table|queue/.test(type));
+  const known = kind.parameters.filter(({ name, type }) => !HIDDEN.includes(name) && type !== "other");
   const rank = ({ name }: Parameter): number => {
     const place = MAIN.indexOf(name);
     return place < 0 ? MAIN.length : place;
@@ -248,7 +248,7 @@ function control(
   const id = freshId();
   const data = `${side}.${name}`;
   const label = make("label", { for: id, title: doc }, name);
-  if (type === "boolean" || typeof usual === "boolean") {
+  if (type === "boolean") {
     const box = make("input", { id, type: "checkbox", checked: Boolean(value ?? usual), "data-parameter": data });
     box.addEventListener("change", () => put(name, box.checked === usual ? null : box.checked));
     return make("div", { class: "parameter" }, label, box);
@@ -256,9 +256,10 @@ function control(
   if (choices?.length) {
     const select = make("select", { id, "data-parameter": data });
     if (usual === null || usual === undefined) select.append(make("option", { value: "" }, "not set"));
-    for (const each of choices) select.append(make("option", { value: each }, each));
+    for (const each of choices) select.append(make("option", { value: String(each) }, String(each)));
     select.value = asText(value ?? usual);
-    select.addEventListener("change", () => put(name, select.value === asText(usual) ? null : select.value));
+    const chosen = (text: string): Value | null => choices.find((each) => String(each) === text) ?? null;
+    select.addEventListener("change", () => put(name, select.value === asText(usual) ? null : chosen(select.value)));
     return make("div", { class: "parameter" }, label, select);
   }
   const field = make("input", {

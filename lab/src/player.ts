@@ -309,7 +309,7 @@ export class Player {
         still: !this.playing || this.reduced.matches,
         rate: film.rate,
         room,
-        colour: (group, flow) => film.palette.of(reel.groups[group] ?? "", flow),
+        colour: (group, flow) => film.palette.of(reel.groups[group] ?? "", String(flow)),
       });
       if (!this.playing) canvas.setAttribute("aria-label", `${film.labels[side as 0 | 1]}: ${waiting} packets wait`);
       return hits;

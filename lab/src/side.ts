@@ -32,13 +32,13 @@ export interface Common {
 
 interface FlowLine {
   group: string;
-  flow: number;
+  flow: string;
   series: FlowSeries;
 }
 
 export const linesOf = (result: Result): FlowLine[] =>
   Object.entries(result.series.flows).flatMap(([group, flows]) =>
-    Object.entries(flows).map(([flow, series]) => ({ group, flow: Number(flow), series })),
+    Object.entries(flows).map(([flow, series]) => ({ group, flow, series })),
   );
 
 const SCALE: Record<Over, number> = { goodput: 1e6, cwnd: 1e3 };

@@ -1,7 +1,7 @@
 // The engine in a worker: a call comes as a message, its answer goes back with the same number.
 
 import type { Engine, Options, Result } from "./contract";
-import { instantiate } from "./wasm";
+import { EngineFault, instantiate } from "./wasm";
 
 export interface Calls {
   load: [module: WebAssembly.Module];
@@ -19,7 +19,8 @@ export interface Call {
 
 export type Answer =
   | { id: number; value: unknown }
-  | { id: number; error: string }
+  /** After a fault of the engine itself the worker is of no more use. */
+  | { id: number; error: string; broken: boolean }
   | { id: number; simulated_s: number; duration_s: number };
 
 let engine: Engine | null = null;
@@ -57,6 +58,7 @@ self.onmessage = async ({ data }: MessageEvent<Call>) => {
     const value = await answer(data);
     self.postMessage({ id: data.id, value }, { transfer: columns((value as Partial<Result> | null) ?? null) });
   } catch (fault) {
-    self.postMessage({ id: data.id, error: fault instanceof Error ? fault.message : String(fault) });
+    const broken = fault instanceof EngineFault;
+    self.postMessage({ id: data.id, error: fault instanceof Error ? fault.message : String(fault), broken });
   }
 };

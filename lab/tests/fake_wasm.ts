@@ -33,13 +33,13 @@ const catalog: Catalog = {
   ],
   presets: [],
   metrics: [
-    { name: "utilization", unit: "fraction", title: "Utilization" },
-    { name: "queue_delay_p95", unit: "s", title: "Queueing delay, 95th percentile" },
-    { name: "queue_delay_p50", unit: "s", title: "Queueing delay, median" },
-    { name: "loss", unit: "fraction", title: "Packets lost at the queue" },
-    { name: "GROUP.goodput", unit: "bit/s", title: "TCP goodput" },
-    { name: "GROUP.fairness", unit: "1", title: "Jain's fairness index" },
-    { name: "GROUP.mos", unit: "1", title: "Quality" },
+    { name: "utilization", measure: "fraction", title: "Utilization", doc: "" },
+    { name: "queue_delay_p95", measure: "s", title: "Queueing delay, 95th percentile", doc: "" },
+    { name: "queue_delay_p50", measure: "s", title: "Queueing delay, median", doc: "" },
+    { name: "loss", measure: "fraction", title: "Packets lost at the queue", doc: "" },
+    { name: "goodput", measure: "bit/s", title: "TCP goodput", doc: "" },
+    { name: "fairness", measure: "1", title: "Jain's fairness index", doc: "" },
+    { name: "mos", measure: "1", title: "Quality", doc: "" },
   ],
 };
 
@@ -168,6 +168,8 @@ function interval(values: number[]): Interval {
   if (variance === 0) return { mean, why: `all ${values.length} replications are equal` };
   return { mean, half_width: 2 * Math.sqrt(variance / values.length) };
 }
+
+export class EngineFault extends Error {}
 
 export function instantiate(_module: WebAssembly.Module): Promise<Engine> {
   return Promise.resolve({
