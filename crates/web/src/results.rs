@@ -93,7 +93,7 @@ pub fn answer(result: &RunResult, options: &Options, to: &mut Columns) -> Value 
     if let (Some(packets), Some(log)) = (&options.packets, &result.event_log) {
         let link = packets.link.as_deref();
         let link = link.map(|name| result.links.iter().position(|other| other == name));
-        found["packets"] = packets(
+        found["packets"] = packet_events(
             log,
             link.map(|place| place.map_or(u32::MAX, |it| it as u32)),
             to,
@@ -163,7 +163,7 @@ const HAPPENS: [EventKind; 4] = [
 /// The events of packets, of one link or of all, in the order of time.
 ///
 /// A packet has a number of its own from its arrival to its departure or drop.
-fn packets(log: &EventLog, link: Option<u32>, to: &mut Columns) -> Value {
+fn packet_events(log: &EventLog, link: Option<u32>, to: &mut Columns) -> Value {
     let rows = &log.rows;
     let happens = |row: usize| {
         let kind = EventKind::ALL.get(rows.event[row] as usize)?;

@@ -128,7 +128,7 @@ fn series_histograms_and_packets_are_there_if_they_are_asked_for() {
             .iter()
             .position(|kind| kind == name)
             .expect("it is a kind") as f64;
-        let events = column(&packets["event"], &columns);
+        let events = column(&packets["kind"], &columns);
         events.iter().filter(|kind| **kind == place).count()
     };
     assert!(of("arrival") > 500 && of("departure") > 500);
@@ -240,10 +240,9 @@ fn what_the_page_cannot_run_is_refused_with_its_key() {
         "{one}[[traffic]]\nname = \"web\"\nkind = \"web\"\nmodel = \"http1\"\nload = \"50 %\"\n"
     );
     refused(&load, "traffic.web.load", "accepted: a number of `users`");
-    let many = SCENE.replace(
-        "[factors]\n",
-        &format!("[factors]\nseed = {:?}\n", (1..=501).collect::<Vec<_>>()),
-    );
+    let delays: Vec<_> = (1..=501).map(|delay| format!("{delay} ms")).collect();
+    let many = format!("[factors]\n\"bottleneck.delay\" = {delays:?}\n");
+    let many = SCENE.replace("[factors]\n", &many);
     refused(
         &many,
         "factors",
