@@ -171,7 +171,7 @@ export function binEnds(values: ArrayLike<number>, size: number): Float64Array {
   return Float64Array.from({ length: Math.floor(values.length / size) }, (_, bin) => values[(bin + 1) * size - 1]!);
 }
 
-/** Ticks below a chart where packets were dropped or marked; more in one place are darker. */
+/** Ticks in the lowest part of a chart where packets were dropped or marked; more in one place are darker. */
 export function rug(chart: uPlot, series: QueueSeries | undefined, drops: string, marks: string): void {
   if (!series) return;
   const { ctx, bbox } = chart;

@@ -65,6 +65,8 @@ export function line({ value, half, unit }: Told): string {
   return unit ? `${number} ${unit}` : number;
 }
 
+const MOST_DIGITS = 4;
+
 /** Digits after the point for a half width: it has one significant digit, or two if the first is a 1. */
 function digitsOf(half: number): number {
   const power = Math.floor(Math.log10(half));
@@ -85,8 +87,12 @@ export function told(interval: Interval, unit: Unit): Told {
   }
   const half = interval.half_width / unit.scale;
   if (!(half > 0)) return { value: significant(mean, 3), half: "", unit: unit.text, note: "", sure: true };
-  const digits = digitsOf(half);
-  return { value: fixed(mean, digits), half: `± ${fixed(half, digits)}`, unit: unit.text, note: "", sure: true };
+  // Nobody reads more than so many digits; the half width is then less than what they tell apart.
+  const most = MOST_DIGITS - 1 - Math.floor(Math.log10(Math.max(Math.abs(mean), 1e-6)));
+  const digits = Math.min(digitsOf(half), Math.max(0, most));
+  const shown = fixed(half, digits);
+  const width = Number(shown) > 0 ? `± ${shown}` : `± < ${fixed(10 ** -digits, digits)}`;
+  return { value: fixed(mean, digits), half: width, unit: unit.text, note: "", sure: true };
 }
 
 /** What the difference of right and left says: nothing that its interval does not carry. */

@@ -75,6 +75,7 @@ class Page extends View {
     part("title").textContent = title;
     part("summary").textContent = scene?.summary ?? (isHome ? HOME_SUMMARY : "");
     document.title = `${title} · redtail laboratory`;
+    this.showScene();
     this.drawStory(scene);
     const knobs = part("knobs");
     const file = part("file");
@@ -99,6 +100,13 @@ class Page extends View {
       );
     }
     this.changed();
+  }
+
+  /** The menu has the scene that is open. */
+  private showScene(): void {
+    const select = part<HTMLSelectElement>("scenes");
+    const titles = [...select.options].filter(({ value }) => value !== "");
+    select.value = titles.find(({ text }) => text === part("title").textContent)?.value ?? "";
   }
 
   private drawStory(scene: Scene | null): void {
@@ -297,7 +305,6 @@ class Page extends View {
     select.replaceChildren(make("option", { value: "" }, "Choose …"), make("option", { value: HOME }, HOME_TITLE));
     select.addEventListener("change", () => {
       const name = select.value;
-      select.value = "";
       if (name) void this.openScene(name).catch((fault) => this.fail([{ message: messageOf(fault) }]));
     });
     try {
@@ -308,6 +315,7 @@ class Page extends View {
       scenes.forEach((scene, place) => {
         select.append(make("option", { value: names[place]! }, scene.title));
       });
+      this.showScene();
     } catch (fault) {
       this.say(messageOf(fault));
     }

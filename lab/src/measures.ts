@@ -92,9 +92,21 @@ export class Measures {
     if (named.length) return named.map((each) => this.row(each));
     return measures
       .filter(({ name }) => FIRST.includes(last(name)) && !(OF_LINKS.has(last(name)) && this.ofGroup(name, byName)))
-      .filter((each) => !empty(each) && !(last(each.name) === "fairness" && each.sides.every(({ mean }) => mean === 1)))
+      .filter(
+        (each) =>
+          !empty(each) &&
+          !this.repeats(each, byName) &&
+          !(last(each.name) === "fairness" && each.sides.every(({ mean }) => mean === 1)),
+      )
       .sort((a, b) => FIRST.indexOf(last(a.name)) - FIRST.indexOf(last(b.name)))
       .map((each) => this.row(each));
+  }
+
+  /** Whether a measure of all groups is that of the only group that has it. */
+  private repeats({ name, sides }: Measure, all: Map<string, Measure>): boolean {
+    if (before(name) !== "") return false;
+    const groups = [...all.values()].filter((each) => before(each.name) !== "" && last(each.name) === name);
+    return groups.some((each) => each.sides.every(({ mean }, side) => mean === sides[side]!.mean));
   }
 
   /** Whether this is a group's share of what its link has. */

@@ -8,9 +8,12 @@ import type { Row } from "./measures";
 import { meansOf } from "./measures";
 import type { Palette } from "./palette";
 import { nameOf } from "./palette";
+import { upTo } from "./reel";
 
 /** Points of a line of rates. */
 const POINTS = 80;
+/** Share of the axis of delay that is below 0. */
+const RUG = 0.14;
 /** The most lines of flows. */
 const MOST_LINES = 60;
 
@@ -54,17 +57,18 @@ export function largest(values: ArrayLike<number>): number {
   return most;
 }
 
-/** Ends of the axes that both sides share. */
+/** Ends of the axes that both sides share. What is before the warm-up's end may be above them. */
 export function endsOf(
   results: readonly Result[],
   link: string,
   over: Over,
+  warmup_s: number,
 ): { delay_end_ms: number; rate_end: number } {
   let delay = 0;
   let rate = 0;
   for (const result of results) {
     const queue = result.series.queues[link];
-    if (queue) delay = Math.max(delay, largest(queue.delay_s));
+    if (queue) delay = Math.max(delay, largest(queue.delay_s.subarray(upTo(queue.time_s, warmup_s))));
     for (const { series } of linesOf(result)) {
       const values = valuesOf(series, over);
       if (values) rate = Math.max(rate, largest(over === "goodput" ? binned(values, binSize(values.length)) : values));
@@ -149,7 +153,11 @@ export class Side {
         height: common.delay_height,
         x: { format: (value) => `${value} s` },
         xRange: () => [0, this.common!.duration_s],
-        y: { range: () => [0, this.common!.delay_end_ms], format: String },
+        y: {
+          // Below 0 is room for drops and marks.
+          range: () => [-RUG * this.common!.delay_end_ms, this.common!.delay_end_ms],
+          format: (value) => (value < 0 ? "" : String(value)),
+        },
         lines: [{ label: "delay", colour, fill: `color-mix(in srgb, ${colour} 14%, transparent)`, width: 1.3 }],
         sync: "time",
         under: (chart) => unmeasured(chart, this.common!.warmup_s, shade),
@@ -163,17 +171,19 @@ export class Side {
     );
     const counts = series ? countsOf(series, warmup_s) : null;
     const dropped = counts ? `${counts.drops} dropped` : "";
-    const marked = counts?.marks ? `, ${counts.marks} marked` : "";
+    const marked = counts?.marks ? `${counts.marks} marked` : "";
+    const after = `${warmup_s > 0 ? ` after ${fixed(warmup_s, 0)} s` : ""}, in this run`;
     this.delayNote.replaceChildren(
-      make("span", { class: "swatch drop" }),
-      counts
-        ? `${dropped}${marked}${warmup_s > 0 ? ` after ${fixed(warmup_s, 0)} s` : ""}, in this run`
-        : "no series of this link",
+      ...(counts ? [make("span", { class: "swatch drop" }), dropped] : ["no series of this link"]),
+      ...(marked ? [", ", make("span", { class: "swatch mark" }), marked] : []),
+      ...(counts ? [after] : []),
     );
     const most = series ? largest(series.delay_s) * 1000 : 0;
+    if (most > common.delay_end_ms)
+      this.delayNote.append(`; at the start the delay reaches ${significant(most, 2)} ms`);
     this.delayBox.setAttribute(
       "aria-label",
-      `Queueing delay over time, ${label}: at most ${significant(most, 2)} ms; ${dropped}${marked} in this run`,
+      `Queueing delay over time, ${label}: at most ${significant(most, 2)} ms; ${[dropped, marked].filter(Boolean).join(", ")} in this run`,
     );
   }
 
@@ -222,7 +232,7 @@ export class Side {
     this.jainNote.textContent =
       index === null || shares.rates.length < 2
         ? ""
-        : `Jain’s fairness index of the ${shares.rates.length} flows of ${what}: ${significant(index, 2)} in this run`;
+        : `Jain’s index of the ${shares.rates.length} flows of ${what}: ${significant(index, 2)} in this run`;
     this.flowsBox.setAttribute(
       "aria-label",
       `${this.flowsTitle.textContent} over time, ${label}: ${shares.rates.map((rate) => `${significant(rate / 1e6, 2)} Mbit/s`).join(", ")}`,

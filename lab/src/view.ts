@@ -147,7 +147,7 @@ export abstract class View {
       link,
       duration_s: shown.duration_s,
       warmup_s: facts.warmup_s,
-      ...endsOf(shown.results, link, this.over),
+      ...endsOf(shown.results, link, this.over, facts.warmup_s),
       over: this.over,
       palette,
       at_s: null,

@@ -10,6 +10,7 @@ test("a value has no more digits than its interval carries", () => {
   assert.equal(line(told({ mean: 0.2463456, half_width: 0.0058 }, ms)), "246 ± 6 ms");
   assert.equal(line(told({ mean: 0.2463456, half_width: 0.00173 }, ms)), "246.3 ± 1.7 ms");
   assert.equal(line(told({ mean: 4.33012, half_width: 0.02 }, none)), "4.33 ± 0.02");
+  assert.equal(line(told({ mean: 4.35721, half_width: 0.00002 }, none)), "4.357 ± < 0.001");
   assert.equal(line(told({ mean: 12_345, half_width: 678 }, none)), "12345 ± 678");
 });
 
