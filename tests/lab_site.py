@@ -66,10 +66,11 @@ class Lab:
         self.page = site + page
 
     def open(self, fragment: str = "") -> Lab:
-        """Go to this fragment, and wait until all replications are there."""
+        """Go to this fragment, and wait until a run of both queues is drawn."""
         self.view.goto("about:blank")
         self.view.goto(self.page + (f"#{fragment}" if fragment else ""))
-        return self.settle()
+        self.view.locator("body[data-draws]").wait_for(state="attached")
+        return self
 
     def settle(self) -> Lab:
         """Wait until all replications of what is shown are there."""
@@ -95,7 +96,7 @@ class Lab:
     def await_draw(self, before: int) -> Lab:
         """Wait until results have been drawn again."""
         self.view.locator(f"body:not([data-draws='{before}'])").wait_for(state="attached")
-        return self.settle()
+        return self
 
     def set(self, name: str, value: str) -> Lab:
         """Type a value into the field of a knob, and wait for what comes of it."""
@@ -130,7 +131,9 @@ class Lab:
 
     def close(self) -> None:
         """Close it: it must have asked nobody else, and complained about nothing."""
-        outside = [url for url in self.asked if not url.startswith((self.site, "about:", "blob:", "data:"))]
+        outside = [
+            url for url in self.asked if not url.startswith((self.site, "about:", "blob:", "data:"))
+        ]
         assert outside == [], "something outside was asked"
         assert self.said == []
         self.view.close()

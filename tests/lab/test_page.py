@@ -38,10 +38,12 @@ def packed(value: object) -> str:
 
 
 def test_the_default_tells_a_story(lab: Lab) -> None:
-    lab.open()
-    assert [lab.knob(f"queues.{side}.kind").input_value() for side in (0, 1)] == ["tail-drop", "fq-codel"]
-    delay = lab.part("side-0").locator("dd").first
-    assert "±" in delay.inner_text()
+    lab.open().settle()
+    assert [lab.knob(f"queues.{side}.kind").input_value() for side in (0, 1)] == [
+        "tail-drop",
+        "fq-codel",
+    ]
+    assert "±" in lab.part("side-0").locator("dl").inner_text()
     table = {row[0]: row[1:] for row in lab.table()}
     assert table["Queueing delay, 95 %"][2].startswith("lower by ")
     assert table["Call quality (1 to 5), calls"][2].startswith("higher by ")
@@ -54,11 +56,11 @@ def test_the_default_tells_a_story(lab: Lab) -> None:
 
 def test_a_knob_changes_what_is_drawn(lab: Lab) -> None:
     lab.open()
-    before, numbers = lab.charts(0), lab.table()
+    before, numbers = lab.charts(0), lab.settle().table()
     drawn = lab.draws()
     lab.knob("buffer").focus()
     lab.view.keyboard.press("ArrowLeft")
-    lab.await_draw(drawn)
+    lab.await_draw(drawn).settle()
     assert lab.field("buffer") == "200"
     assert lab.charts(0)[0] != before[0]
     assert lab.table() != numbers
@@ -84,14 +86,15 @@ def test_a_value_of_one_run_is_said_to_be_one(lab: Lab) -> None:
 
 def test_a_link_restores_the_scene(lab: Lab, browser: Any, site: str) -> None:
     lab.open().set("rate", "7").set("replications", "3")
+    drawn = lab.draws()
     lab.knob("ecn").check()
-    lab.settle()
+    lab.await_draw(drawn).settle()
     lab.view.wait_for_url(re.compile("#k="))
     text = lab.toml()
     assert "ecn = true" in text
     # What is written after the last change has settled is what the page is at.
     lab.part("copy-link").click()
-    other = Lab(browser, site).open(lab.view.url.partition("#")[2])
+    other = Lab(browser, site).open(lab.view.url.partition("#")[2]).settle()
     assert other.toml() == text
     assert (other.field("rate"), other.field("replications")) == ("7", "3")
     assert other.table() == lab.table()
@@ -102,12 +105,17 @@ def test_a_text_becomes_knobs_or_runs_as_it_is(lab: Lab) -> None:
     lab.open()
     text = lab.toml()
     drawn = lab.draws()
-    lab.run("# shorter\n" + text.replace('duration = "30 s"', 'duration = "12 s"').replace('"5 s"', '"2 s"'))
+    lab.run(
+        "# shorter\n"
+        + text.replace('duration = "30 s"', 'duration = "12 s"').replace('"5 s"', '"2 s"')
+    )
     lab.await_draw(drawn)
     assert lab.field("duration") == "12"
     assert lab.part("file").is_hidden()
     drawn = lab.draws()
-    own = text.replace('name = "Laboratory"', f"name = {json.dumps(HOSTILE)}").replace("Tail drop", "A <b>")
+    own = text.replace('name = "Laboratory"', f"name = {json.dumps(HOSTILE)}").replace(
+        "Tail drop", "A <b>"
+    )
     lab.run(own)
     lab.await_draw(drawn)
     assert lab.part("knobs").is_hidden()
@@ -119,7 +127,9 @@ def test_a_text_becomes_knobs_or_runs_as_it_is(lab: Lab) -> None:
 
 def test_faults_are_told_with_line_and_key(lab: Lab) -> None:
     lab.open()
-    lines = lab.toml().replace('rate = "20 Mbit/s"', 'rate = "20 Mbit/s"\nunknown_key = 1').splitlines()
+    lines = (
+        lab.toml().replace('rate = "20 Mbit/s"', 'rate = "20 Mbit/s"\nunknown_key = 1').splitlines()
+    )
     line = 1 + next(i for i, each in enumerate(lines) if "unknown_key" in each)
     lab.run("\n".join(lines))
     fault = lab.part("faults").locator("p").first
@@ -128,7 +138,11 @@ def test_faults_are_told_with_line_and_key(lab: Lab) -> None:
     assert "unknown_key" in fault.inner_text()
     # The next good text takes the fault away.
     drawn = lab.draws()
-    lab.run("\n".join(each for each in lines if "unknown_key" not in each).replace("seed = 1", "seed = 2"))
+    lab.run(
+        "\n".join(each for each in lines if "unknown_key" not in each).replace(
+            "seed = 1", "seed = 2"
+        )
+    )
     lab.await_draw(drawn)
     assert lab.part("faults").is_hidden()
 
@@ -152,8 +166,10 @@ def test_what_strangers_give_does_nothing(lab: Lab) -> None:
     lab.view.goto(f"{lab.page}#t={packed({'file': given, 'view': view})}")
     lab.part("faults").locator("p").first.wait_for()
     assert lab.view.title().startswith(HOSTILE)
-    # A text of 10 MB is refused before anything reads it.
-    lab.run(f"name = '{'x' * 10_000_000}'")
+    # A file of 10 MB is refused before anything reads it.
+    lab.part("toml").click()
+    large = {"name": "large.toml", "mimeType": "application/toml", "buffer": b"#" * 10_000_000}
+    lab.part("open-file").set_input_files(large)
     lab.part("faults").get_by_text("accepted: up to").wait_for()
     assert lab.view.evaluate("() => [window.hit, document.images.length]") == [None, 0]
 
@@ -246,8 +262,8 @@ MOVED = """async () => {
   return [Math.min(...moves), Math.min(...loops)];
 }"""
 
-#: A computer on which the loop takes 33 ms shows a run 200 ms after a knob has moved.
-MOST_LOOPS = 6.0
+#: A computer on which the loop takes 50 ms shows a run 200 ms after a knob has moved; it was 2 where this was written.
+MOST_LOOPS = 4.0
 
 
 def test_a_run_is_shown_at_once(lab: Lab) -> None:
