@@ -101,8 +101,12 @@ export class Module {
 
   private failed(fault: unknown): EngineFault {
     const length = this.exports.redtail_panic_length();
-    const message = length > 0 ? this.text(this.exports.redtail_panic(), length) : String(fault);
-    this.fault = new EngineFault(`the engine failed, which is a fault of redtail: ${message}`);
+    // Without a message it did not panic: memory that cannot be had ends the module at once.
+    const message =
+      length > 0
+        ? `the engine failed, which is a fault of redtail: ${this.text(this.exports.redtail_panic(), length)}`
+        : `the engine ended, perhaps because it needs more memory than this page gives it (1 GiB): ${fault}`;
+    this.fault = new EngineFault(message);
     return this.fault;
   }
 
