@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import test from "node:test";
-import { EngineFault, instantiate, Module } from "../src/wasm";
+import { EngineFault, instantiate, Module, type Told } from "../src/wasm";
 
 const FILE = new URL("../lab-engine/redtail.wasm", import.meta.url);
 const without = existsSync(FILE) ? {} : { skip: "there is no target/lab-engine/redtail.wasm: make lab-engine" };
@@ -73,13 +73,17 @@ test("a request that is too long is refused, and a panic is told with its messag
 test("a run gives series, distributions and packets in the form of the contract", without, async () => {
   const engine = await instantiate(await WebAssembly.compile(readFileSync(FILE)));
   const told: number[] = [];
+  const lengths: number[] = [];
   const packets = { link: "bottleneck", from_s: 1, to_s: 2, most: 100_000 };
   const options = { series: 0.1, histograms: true, packets };
-  const found = engine.run(SCENE, {}, 0, 0, options, (now_s, duration_s) => {
+  const tell: Told = (now_s, duration_s, so_far) => {
     assert.equal(duration_s, 5);
     told.push(now_s);
-  });
+    lengths.push(so_far().queues.bottleneck?.packets.length ?? 0);
+  };
+  const found = engine.run(SCENE, {}, 0, 0, options, tell);
   assert.equal(told.length, 24);
+  assert.deepEqual([lengths[0], lengths[1], lengths[23]], [0, 2, 46]);
   assert.ok(told.every((now, i) => i === 0 || now > told[i - 1]!));
   assert.ok(found.metrics.goodput! > 1e6);
   assert.deepEqual(Object.keys(found.series.queues), ["bottleneck"]);
