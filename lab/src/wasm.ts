@@ -62,6 +62,23 @@ interface Finished {
   packets?: Columns & { kinds: string[]; left_out: number };
 }
 
+/**
+ * Is told how far a run is; `so_far` gives the series up to there, and can be called only before this returns.
+ */
+export type Told = (simulated_s: number, duration_s: number, so_far: () => Result["series"]) => void;
+
+/** The engine, whose runs also tell their series while they are made. */
+export interface WasmEngine extends Engine {
+  run(
+    text: string,
+    files: Record<string, string>,
+    place: number,
+    replication: number,
+    options: Options,
+    progress?: Told,
+  ): Result;
+}
+
 /** A fault of the engine itself: the module cannot be used any more. */
 export class EngineFault extends Error {}
 
@@ -101,8 +118,12 @@ export class Module {
 
   private failed(fault: unknown): EngineFault {
     const length = this.exports.redtail_panic_length();
-    const message = length > 0 ? this.text(this.exports.redtail_panic(), length) : String(fault);
-    this.fault = new EngineFault(`the engine failed, which is a fault of redtail: ${message}`);
+    // Without a message it did not panic: memory that cannot be had ends the module at once.
+    const message =
+      length > 0
+        ? `the engine failed, which is a fault of redtail: ${this.text(this.exports.redtail_panic(), length)}`
+        : `the engine ended, perhaps because it needs more memory than this page gives it (1 GiB): ${fault}`;
+    this.fault = new EngineFault(message);
     return this.fault;
   }
 
@@ -182,31 +203,35 @@ function packetEvents(packets: NonNullable<Finished["packets"]>, groups: string[
   };
 }
 
+function series(found: Finished["series"] | null): Result["series"] {
+  const queues = Object.entries(found?.queues ?? {});
+  return {
+    queues: Object.fromEntries(queues.map(([link, columns]) => [link, queueSeries(columns)])),
+    flows: found ? allFlows(found) : {},
+  };
+}
+
 function result(found: Finished): Result {
   return {
     metrics: found.metrics,
-    series: {
-      queues: Object.fromEntries(
-        Object.entries(found.series?.queues ?? {}).map(([link, columns]) => [link, queueSeries(columns)]),
-      ),
-      flows: found.series ? allFlows(found.series) : {},
-    },
+    series: series(found.series),
     histograms: found.histograms ? delays(found.histograms, found.links) : {},
     ...(found.packets ? { packets: packetEvents(found.packets, found.groups) } : {}),
   };
 }
 
 /** The engine in a new instance of its module. */
-export async function instantiate(module: WebAssembly.Module): Promise<Engine> {
+export async function instantiate(module: WebAssembly.Module): Promise<WasmEngine> {
   const asked = new Module(await WebAssembly.instantiate(module, {}));
   return {
     catalog: () => asked.ask<Catalog>({ ask: "catalog" }) as Catalog,
     check: (text, files) => asked.ask<Checked>({ ask: "check", text, files }) as Checked,
-    run: (text, files, place, replication, options: Options, progress) => {
+    run: (text, files, place, replication, options, progress) => {
       const experiment = { text, files };
+      const so_far = () => series(sound(asked.ask<Pick<Finished, "ok" | "series">>({ ask: "samples" })).series);
       let state = sound(asked.ask<State>({ ask: "begin", experiment, case: place, replication, options }));
       for (let step = 1; progress && step < STEPS; step++) {
-        progress(state.now_s, state.duration_s);
+        progress(state.now_s, state.duration_s, so_far);
         state = sound(asked.ask<State>({ ask: "advance", to_s: (step / STEPS) * state.duration_s }));
       }
       return result(sound(asked.ask<Finished>({ ask: "finish" })));

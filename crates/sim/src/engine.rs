@@ -39,7 +39,7 @@ use crate::plugins::Plugins;
 use crate::series::Sampler;
 
 pub use run::{RunError, RunOptions, run};
-pub use simulation::{FlowState, Simulation};
+pub use simulation::{FlowState, Samples, Simulation};
 
 /// Events between two checks of the cancel flag. The work of an event is bounded (by windows,
 /// backlogs and `MOST_UPDATES` of a law) and rarely takes a millisecond.

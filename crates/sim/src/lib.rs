@@ -28,7 +28,7 @@ mod plugins;
 mod series;
 
 pub use endpoint::{Datagram, Endpoint, EndpointContext, EndpointSide, Endpoints};
-pub use engine::{FlowState, RunError, RunOptions, Simulation, run};
+pub use engine::{FlowState, RunError, RunOptions, Samples, Simulation, run};
 pub use redtail_network::result::{FlowSeries, QueueSeries, ResponseTimes, RunResult, Transfers};
 pub use redtail_network::{LinkState, SimPacket, metrics};
 pub use redtail_qdisc::plugin;

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use crate::check::{Experiment, Fault, Refusal};
 use crate::interval::estimate;
 use crate::limits::{MOST_EVENTS, MOST_FLOWS, MOST_SAMPLES, MOST_VALUES};
-use crate::results::{self, Columns};
+use crate::results::{self, Columns, Names};
 
 /// Kinds of queues, presets and metrics.
 const CATALOG: &str = include_str!("catalog.json");
@@ -31,6 +31,8 @@ enum Request {
         /// The time, in s.
         to_s: f64,
     },
+    /// The time series of the run so far, as its result will have them.
+    Samples,
     /// The run is to be advanced to its end: its result.
     Finish,
     /// The mean of values with its interval.
@@ -147,6 +149,10 @@ impl Desk {
                 self.run = Some(begun);
                 Ok(answer)
             }
+            Request::Samples => {
+                let begun = self.run.as_ref().ok_or_else(no_run)?;
+                Ok(json!({ "ok": true, "series": begun.samples(columns) }))
+            }
             Request::Finish => {
                 let Begun {
                     simulation,
@@ -173,8 +179,18 @@ impl Desk {
     }
 
     fn take(&mut self) -> Result<Begun, Refusal> {
-        let none = || Fault::new("no run was begun".to_owned()).into();
-        self.run.take().ok_or_else(none)
+        self.run.take().ok_or_else(no_run)
+    }
+}
+
+fn no_run() -> Refusal {
+    Fault::new("no run was begun".to_owned()).into()
+}
+
+impl Options {
+    /// Time between two samples, once it has been found sound.
+    pub fn interval(&self) -> Option<Span> {
+        span("series", self.series?).ok()
     }
 }
 
@@ -208,6 +224,20 @@ impl Begun {
             "now_s": seconds(simulation.now()),
             "duration_s": seconds(simulation.end()),
             "over": simulation.now() == simulation.end(),
+        })
+    }
+}
+
+impl Begun {
+    /// The time series so far; null without any.
+    fn samples(&self, columns: &mut Columns) -> Value {
+        let found = self.simulation.samples().zip(self.options.interval());
+        let names = || Names {
+            links: self.simulation.link_names().collect(),
+            groups: self.simulation.group_names().collect(),
+        };
+        found.map_or(Value::Null, |(samples, interval)| {
+            results::series(samples, &names(), interval, columns)
         })
     }
 }

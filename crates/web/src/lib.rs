@@ -123,3 +123,28 @@ pub extern "C" fn redtail_panic() -> usize {
 pub extern "C" fn redtail_panic_length() -> usize {
     PANIC.lock().unwrap_or_else(PoisonError::into_inner).len()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{catch_unwind, take_hook};
+
+    use super::*;
+
+    #[test]
+    fn a_request_is_answered_in_memory_and_a_panic_leaves_its_message() {
+        assert_eq!(redtail_input(limits::MOST_INPUT + 1), 0);
+        assert_ne!(redtail_input(3), 0);
+        // The page would write here; what is there is no request.
+        redtail_call();
+        assert_ne!(redtail_output(), 0);
+        let answered = redtail_output_length();
+        assert!(answered > 0 && redtail_columns_length() == 0);
+        assert_eq!(redtail_panic_length(), 0);
+        let ended = catch_unwind(|| panic!("a queue broke its contract"));
+        let _ = take_hook();
+        assert!(ended.is_err() && redtail_panic_length() > 0);
+        let message = PANIC.lock().expect("nobody panicked with it").clone();
+        assert!(message.contains("a queue broke its contract"), "{message}");
+        assert!(message.contains("lib.rs"), "{message}");
+    }
+}

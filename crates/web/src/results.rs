@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use redtail_core::Span;
 use redtail_network::group_report::bits_per_second;
 use redtail_network::result::{Column, EventLog, RunResult};
+use redtail_sim::Samples;
 use redtail_spec::EventKind;
 use serde_json::{Map, Value, json};
 
@@ -84,8 +85,22 @@ pub fn answer(result: &RunResult, options: &Options, to: &mut Columns) -> Value 
         let rows: Rows = (0..flows.flow.len()).collect();
         found["flows"] = table(&flows.columns(), &rows, &[], to).into();
     }
-    if let Some(interval) = options.series {
-        found["series"] = series(result, Span::from_ps((interval * 1e12).round() as u64), to);
+    if let (Some(interval), Some(queues), Some(flows), Some(groups)) = (
+        options.interval(),
+        &result.queue_series,
+        &result.flow_series,
+        &result.group_series,
+    ) {
+        let samples = Samples {
+            queues,
+            flows,
+            groups,
+        };
+        let names = Names {
+            links: result.links.iter().map(String::as_str).collect(),
+            groups: result.groups.iter().map(String::as_str).collect(),
+        };
+        found["series"] = series(samples, &names, interval, to);
     }
     if options.histograms {
         found["histograms"] = histograms(result, to);
@@ -102,35 +117,40 @@ pub fn answer(result: &RunResult, options: &Options, to: &mut Columns) -> Value 
     found
 }
 
-fn series(result: &RunResult, interval: Span, to: &mut Columns) -> Value {
+/// The names by which an answer calls links and groups.
+pub struct Names<'a> {
+    /// By number.
+    pub links: Vec<&'a str>,
+    /// By number.
+    pub groups: Vec<&'a str>,
+}
+
+/// Series of queues by link, of flows by group and number, and of groups.
+pub fn series(samples: Samples<'_>, names: &Names<'_>, interval: Span, to: &mut Columns) -> Value {
     let mut queues = Map::new();
-    if let Some(samples) = &result.queue_series {
-        for (link, rows) in by(&samples.link) {
-            let columns = table(&samples.columns(), &rows, &["link"], to);
-            queues.insert(result.links[link as usize].clone(), columns.into());
-        }
+    for (link, rows) in by(&samples.queues.link) {
+        let columns = table(&samples.queues.columns(), &rows, &["link"], to);
+        queues.insert(names.links[link as usize].to_owned(), columns.into());
     }
     let mut flows = Map::new();
-    if let Some(samples) = &result.flow_series {
-        for (flow, rows) in by(&samples.flow) {
-            let mut columns = table(&samples.columns(), &rows, &["flow", "group", "state"], to);
-            let delivered = |row: usize| samples.delivered_bytes[row];
-            let goodput = rows
-                .windows(2)
-                .map(|pair| bits_per_second(delivered(pair[1]) - delivered(pair[0]), interval));
-            let goodput: Vec<_> = std::iter::once(f64::NAN).chain(goodput).collect();
-            columns.insert("goodput_bps".to_owned(), to.add(goodput));
-            let group = &result.groups[samples.group[rows[0]] as usize];
-            let of_group = flows.entry(group.clone()).or_insert_with(|| json!({}));
-            of_group[flow.to_string()] = columns.into();
-        }
+    let of_flows = samples.flows;
+    for (flow, rows) in by(&of_flows.flow) {
+        let hidden = ["flow", "group", "state"];
+        let mut columns = table(&of_flows.columns(), &rows, &hidden, to);
+        let delivered = |row: usize| of_flows.delivered_bytes[row];
+        let goodput = rows
+            .windows(2)
+            .map(|pair| bits_per_second(delivered(pair[1]) - delivered(pair[0]), interval));
+        let goodput: Vec<_> = std::iter::once(f64::NAN).chain(goodput).collect();
+        columns.insert("goodput_bps".to_owned(), to.add(goodput));
+        let group = names.groups[of_flows.group[rows[0]] as usize];
+        let of_group = flows.entry(group).or_insert_with(|| json!({}));
+        of_group[flow.to_string()] = columns.into();
     }
     let mut groups = Map::new();
-    if let Some(samples) = &result.group_series {
-        for (group, rows) in by(&samples.group) {
-            let columns = table(&samples.columns(), &rows, &["group"], to);
-            groups.insert(result.groups[group as usize].clone(), columns.into());
-        }
+    for (group, rows) in by(&samples.groups.group) {
+        let columns = table(&samples.groups.columns(), &rows, &["group"], to);
+        groups.insert(names.groups[group as usize].to_owned(), columns.into());
     }
     json!({ "queues": queues, "flows": flows, "groups": groups })
 }

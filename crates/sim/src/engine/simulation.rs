@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use redtail_core::Time;
 use redtail_core::plugin::catching;
 use redtail_network::LinkState;
-use redtail_network::result::RunResult;
+use redtail_network::result::{FlowSeries, GroupSeries, QueueSeries, RunResult};
 use redtail_spec::Scenario;
 use redtail_transport::{SenderCounters, SenderSnapshot};
 
@@ -55,6 +55,17 @@ pub struct FlowState {
     pub delivered_bytes: u64,
     /// Data packets that queues dropped and wires lost.
     pub lost_packets: u64,
+}
+
+/// The time series of a run so far.
+#[derive(Clone, Copy, Debug)]
+pub struct Samples<'a> {
+    /// Of queues.
+    pub queues: &'a QueueSeries,
+    /// Of TCP flows.
+    pub flows: &'a FlowSeries,
+    /// Of groups.
+    pub groups: &'a GroupSeries,
 }
 
 const WHOLE: &str = "after an error a simulation is over";
@@ -180,6 +191,22 @@ impl<'a> Simulation<'a> {
             delivered_bytes: receiver.receiver.delivered(),
             lost_packets: ends.dropped[slot.flow as usize][0],
         }
+    }
+
+    /// The names of the groups, in the order of their numbers.
+    pub fn group_names(&self) -> impl Iterator<Item = &str> {
+        let groups = &self.engine().scenario.traffic;
+        groups.iter().map(|group| group.access().name)
+    }
+
+    /// The time series so far; `None` if the scenario has none. Those that it does not ask for are empty.
+    pub fn samples(&self) -> Option<Samples<'_>> {
+        let sampler = self.engine().sampler.as_ref()?;
+        Some(Samples {
+            queues: &sampler.queues,
+            flows: &sampler.flows,
+            groups: &sampler.groups,
+        })
     }
 
     /// The bytes that each group has got: of TCP those delivered in order, of UDP those of packets with headers.

@@ -25,6 +25,8 @@ fn options(traces: &Traces, without_lookahead: bool) -> RunOptions<'static> {
 
 /// Reads all that there is to observe. Returns something that depends on it.
 fn observe(simulation: &Simulation<'_>) -> f64 {
+    let samples = simulation.samples();
+    let sampled = samples.map_or(0, |samples| samples.queues.time_s.len()) as f64;
     let links = (0..simulation.link_names().count()).map(|number| {
         let link = simulation.link(number);
         let drain = link.drain_time().unwrap_or(Span::ZERO).as_secs_f64();
@@ -32,7 +34,7 @@ fn observe(simulation: &Simulation<'_>) -> f64 {
     });
     let flows = simulation.flows().map(|flow| flow.sender.cwnd);
     let heard = simulation.heard_by_group().into_iter().map(|it| it as f64);
-    links.chain(flows).chain(heard).sum()
+    links.chain(flows).chain(heard).sum::<f64>() + sampled
 }
 
 /// The result of a run in steps whose lengths are drawn: of a picosecond up to `longest`, short ones as often as long
@@ -302,6 +304,32 @@ fn what_is_seen_between_steps_is_what_samples_of_the_run_show() {
         };
         assert_eq!(columns(&flows), columns(&sampled));
     }
+}
+
+#[test]
+fn samples_so_far_are_the_first_ones_of_the_run() {
+    let text = mixed(
+        TAIL_DROP,
+        "",
+        "[series]\ninterval = \"10 ms\"\nwindows = true\n",
+    );
+    let scenario = scenario(&text, 0);
+    let simulation = Simulation::new(Cow::Borrowed(&scenario), RunOptions::default());
+    let mut simulation = simulation.expect("it can be run");
+    simulation
+        .advance(Time::ZERO + Span::from_ms(1005))
+        .expect("it can be run");
+    let names: Vec<_> = simulation.group_names().map(str::to_owned).collect();
+    assert_eq!(names, ["always", "step", "web"]);
+    let samples = simulation.samples().expect("they were asked for");
+    let (queues, flows) = (samples.queues.clone(), samples.flows.clone());
+    assert_eq!(samples.groups.time_s.len(), 101 * 3);
+    assert_eq!(queues.time_s.len(), 101 * 2);
+    let result = simulation.finish().expect("it can be run");
+    let all = result.queue_series.expect("they were asked for");
+    assert_eq!(queues.packets, all.packets[..202]);
+    let all = result.flow_series.expect("they were asked for");
+    assert_eq!(flows.cwnd_bytes, all.cwnd_bytes[..101 * 4]);
 }
 
 #[test]

@@ -146,6 +146,27 @@ fn series_histograms_and_packets_are_there_if_they_are_asked_for() {
 }
 
 #[test]
+fn series_so_far_are_the_first_samples_of_the_result() {
+    let mut desk = Desk::default();
+    ask(&mut desk, &begin(SCENE, 0, &json!({ "series": 0.1 })));
+    ask(&mut desk, &json!({ "ask": "advance", "to_s": 2.05 }));
+    let (so_far, first) = ask(&mut desk, &json!({ "ask": "samples" }));
+    let (found, all) = ask(&mut desk, &json!({ "ask": "finish" }));
+    for place in [
+        "/series/queues/bottleneck/packets",
+        "/series/groups/udp/goodput_bps",
+        "/series/flows/ftp/1/cwnd_bytes",
+    ] {
+        let of = |answer: &Value| answer.pointer(place).expect("it is there").clone();
+        let (first, all) = (column(&of(&so_far), &first), column(&of(&found), &all));
+        assert_eq!((first.len(), all.len()), (21, 50));
+        assert_eq!(format!("{first:?}"), format!("{:?}", &all[..21]), "{place}");
+    }
+    let (without, _) = ask(&mut desk, &json!({ "ask": "samples" }));
+    assert_eq!(without["text"], "no run was begun");
+}
+
+#[test]
 fn recorded_packets_are_bounded() {
     let options = json!({ "packets": { "to_s": 9.0, "most": 10 } });
     let (found, columns) = run(SCENE, 0, &options);
