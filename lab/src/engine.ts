@@ -4,7 +4,8 @@
 import type { Catalog, Checked, Interval, Options, Result } from "./contract";
 import type { Answer, Call, Calls } from "./worker";
 
-export type Progress = (simulated_s: number, duration_s: number) => void;
+/** Is told how far a run is, and now and then its series up to there. */
+export type Progress = (simulated_s: number, duration_s: number, series: Result["series"] | null) => void;
 
 interface Job {
   name: keyof Calls;
@@ -110,7 +111,7 @@ export class Pool {
       const { job } = held;
       if (!job || data.id !== id) return;
       if ("simulated_s" in data) {
-        job.progress?.(data.simulated_s, data.duration_s);
+        job.progress?.(data.simulated_s, data.duration_s, data.series);
         return;
       }
       held.job = null;

@@ -14,7 +14,8 @@ export interface Measure {
   runs: number;
 }
 
-export interface Shown {
+/** What is known of both sides before their runs are over. */
+export interface Begun {
   text: string;
   files: Record<string, string>;
   duration_s: number;
@@ -24,11 +25,16 @@ export interface Shown {
   sides: [number, number];
   warnings: string[];
   results: [Result, Result];
+}
+
+export interface Shown extends Begun {
   /** Metrics of each replication so far, on each side. */
   metrics: [Result["metrics"][], Result["metrics"][]];
 }
 
 export interface Watcher {
+  /** Runs that take long are so far; results have series only. */
+  grown(begun: Begun): void;
   /** The first run of both sides. */
   shown(shown: Shown): void;
   /** More runs have been made; with all of them `done`. */
@@ -45,6 +51,9 @@ const QUIET = 250;
 const PATIENCE = 300;
 
 export const ONE_RUN = "one run";
+
+/** A run that has not begun. */
+const NOTHING: Result = { metrics: {}, series: { queues: {}, flows: {} }, histograms: {} };
 
 export class Runs {
   private current: AbortController | null = null;
@@ -107,18 +116,7 @@ export class Runs {
     const last = cases.length - 1;
     const sides: [number, number] = [Math.min(state.view.cases[0], last), Math.min(state.view.cases[1], last)];
     const options: Options = { series: checked.duration_s / SAMPLES, histograms: true };
-    const shares = [0, 0];
-    const results = await this.both(sides, (place, side) =>
-      this.pool.run(text, files, place, 0, options, {
-        signal,
-        progress: (simulated_s, duration_s) => {
-          shares[side] = simulated_s / duration_s;
-          if (!signal.aborted) this.watcher.progress((shares[0]! + shares[1]!) / 2);
-        },
-      }),
-    );
-    if (signal.aborted) return;
-    const shown: Shown = {
+    const begun: Begun = {
       text,
       files,
       duration_s: checked.duration_s,
@@ -126,6 +124,27 @@ export class Runs {
       cases,
       sides,
       warnings: checked.warnings,
+      results: [NOTHING, NOTHING],
+    };
+    const shares: [number, number] = [0, 0];
+    const results = await this.both(sides, async (place, side) => {
+      const one = await this.pool.run(text, files, place, 0, options, {
+        signal,
+        progress: (simulated_s, duration_s, series) => {
+          if (signal.aborted) return;
+          shares[side] = simulated_s / duration_s;
+          this.watcher.progress(sides[0] === sides[1] ? shares[0] : (shares[0] + shares[1]) / 2);
+          if (!series) return;
+          begun.results[side] = { ...NOTHING, series };
+          this.watcher.grown(begun);
+        },
+      });
+      begun.results[side] = one;
+      return one;
+    });
+    if (signal.aborted) return;
+    const shown: Shown = {
+      ...begun,
       results,
       metrics: [[results[0].metrics], [results[1].metrics]],
     };

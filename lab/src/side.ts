@@ -49,7 +49,11 @@ const SCALE: Record<Over, number> = { goodput: 1e6, cwnd: 1e3 };
 const valuesOf = (series: FlowSeries, over: Over): Float64Array | undefined =>
   over === "goodput" ? series.goodput : series.cwnd;
 
-const binSize = (samples: number): number => Math.max(1, Math.round(samples / POINTS));
+/** How many samples make a point of a line of rates; the same while a run grows. */
+function binSize(time_s: Float64Array, duration_s: number): number {
+  const apart = time_s.length > 1 ? time_s[1]! - time_s[0]! : duration_s;
+  return Math.max(1, Math.round(duration_s / apart / POINTS));
+}
 
 export function largest(values: ArrayLike<number>): number {
   let most = 0;
@@ -62,16 +66,20 @@ export function endsOf(
   results: readonly Result[],
   link: string,
   over: Over,
-  warmup_s: number,
+  { warmup_s, duration_s }: { warmup_s: number; duration_s: number },
 ): { delay_end_ms: number; rate_end: number } {
   let delay = 0;
   let rate = 0;
   for (const result of results) {
     const queue = result.series.queues[link];
-    if (queue) delay = Math.max(delay, largest(queue.delay_s.subarray(upTo(queue.time_s, warmup_s))));
+    if (!queue) continue;
+    const measured = queue.delay_s.subarray(upTo(queue.time_s, warmup_s));
+    delay = Math.max(delay, largest(measured.length ? measured : queue.delay_s));
     for (const { series } of linesOf(result)) {
       const values = valuesOf(series, over);
-      if (values) rate = Math.max(rate, largest(over === "goodput" ? binned(values, binSize(values.length)) : values));
+      if (!values) continue;
+      const size = over === "goodput" ? binSize(series.time_s, duration_s) : 1;
+      rate = Math.max(rate, largest(size > 1 ? binned(values, size) : values));
     }
   }
   return { delay_end_ms: niceEnd(Math.max(1, delay * 1000)), rate_end: niceEnd(rate / SCALE[over]) };
@@ -192,8 +200,7 @@ export class Side {
     const lines = linesOf(result)
       .filter(({ series }) => (valuesOf(series, over)?.length ?? 0) > 0)
       .slice(0, MOST_LINES);
-    const samples = lines[0]?.series.time_s.length ?? 0;
-    const size = over === "goodput" ? binSize(samples) : 1;
+    const size = over === "goodput" && lines[0] ? binSize(lines[0].series.time_s, common.duration_s) : 1;
     const columns = lines.map(({ series }) => {
       const values = valuesOf(series, over)!;
       return (size > 1 ? binned(values, size) : values).map((value) => value / SCALE[over]);

@@ -1,6 +1,6 @@
 // What the page and its small form share: the state, the pool, both sides, and faults.
 
-import type { Catalog, Fault } from "./contract";
+import type { Catalog, Fault, Result } from "./contract";
 import { make, menu, part } from "./dom";
 import type { Pool } from "./engine";
 import { openPool } from "./engine";
@@ -8,10 +8,9 @@ import { factsOf } from "./facts";
 import { readFragment } from "./link";
 import type { Row } from "./measures";
 import { Measures } from "./measures";
-import type { Palette } from "./palette";
 import { paletteOf } from "./palette";
 import { drawParameters, kindMenu } from "./panel";
-import type { Measure, Shown } from "./runs";
+import type { Begun, Measure, Shown } from "./runs";
 import { Runs } from "./runs";
 import { loadFile, loadScene } from "./scenes";
 import type { Common, Over } from "./side";
@@ -61,6 +60,7 @@ export abstract class View {
     }
     this.measures = new Measures(this.catalog.metrics);
     this.runs = new Runs(this.pool, this.catalog.queues, {
+      grown: (begun) => this.drawSides(begun),
       shown: (shown) => this.draw(shown),
       measured: (measures, runs, done) => this.drawMeasures(measures, runs, done),
       failed: (faults) => this.fail(faults),
@@ -141,33 +141,35 @@ export abstract class View {
     this.fail(this.told);
     document.body.classList.remove("faulty");
     this.drawHeads();
-    document.body.classList.toggle("single", shown.cases.length === 1);
-    const { link, palette, facts } = this.inCommon(shown);
+    this.drawSides(shown);
+    this.drawn(shown, factsOf(shown.text).rate);
+    this.draws++;
+    document.body.dataset.draws = String(this.draws);
+  }
+
+  /** The charts of both sides, also of runs that are not over. */
+  private drawSides(begun: Begun): void {
+    const { results, cases, duration_s } = begun;
+    document.body.classList.toggle("single", cases.length === 1);
+    const [left, right] = results.map(({ series }) => series) as [Result["series"], Result["series"]];
+    const links = Object.keys({ ...left.queues, ...right.queues });
+    const link = this.link !== null && links.includes(this.link) ? this.link : (links[0] ?? "bottleneck");
+    const { warmup_s } = factsOf(begun.text);
     this.common = {
       link,
-      duration_s: shown.duration_s,
-      warmup_s: facts.warmup_s,
-      ...endsOf(shown.results, link, this.over, facts.warmup_s),
+      duration_s,
+      warmup_s,
+      ...endsOf(results, link, this.over, { warmup_s, duration_s }),
       over: this.over,
-      palette,
+      palette: paletteOf({ ...right.flows, ...left.flows }),
       at_s: null,
       delay_height: this.small ? 130 : 170,
       ...this.clicks(),
     };
     const names = this.labels();
     this.sides.forEach((side, place) => {
-      side.show(shown.results[place as 0 | 1], { ...this.common! }, names[place as 0 | 1]);
+      side.show(results[place as 0 | 1], { ...this.common! }, names[place as 0 | 1]);
     });
-    this.drawn(shown, facts.rate);
-    this.draws++;
-    document.body.dataset.draws = String(this.draws);
-  }
-
-  private inCommon(shown: Shown): { link: string; palette: Palette; facts: ReturnType<typeof factsOf> } {
-    const links = Object.keys(shown.results[0].series.queues);
-    const link = this.link !== null && links.includes(this.link) ? this.link : (links[0] ?? "bottleneck");
-    const flows = { ...shown.results[1].series.flows, ...shown.results[0].series.flows };
-    return { link, palette: paletteOf(flows), facts: factsOf(shown.text) };
   }
 
   private drawMeasures(measures: Measure[], runs: number, done: boolean): void {

@@ -1,7 +1,7 @@
 // The engine in a worker: a call comes as a message, its answer goes back with the same number.
 
-import type { Engine, Options, Result } from "./contract";
-import { EngineFault, instantiate } from "./wasm";
+import type { Options, Result } from "./contract";
+import { EngineFault, instantiate, type Told, type WasmEngine } from "./wasm";
 
 export interface Calls {
   load: [module: WebAssembly.Module];
@@ -21,11 +21,14 @@ export type Answer =
   | { id: number; value: unknown }
   /** After a fault of the engine itself the worker is of no more use. */
   | { id: number; error: string; broken: boolean }
-  | { id: number; simulated_s: number; duration_s: number };
+  | { id: number; simulated_s: number; duration_s: number; series: Result["series"] | null };
 
-let engine: Engine | null = null;
+/** How often the series of a run that takes long are handed over, ms. */
+const SERIES_EVERY = 250;
 
-function loaded(): Engine {
+let engine: WasmEngine | null = null;
+
+function loaded(): WasmEngine {
   if (!engine) throw new Error("the engine is not loaded");
   return engine;
 }
@@ -39,8 +42,14 @@ async function answer({ id, name, given }: Call): Promise<unknown> {
   if (name === "catalog") return ready.catalog();
   if (name === "check") return ready.check(...(given as Calls["check"]));
   if (name === "intervals") return (given as Calls["intervals"])[0].map((values) => ready.interval(values));
-  const progress = (simulated_s: number, duration_s: number) => self.postMessage({ id, simulated_s, duration_s });
-  return ready.run(...(given as Calls["run"]), progress);
+  let last = performance.now();
+  const tell: Told = (simulated_s, duration_s, so_far) => {
+    const due = performance.now() - last >= SERIES_EVERY;
+    const series = due ? so_far() : null;
+    if (due) last = performance.now();
+    self.postMessage({ id, simulated_s, duration_s, series }, { transfer: columns(series) });
+  };
+  return ready.run(...(given as Calls["run"]), tell);
 }
 
 /** Columns of an answer, which are handed over without a copy. */
@@ -56,7 +65,7 @@ function columns(value: unknown, found: ArrayBuffer[] = []): ArrayBuffer[] {
 self.onmessage = async ({ data }: MessageEvent<Call>) => {
   try {
     const value = await answer(data);
-    self.postMessage({ id: data.id, value }, { transfer: columns((value as Partial<Result> | null) ?? null) });
+    self.postMessage({ id: data.id, value }, { transfer: columns(value) });
   } catch (fault) {
     const broken = fault instanceof EngineFault;
     self.postMessage({ id: data.id, error: fault instanceof Error ? fault.message : String(fault), broken });

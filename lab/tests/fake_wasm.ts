@@ -169,6 +169,8 @@ function interval(values: number[]): Interval {
   return { mean, half_width: 2 * Math.sqrt(variance / values.length) };
 }
 
+export type { Told, WasmEngine } from "../src/wasm";
+
 export class EngineFault extends Error {}
 
 export function instantiate(_module: WebAssembly.Module): Promise<Engine> {
