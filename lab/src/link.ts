@@ -63,7 +63,7 @@ export async function fragmentOf(state: State): Promise<string | null> {
   const made =
     "knobs" in state
       ? `k=${await pack({ knobs: state.knobs, view: state.view })}`
-      : state.scene
+      : state.scene && state.view.cases[0] === 0 && state.view.cases[1] === 1
         ? `scene=${state.scene}`
         : `t=${await pack({ file: state.file, view: state.view })}`;
   return made.length <= MOST_FRAGMENT ? made : null;

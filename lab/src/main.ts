@@ -157,6 +157,7 @@ class Page extends View {
   protected drawn(shown: Shown, rate: number | null): void {
     const names = this.labels();
     const { link, palette } = this.common!;
+    part("printed-file").textContent = shown.text;
     this.drawControls(shown, link);
     this.drawDistribution(shown, link, names);
     this.player.set({

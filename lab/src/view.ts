@@ -66,7 +66,9 @@ export abstract class View {
       failed: (faults) => this.fail(faults),
       progress: (share) => this.progress(share),
     });
-    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.restyle());
+    for (const query of ["(prefers-color-scheme: dark)", "print"]) {
+      window.matchMedia(query).addEventListener("change", () => this.restyle());
+    }
     this.ready();
     await this.openAddress();
     window.addEventListener("hashchange", () => void this.openAddress());
@@ -200,6 +202,7 @@ export abstract class View {
               const both: [number, number] = [...this.shown!.sides];
               both[place] = Number(value);
               this.state = { ...this.state, view: { ...this.state.view, cases: both } };
+              this.changed();
               this.runs.show(this.state);
             },
           );
