@@ -4,9 +4,9 @@ import "uplot/dist/uPlot.min.css";
 import "./lab.css";
 import { Chart, cumulative, joined } from "./charts";
 import { css, make, menu, part } from "./dom";
-import type { Told } from "./format";
-import { line, significant, told, unitFor, verdict } from "./format";
-import { fragmentOf, MOST_FILE } from "./link";
+import { line, significant, told, unitFor } from "./format";
+import { Inbox } from "./inbox";
+import { fragmentOf } from "./link";
 import type { Row } from "./measures";
 import { meansOf } from "./measures";
 import { drawKnobs } from "./panel";
@@ -17,6 +17,7 @@ import { fetchText, sceneNames } from "./scenes";
 import type { Over } from "./side";
 import type { Scene } from "./state";
 import { DEFAULT } from "./state";
+import { Table } from "./table";
 import { HOME, messageOf, runsNote, View } from "./view";
 
 const HOME_TITLE = "A home line";
@@ -28,11 +29,11 @@ const SETTLED = 400;
 class Page extends View {
   private player!: Player;
   private distribution!: Chart;
-  private table!: HTMLElement;
+  private table!: Table;
+  private inbox!: Inbox;
   private own: string | null = null;
   private settle = 0;
   private rows: Row[] = [];
-  private every = false;
 
   protected ready(): void {
     this.player = new Player(part("packets"));
@@ -44,25 +45,18 @@ class Page extends View {
       make("ul", { class: "legend", "data-part": "distribution-legend" }),
     );
     this.distribution = new Chart(box);
-    const all = make("button", { type: "button", "aria-pressed": "false" }, "All measures");
-    all.addEventListener("click", () => {
-      this.every = !this.every;
-      all.setAttribute("aria-pressed", String(this.every));
-      all.textContent = this.every ? "The main measures" : "All measures";
-      this.drawTable();
+    this.table = new Table(part("table"));
+    this.inbox = new Inbox({
+      run: (text, files, name) => this.openText(text, files, name),
+      refuse: (message) => this.fail([{ message }]),
+      copy: (text, area) => void this.copyText(text, "The experiment file", area),
     });
-    this.table = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Measures" });
-    part("table").replaceChildren(
-      make("div", { class: "section-head" }, make("h2", { id: "table-head" }, "Measures"), all),
-      this.table,
-    );
     part("footer").textContent =
       `redtail ${this.catalog.version}. The simulator runs in this page; nothing is sent anywhere. \`redtail run\` gives the same numbers for the same experiment file.`;
     part("copy-link").addEventListener("click", () => void this.copyLink());
-    part("toml").addEventListener("click", () => this.dialog());
+    part("toml").addEventListener("click", () => this.showFile());
     part("picture").addEventListener("click", () => void this.savePicture());
     part("csv").addEventListener("click", () => this.saveCsv());
-    this.takeTexts();
     void this.listScenes();
   }
 
@@ -95,7 +89,7 @@ class Page extends View {
           { class: "note" },
           `${state.file.name} runs as it is. Knobs move what they made themselves; this file says more.`,
         ),
-        make("button", { type: "button", onclick: () => this.dialog() }, "Read or change the file"),
+        make("button", { type: "button", onclick: () => this.showFile() }, "Read or change the file"),
         make("button", { type: "button", onclick: () => void this.openScene(HOME) }, "Back to the knobs"),
       );
     }
@@ -249,7 +243,7 @@ class Page extends View {
 
   protected drawnMeasures(rows: Row[], runs: number, done: boolean): void {
     this.rows = rows;
-    this.drawTable();
+    this.table.show(rows, this.measures.all(this.measured), this.labels(), this.shown?.cases.length === 1);
     const { shown } = this;
     if (!shown) return;
     this.drawStrip(rows[0]);
@@ -268,35 +262,6 @@ class Page extends View {
     };
     const shown = row && this.shown?.cases.length !== 1 ? ([0, 1] as const) : [];
     part("strip").replaceChildren(...shown.map((side) => make("span", { class: side ? "b" : "a" }, of(side))));
-  }
-
-  private drawTable(): void {
-    const rows = this.every ? this.measures.all(this.measured) : this.rows;
-    const [left, right] = this.labels();
-    const single = this.shown?.cases.length === 1;
-    const cell = (each: Told): HTMLElement =>
-      make(
-        "td",
-        each.sure ? {} : { class: "unsure" },
-        line(each),
-        ...(each.note ? [make("span", { class: "why" }, ` ${each.note}`)] : []),
-      );
-    const body = rows.map(({ title, unit, doc, measure }) => {
-      const shown = unitFor(unit, ...meansOf(measure));
-      const apart = unit === "fraction" ? POINTS : unitFor(unit, measure.difference.mean);
-      return make(
-        "tr",
-        {},
-        make("th", { scope: "row", title: `${measure.name}: ${doc}` }, title),
-        cell(told(measure.sides[0], shown)),
-        ...(single ? [] : [cell(told(measure.sides[1], shown)), cell(verdict(measure.difference, apart))]),
-      );
-    });
-    const titles = single ? ["Measure", left || "Value"] : ["Measure", left, right, `${right || "Right"} is`];
-    const head = titles.map((text) => make("th", { scope: "col" }, text));
-    this.table.replaceChildren(
-      make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body)),
-    );
   }
 
   // --- Scenes and files -----------------------------------------------------------------------------------------------
@@ -322,110 +287,11 @@ class Page extends View {
     }
   }
 
-  /** Texts that are pasted or dropped. */
-  private takeTexts(): void {
-    document.addEventListener("paste", (event) => {
-      if (event.target instanceof HTMLElement && event.target.closest("input, textarea, select")) return;
-      const text = event.clipboardData?.getData("text/plain") ?? "";
-      if (/^\s*(#|\[|[A-Za-z_"]+\s*=)/m.test(text)) {
-        event.preventDefault();
-        this.take(text, {}, "pasted.toml");
-      }
-    });
-    document.addEventListener("dragover", (event) => event.preventDefault());
-    document.addEventListener("drop", (event) => {
-      event.preventDefault();
-      const files = [...(event.dataTransfer?.files ?? [])];
-      if (files.length) void this.takeFiles(files);
-      else this.take(event.dataTransfer?.getData("text/plain") ?? "", {}, "dropped.toml");
-    });
-  }
-
-  private take(text: string, files: Record<string, string>, name: string): void {
-    const length = [text, ...Object.values(files)].reduce((sum, each) => sum + each.length, 0);
-    if (length > MOST_FILE) {
-      this.fail([{ message: `${name} has ${length} characters with its traces; accepted: up to ${MOST_FILE}` }]);
-      return;
-    }
-    this.openText(text, files, name);
-  }
-
-  /** An experiment file, and with it the traces that it names. */
-  private async takeFiles(files: readonly File[]): Promise<void> {
-    const main = files.find(({ name }) => name.endsWith(".toml"));
-    if (!main) {
-      this.fail([
-        {
-          message: `${files[0]?.name ?? "it"} is no experiment file; accepted: a file that ends in .toml, and with it the traces that it names`,
-        },
-      ]);
-      return;
-    }
-    const size = files.reduce((sum, each) => sum + each.size, 0);
-    if (size > MOST_FILE) {
-      this.fail([{ message: `${main.name} has ${size} bytes with its traces; accepted: up to ${MOST_FILE}` }]);
-      return;
-    }
-    const others = files.filter((each) => each !== main);
-    const traces = await Promise.all(
-      others.map(async (each): Promise<[string, string]> => [each.name, await each.text()]),
-    );
-    this.take(await main.text(), Object.fromEntries(traces), main.name);
-  }
-
-  private dialog(): void {
-    const place = part<HTMLDialogElement>("dialog");
-    const { text } = this.runs.textOf(this.state);
-    const area = make("textarea", {
-      spellcheck: "false",
-      autocomplete: "off",
-      "aria-label": "Experiment file",
-      rows: 24,
-      "data-part": "text",
-    });
-    area.value = text;
-    const input = make("input", {
-      type: "file",
-      accept: ".toml,.trace,.txt,.csv",
-      multiple: true,
-      hidden: true,
-      "data-part": "open-file",
-    });
-    input.addEventListener("change", () => {
-      place.close();
-      void this.takeFiles([...(input.files ?? [])]);
-    });
-    const act = (label: string, pressed: () => void, name: string) =>
-      make("button", { type: "button", onclick: pressed, "data-part": name }, label);
+  /** The experiment file of what is shown, to copy, to change, or to replace. */
+  private showFile(): void {
+    const { text, files } = this.runs.textOf(this.state);
     const name = "file" in this.state ? this.state.file.name : "lab.toml";
-    place.replaceChildren(
-      make("h2", { id: "dialog-head" }, "Experiment file"),
-      make(
-        "p",
-        { class: "note" },
-        "redtail run lab.toml gives the same numbers. Paste another file here, or change this one, and run it.",
-      ),
-      area,
-      make(
-        "div",
-        { class: "controls" },
-        act(
-          "Run this text",
-          () => {
-            place.close();
-            const files = "file" in this.state ? this.state.file.files : {};
-            if (area.value !== text) this.take(area.value, files, "file" in this.state ? name : "changed.toml");
-          },
-          "run-text",
-        ),
-        act("Copy as TOML", () => void this.copyText(area.value, "The experiment file", area), "copy-toml"),
-        act("Save", () => download(name, new Blob([area.value], { type: "application/toml" })), "save-toml"),
-        act("Open a file …", () => input.click(), "choose-file"),
-        input,
-        act("Close", () => place.close(), "close"),
-      ),
-    );
-    place.showModal();
+    this.inbox.show({ name, text, files });
   }
 
   // --- What can be kept -----------------------------------------------------------------------------------------------
@@ -497,7 +363,6 @@ class Page extends View {
   }
 }
 
-const POINTS = { text: "percentage points", scale: 0.01 };
 const NO_HISTOGRAM = { delay_s: new Float64Array(), counts: new Float64Array() };
 
 const logLabel = (value: number): boolean => /^[1]0*$|^0\.0*1$/.test(String(value));
