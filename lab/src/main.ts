@@ -14,7 +14,7 @@ import { Player } from "./player";
 import type { Shown } from "./runs";
 import { copy, download, measuresCsv, picture, seriesCsv } from "./save";
 import { fetchText, sceneNames } from "./scenes";
-import type { Over } from "./side";
+import type { Of, Over } from "./side";
 import type { Scene } from "./state";
 import { DEFAULT } from "./state";
 import { Table } from "./table";
@@ -176,17 +176,26 @@ class Page extends View {
       Object.values(flows).some(({ cwnd }) => cwnd?.length),
     );
     const place = part("chart-controls");
-    const key = JSON.stringify([links, hasWindow, link, this.over]);
+    const key = JSON.stringify([links, hasWindow, link, this.of, this.over]);
     if (place.dataset.key === key) return;
     place.dataset.key = key;
-    place.replaceChildren();
+    const lengths: [Of, string][] = [
+      ["delay", "delay"],
+      ["length", "length"],
+    ];
+    place.replaceChildren(
+      menu("Queues show their", lengths, this.of, (value) => {
+        this.of = value as Of;
+        this.restyle();
+      }),
+    );
     if (hasWindow) {
       const options: [Over, string][] = [
         ["goodput", "throughput"],
         ["cwnd", "congestion window"],
       ];
       place.append(
-        menu("Flows show their", options, this.over, (value) => {
+        menu("Flows their", options, this.over, (value) => {
           this.over = value as Over;
           this.restyle();
         }),
@@ -216,7 +225,7 @@ class Page extends View {
       {
         height: 300,
         x: {
-          label: "Queueing delay, ms",
+          label: this.of === "delay" ? "Queueing delay, ms" : "Queue length, packets",
           log: true,
           format: (value) => (logLabel(value) ? significant(value, 1) : ""),
         },
@@ -319,7 +328,7 @@ class Page extends View {
     if (!shown) return;
     const names = this.labels();
     const titles = [
-      "Queueing delay, ms",
+      this.of === "delay" ? "Queueing delay, ms" : "Queue length, packets",
       this.over === "goodput" ? "Throughput of each flow, Mbit/s" : "Congestion window of each flow, kB",
     ];
     const stages = this.player.shownCanvases();

@@ -18,14 +18,22 @@ const RUG = 0.14;
 const MOST_LINES = 60;
 
 export type Over = "goodput" | "cwnd";
+/** What is shown of a queue: how long packets wait, or how many. */
+export type Of = "delay" | "length";
+
+const OF: Record<Of, { title: string; unit: string; least: number; of: (queue: QueueSeries) => Float64Array }> = {
+  delay: { title: "Queueing delay", unit: "ms", least: 1, of: ({ delay_s }) => delay_s.map((value) => value * 1000) },
+  length: { title: "Queue length", unit: "packets", least: 5, of: ({ packets }) => packets },
+};
 
 /** What both sides have in common, so that they can be compared. */
 export interface Common {
   link: string;
   duration_s: number;
   warmup_s: number;
-  delay_end_ms: number;
+  queue_end: number;
   rate_end: number;
+  of: Of;
   over: Over;
   palette: Palette;
   at_s: number | null;
@@ -65,16 +73,16 @@ export function largest(values: ArrayLike<number>): number {
 export function endsOf(
   results: readonly Result[],
   link: string,
-  over: Over,
-  { warmup_s, duration_s }: { warmup_s: number; duration_s: number },
-): { delay_end_ms: number; rate_end: number } {
-  let delay = 0;
+  { of, over, warmup_s, duration_s }: Pick<Common, "of" | "over" | "warmup_s" | "duration_s">,
+): Pick<Common, "queue_end" | "rate_end"> {
+  let queue_end = OF[of].least;
   let rate = 0;
   for (const result of results) {
     const queue = result.series.queues[link];
     if (!queue) continue;
-    const measured = queue.delay_s.subarray(upTo(queue.time_s, warmup_s));
-    delay = Math.max(delay, largest(measured.length ? measured : queue.delay_s));
+    const values = OF[of].of(queue);
+    const measured = values.subarray(upTo(queue.time_s, warmup_s));
+    queue_end = Math.max(queue_end, largest(measured.length ? measured : values));
     for (const { series } of linesOf(result)) {
       const values = valuesOf(series, over);
       if (!values) continue;
@@ -82,20 +90,21 @@ export function endsOf(
       rate = Math.max(rate, largest(size > 1 ? binned(values, size) : values));
     }
   }
-  return { delay_end_ms: niceEnd(Math.max(1, delay * 1000)), rate_end: niceEnd(rate / SCALE[over]) };
+  return { queue_end: niceEnd(queue_end), rate_end: niceEnd(rate / SCALE[over]) };
 }
 
 export class Side {
   readonly head = make("div", { class: "side-head" });
   readonly parameters = make("details", { class: "parameters", hidden: true });
   private readonly headline = make("dl", { class: "headline" });
-  private readonly delayBox = make("div", { class: "chart", role: "img" });
+  private readonly queueBox = make("div", { class: "chart", role: "img" });
   private readonly flowsBox = make("div", { class: "chart", role: "img" });
-  private readonly delayNote = make("p", { class: "note" });
+  private readonly queueNote = make("p", { class: "note" });
+  private readonly queueTitle = make("h3", {});
   private readonly flowsTitle = make("h3", {});
   private readonly legend = make("ul", { class: "legend" });
   private readonly jainNote = make("p", { class: "note" });
-  private readonly delay = new Chart(this.delayBox);
+  private readonly queue = new Chart(this.queueBox);
   private readonly flows = new Chart(this.flowsBox);
   private result: Result | null = null;
   private common: Common | null = null;
@@ -111,9 +120,9 @@ export class Side {
       this.head,
       this.headline,
       this.parameters,
-      make("h3", {}, "Queueing delay ", make("span", { class: "unit" }, "ms")),
-      this.delayBox,
-      this.delayNote,
+      this.queueTitle,
+      this.queueBox,
+      this.queueNote,
       ...(small ? [] : this.flowParts),
     );
   }
@@ -121,7 +130,7 @@ export class Side {
   show(result: Result, common: Common, label: string): void {
     this.result = result;
     this.common = common;
-    this.drawDelay(result, common, label);
+    this.drawQueue(result, common, label);
     if (this.flowsBox.isConnected) this.drawFlows(result, common, label);
   }
 
@@ -133,11 +142,11 @@ export class Side {
   at(time_s: number | null): void {
     if (!this.common) return;
     this.common.at_s = time_s;
-    this.delay.redraw();
+    this.queue.redraw();
   }
 
   canvases(): HTMLCanvasElement[] {
-    return [this.delay.canvas, this.flows.canvas].filter((each) => each !== null);
+    return [this.queue.canvas, this.flows.canvas].filter((each) => each !== null);
   }
 
   measured(rows: readonly Row[], side: 0 | 1): void {
@@ -151,22 +160,25 @@ export class Side {
     );
   }
 
-  private drawDelay(result: Result, common: Common, label: string): void {
+  private drawQueue(result: Result, common: Common, label: string): void {
     const series = result.series.queues[common.link];
     const { warmup_s } = common;
+    const { title, unit, of } = OF[common.of];
+    const values = series ? of(series) : new Float64Array();
+    this.queueTitle.replaceChildren(`${title} `, make("span", { class: "unit" }, unit));
     const [drops, marks, shade] = [css("--bad"), css("--warn-line"), css("--shade")];
     const colour = css(this.colour);
-    this.delay.show(
+    this.queue.show(
       {
         height: common.delay_height,
         x: { format: (value) => `${value} s` },
         xRange: () => [0, this.common!.duration_s],
         y: {
           // Below 0 is room for drops and marks.
-          range: () => [-RUG * this.common!.delay_end_ms, this.common!.delay_end_ms],
+          range: () => [-RUG * this.common!.queue_end, this.common!.queue_end],
           format: (value) => (value < 0 ? "" : String(value)),
         },
-        lines: [{ label: "delay", colour, fill: `color-mix(in srgb, ${colour} 14%, transparent)`, width: 1.3 }],
+        lines: [{ label: title, colour, fill: `color-mix(in srgb, ${colour} 14%, transparent)`, width: 1.3 }],
         sync: "time",
         under: (chart) => unmeasured(chart, this.common!.warmup_s, shade),
         over: (chart) => {
@@ -175,23 +187,22 @@ export class Side {
         },
         ...(common.chosen ? { chosen: common.chosen } : {}),
       },
-      series ? [series.time_s, series.delay_s.map((value) => value * 1000)] : [[], []],
+      series ? [series.time_s, values] : [[], []],
     );
     const counts = series ? countsOf(series, warmup_s) : null;
     const dropped = counts ? `${counts.drops} dropped` : "";
     const marked = counts?.marks ? `${counts.marks} marked` : "";
     const after = `${warmup_s > 0 ? ` after ${fixed(warmup_s, 0)} s` : ""}, in this run`;
-    this.delayNote.replaceChildren(
+    this.queueNote.replaceChildren(
       ...(counts ? [make("span", { class: "swatch drop" }), dropped] : ["no series of this link"]),
       ...(marked ? [", ", make("span", { class: "swatch mark" }), marked] : []),
       ...(counts ? [after] : []),
     );
-    const most = series ? largest(series.delay_s) * 1000 : 0;
-    if (most > common.delay_end_ms)
-      this.delayNote.append(`; at the start the delay reaches ${significant(most, 2)} ms`);
-    this.delayBox.setAttribute(
+    const most = largest(values);
+    if (most > common.queue_end) this.queueNote.append(`; at the start it reaches ${significant(most, 2)} ${unit}`);
+    this.queueBox.setAttribute(
       "aria-label",
-      `Queueing delay over time, ${label}: at most ${significant(most, 2)} ms; ${[dropped, marked].filter(Boolean).join(", ")} in this run`,
+      `${title} over time, ${label}: at most ${significant(most, 2)} ${unit}; ${[dropped, marked].filter(Boolean).join(", ")} in this run`,
     );
   }
 

@@ -13,7 +13,7 @@ import { drawParameters, kindMenu } from "./panel";
 import type { Begun, Measure, Shown } from "./runs";
 import { Runs } from "./runs";
 import { loadFile, loadScene } from "./scenes";
-import type { Common, Over } from "./side";
+import type { Common, Of, Over } from "./side";
 import { endsOf, Side } from "./side";
 import type { Knobs, Scene, State } from "./state";
 import { DEFAULT } from "./state";
@@ -36,6 +36,7 @@ export abstract class View {
   measured: Measure[] = [];
   common: Common | null = null;
   over: Over = "goodput";
+  of: Of = "delay";
   link: string | null = null;
   /** Faults of a link, in place of which the home line is shown. */
   private told: Fault[] = [];
@@ -117,6 +118,10 @@ export abstract class View {
     this.scene = scene;
     this.kinds = ["", ""];
     this.link = null;
+    // A scene whose measures are lengths shows the length.
+    const wanted = scene?.metrics ?? [];
+    const lengths = wanted.some((name) => name.includes("queue_length"));
+    this.of = lengths && !wanted.some((name) => name.includes("queue_delay")) ? "length" : "delay";
     this.told = faults;
     this.fail(faults);
     this.opened();
@@ -161,7 +166,8 @@ export abstract class View {
       link,
       duration_s,
       warmup_s,
-      ...endsOf(results, link, this.over, { warmup_s, duration_s }),
+      ...endsOf(results, link, { of: this.of, over: this.over, warmup_s, duration_s }),
+      of: this.of,
       over: this.over,
       palette: paletteOf({ ...right.flows, ...left.flows }),
       at_s: null,
@@ -243,6 +249,8 @@ export abstract class View {
     const place = part("faults");
     place.hidden = faults.length === 0;
     document.body.classList.toggle("faulty", faults.length > 0);
+    // Menus of queues belong to what was shown before.
+    for (const side of [0, 1]) part(`side-${side}`).inert = faults.length > 0 && !("knobs" in this.state);
     const where = ({ line, key, message }: Fault): string => {
       const named = key && !message.includes(key) ? `${key}: ` : "";
       return line === undefined || /\bline \d|:\d+:/.test(message)
