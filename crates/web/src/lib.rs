@@ -54,8 +54,7 @@ fn keep_panics() {
     });
 }
 
-/// Makes room for a request of `length` bytes and returns where; 0 if it is longer than
-/// [`MOST_INPUT`](limits::MOST_INPUT).
+/// Makes room for a request of `length` bytes and returns where; 0 if it is longer than the module takes.
 #[allow(unsafe_code)] // the name has to be that by which the page calls it, as for those below
 #[unsafe(no_mangle)]
 pub extern "C" fn redtail_input(length: usize) -> usize {

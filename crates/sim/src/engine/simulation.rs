@@ -15,7 +15,7 @@ use crate::capture::Recorder;
 
 /// A run that is advanced in steps.
 ///
-/// Neither the steps nor what is observed between them change the run: its result is that of [`run`](super::run),
+/// Neither the steps nor what is observed between them change the run: its result is that of [`run`](super::run()),
 /// but for the number of events.
 ///
 /// ```no_run
