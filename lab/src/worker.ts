@@ -1,0 +1,64 @@
+// The engine in a worker: a call comes as a message, its answer goes back with the same number.
+
+import type { Engine, Options, Result } from "./contract";
+import { EngineFault, instantiate } from "./wasm";
+
+export interface Calls {
+  load: [module: WebAssembly.Module];
+  catalog: [];
+  check: [text: string, files: Record<string, string>];
+  run: [text: string, files: Record<string, string>, place: number, replication: number, options: Options];
+  intervals: [samples: number[][]];
+}
+
+export interface Call {
+  id: number;
+  name: keyof Calls;
+  given: unknown[];
+}
+
+export type Answer =
+  | { id: number; value: unknown }
+  /** After a fault of the engine itself the worker is of no more use. */
+  | { id: number; error: string; broken: boolean }
+  | { id: number; simulated_s: number; duration_s: number };
+
+let engine: Engine | null = null;
+
+function loaded(): Engine {
+  if (!engine) throw new Error("the engine is not loaded");
+  return engine;
+}
+
+async function answer({ id, name, given }: Call): Promise<unknown> {
+  if (name === "load") {
+    engine = await instantiate((given as Calls["load"])[0]);
+    return null;
+  }
+  const ready = loaded();
+  if (name === "catalog") return ready.catalog();
+  if (name === "check") return ready.check(...(given as Calls["check"]));
+  if (name === "intervals") return (given as Calls["intervals"])[0].map((values) => ready.interval(values));
+  const progress = (simulated_s: number, duration_s: number) => self.postMessage({ id, simulated_s, duration_s });
+  return ready.run(...(given as Calls["run"]), progress);
+}
+
+/** Columns of an answer, which are handed over without a copy. */
+function columns(value: unknown, found: ArrayBuffer[] = []): ArrayBuffer[] {
+  if (ArrayBuffer.isView(value)) {
+    if (value.buffer instanceof ArrayBuffer && !found.includes(value.buffer)) found.push(value.buffer);
+  } else if (typeof value === "object" && value !== null) {
+    for (const each of Object.values(value)) columns(each, found);
+  }
+  return found;
+}
+
+self.onmessage = async ({ data }: MessageEvent<Call>) => {
+  try {
+    const value = await answer(data);
+    self.postMessage({ id: data.id, value }, { transfer: columns((value as Partial<Result> | null) ?? null) });
+  } catch (fault) {
+    const broken = fault instanceof EngineFault;
+    self.postMessage({ id: data.id, error: fault instanceof Error ? fault.message : String(fault), broken });
+  }
+};
