@@ -256,8 +256,11 @@ class Page extends View {
     const { shown } = this;
     if (!shown) return;
     this.drawStrip(rows[0]);
-    const note = part("runs");
-    note.textContent = [runsNote(runs, shown, done), ...shown.warnings].join(" ");
+    part("runs").textContent = runsNote(runs, shown, done);
+    const warned = shown.warnings.map((text) => make("li", {}, text));
+    part("warnings").replaceChildren(
+      ...(warned.length ? [make("summary", {}, "What the check says"), make("ul", {}, ...warned)] : []),
+    );
     document.body.dataset.runs = String(runs);
     document.body.dataset.done = String(done);
   }

@@ -87,7 +87,9 @@ export function endsOf(
       const values = valuesOf(series, over);
       if (!values) continue;
       const size = over === "goodput" ? binSize(series.time_s, duration_s) : 1;
-      rate = Math.max(rate, largest(size > 1 ? binned(values, size) : values));
+      const from = upTo(series.time_s, warmup_s);
+      const measured = from < values.length ? values.subarray(from) : values;
+      rate = Math.max(rate, largest(size > 1 ? binned(measured, size) : measured));
     }
   }
   return { queue_end: niceEnd(queue_end), rate_end: niceEnd(rate / SCALE[over]) };
