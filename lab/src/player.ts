@@ -1,7 +1,7 @@
 // The slow motion: the clock, its controls and keys, and the two stages.
 
 import type { Result } from "./contract";
-import { make, menu } from "./dom";
+import { freshId, make, menu } from "./dom";
 import { fixed } from "./format";
 import type { Palette } from "./palette";
 import { nameOf } from "./palette";
@@ -59,6 +59,14 @@ export class Player {
     step: 1,
     "aria-label": "Time within the window",
   });
+  /** The time of the run to which to go: what a click in a chart does by hand. */
+  private readonly moment = make("input", {
+    id: freshId(),
+    type: "number",
+    min: 0,
+    step: "any",
+    "data-part": "moment",
+  });
   private readonly clock = make("output", {});
   private readonly note = make("p", { class: "note under" });
   private readonly speedPlace = make("span", {});
@@ -84,6 +92,7 @@ export class Player {
         step("›", "The next event (Right)", () => this.step(1)),
         step("Next drop or mark", "The next drop or mark (N)", () => this.happening(1)),
         this.speedPlace,
+        make("span", { class: "control" }, make("label", { for: this.moment.id }, "Go to"), this.moment, " s"),
         this.clock,
         this.time,
       ),
@@ -106,6 +115,10 @@ export class Player {
     this.time.addEventListener("input", () => {
       this.pause();
       this.seek(this.from + (Number(this.time.value) / 1000) * (this.to - this.from));
+    });
+    this.moment.addEventListener("change", () => {
+      const typed = this.moment.valueAsNumber;
+      if (this.film && Number.isFinite(typed)) this.go(Math.min(this.film.duration_s, Math.max(0, typed)));
     });
     this.canvases.forEach((canvas, side) => {
       canvas.addEventListener("pointermove", (event) => this.point(side, event));
