@@ -256,7 +256,10 @@ class Page extends View {
     const { shown } = this;
     if (!shown) return;
     this.drawStrip(rows[0]);
-    part("runs").textContent = runsNote(runs, shown, done);
+    const note = part("runs");
+    note.textContent = runsNote(runs, shown, done);
+    // A screen reader says it once, when all runs are there.
+    note.setAttribute("aria-busy", String(!done));
     const warned = shown.warnings.map((text) => make("li", {}, text));
     part("warnings").replaceChildren(
       ...(warned.length ? [make("summary", {}, "What the check says"), make("ul", {}, ...warned)] : []),
@@ -344,8 +347,9 @@ class Page extends View {
       }),
       canvases: [
         ...side.canvases().map((canvas, i) => ({ title: titles[i] ?? "", canvas })),
-        ...(stages[place] ? [{ title: "Packets that wait", canvas: stages[place] }] : []),
+        ...(stages[place] ? [{ title: `Packets that wait at ${this.player.now()}`, canvas: stages[place] }] : []),
       ],
+      legend: this.common?.palette.legend ?? [],
     }));
     const made = await picture(
       part("title").textContent ?? "",

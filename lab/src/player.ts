@@ -174,6 +174,11 @@ export class Player {
     return this.open && this.reels.length ? this.canvases : [];
   }
 
+  /** The time of the picture, as a text. */
+  now(): string {
+    return `${fixed(this.t, 4)} s`;
+  }
+
   private drawSpeed(): void {
     const name = (speed: number): string => (speed === 1 ? "real time" : `1/${Math.round(1 / speed)} of real time`);
     this.speedPlace.replaceChildren(
@@ -327,9 +332,9 @@ export class Player {
       if (!this.playing) canvas.setAttribute("aria-label", `${film.labels[side as 0 | 1]}: ${waiting} packets wait`);
       return hits;
     });
-    this.clock.textContent = `${fixed(this.t, 4)} s`;
+    this.clock.textContent = this.now();
     this.time.value = String(Math.round(((this.t - this.from) / (this.to - this.from || 1)) * 1000));
-    this.time.setAttribute("aria-valuetext", this.clock.textContent);
+    this.time.setAttribute("aria-valuetext", this.now());
     film.at(this.t);
   }
 

@@ -76,47 +76,73 @@ export interface PictureSide {
   colour: string;
   lines: string[];
   canvases: { title: string; canvas: HTMLCanvasElement }[];
+  legend: { label: string; colour: string }[];
+}
+
+/** The text in lines that are no wider than so much. */
+function wrapped(pen: CanvasRenderingContext2D, text: string, width: number): string[] {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const longer = `${lines.at(-1)} ${word}`.trim();
+    if (pen.measureText(longer).width <= width || lines.at(-1) === "") lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
 }
 
 /** Both sides with their charts as one PNG. */
 export async function picture(title: string, sides: readonly PictureSide[], foot: string): Promise<Blob | null> {
   const scale = devicePixelRatio || 1;
-  const width = Math.max(...sides.flatMap(({ canvases }) => canvases.map(({ canvas }) => canvas.width)), 200);
+  const width = Math.max(...sides.flatMap(({ canvases }) => canvases.map(({ canvas }) => canvas.width)), 200 * scale);
   const row = 20 * scale;
   const pad = 16 * scale;
-  const heights = sides.map(({ lines, canvases }) =>
-    canvases.reduce((sum, { canvas }) => sum + canvas.height + 1.6 * row, (lines.length + 1.5) * row),
-  );
   const sheet = document.createElement("canvas");
-  sheet.width = sides.length * (width + pad) + pad;
-  sheet.height = Math.max(...heights) + 3.5 * row + 2 * pad;
   const pen = sheet.getContext("2d");
   if (!pen) return null;
   const font = (weight: number, size: number): string =>
     `${weight} ${size * scale}px system-ui, -apple-system, Segoe UI, Roboto, sans-serif`;
-  pen.fillStyle = css("--card");
-  pen.fillRect(0, 0, sheet.width, sheet.height);
-  const write = (text: string, x: number, y: number, style: string, colour: string): void => {
+  const [text, soft] = [css("--text"), css("--soft")];
+  const write = (words: string, x: number, y: number, style: string, colour: string): void => {
     pen.font = style;
     pen.fillStyle = colour;
-    pen.fillText(text, x, y, sheet.width - x - pad / 2);
+    pen.fillText(words, x, y);
   };
-  write(title, pad, pad + row, font(700, 18), css("--text"));
-  sides.forEach(({ label, colour, lines, canvases }, side) => {
+  pen.font = font(400, 13);
+  const lines = sides.map((side) => side.lines.flatMap((each) => wrapped(pen, each, width)));
+  const tallest = Math.max(...lines.map(({ length }) => length));
+  pen.font = font(400, 11);
+  const feet = wrapped(pen, foot, sides.length * (width + pad) - pad);
+  const charts = sides.map(({ canvases }) => canvases.reduce((sum, { canvas }) => sum + canvas.height + 1.6 * row, 0));
+  sheet.width = sides.length * (width + pad) + pad;
+  sheet.height = (tallest + 5 + 0.8 * feet.length) * row + Math.max(...charts) + 2 * pad;
+  pen.fillStyle = css("--card");
+  pen.fillRect(0, 0, sheet.width, sheet.height);
+  write(title, pad, pad + row, font(700, 18), text);
+  sides.forEach(({ label, colour, canvases, legend }, side) => {
     const x = pad + side * (width + pad);
     let y = pad + 2.5 * row;
     write(label, x, y, font(700, 15), colour);
-    for (const line of lines) {
-      y += row;
-      write(line, x, y, font(400, 13), css("--text"));
-    }
+    lines[side]!.forEach((each, place) => {
+      write(each, x, y + (place + 1) * row, font(400, 13), text);
+    });
+    y += tallest * row;
     for (const { title: name, canvas } of canvases) {
       y += 1.4 * row;
-      write(name, x, y, font(600, 12), css("--soft"));
+      write(name, x, y, font(600, 12), soft);
       pen.drawImage(canvas, x, y + 0.2 * row);
       y += canvas.height + 0.2 * row;
     }
+    let at = x;
+    y += row;
+    for (const each of legend) {
+      pen.fillStyle = each.colour;
+      pen.fillRect(at, y - 9 * scale, 9 * scale, 9 * scale);
+      write(each.label, at + 13 * scale, y, font(400, 12), soft);
+      at += pen.measureText(each.label).width + 28 * scale;
+    }
   });
-  write(foot, pad, sheet.height - pad, font(400, 11), css("--soft"));
+  feet.forEach((each, place) => {
+    write(each, pad, sheet.height - pad - 0.8 * row * (feet.length - 1 - place), font(400, 11), soft);
+  });
   return new Promise((resolve) => sheet.toBlob(resolve, "image/png"));
 }
