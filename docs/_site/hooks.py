@@ -66,6 +66,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         file = File.generated(config, name, content=text)
         if name == "README.md":
             file.dest_uri, file.url = "index.html", "./"
+        elif name == "lab/README.md":  # lab/index.html is the laboratory itself
+            file.dest_uri = file.url = "lab/readme.html"
         files.append(file)
     _laboratory(files, config)
     for name in [*python_api.undocumented(redtail), *python_api.undocumented(model)]:
@@ -74,7 +76,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def _laboratory(files: Files, config: MkDocsConfig) -> None:
-    """Add the page of the laboratory, and what it shows of queues without a scene, if it is built."""
+    """Add the page of the laboratory, and experiments for it, if it is built."""
     built = laboratory.files()
     if not built:
         LOG.info("the laboratory is not built, and left out; `make lab` builds it")

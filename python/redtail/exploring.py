@@ -51,8 +51,9 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 
-# What the page takes for the path of a file in its address.
-_PATH = re.compile(r"[A-Za-z0-9._/-]+")
+# What the page takes for the path of a file in its address: up to five names (`lab/src/link.ts`).
+_NAME = r"[A-Za-z0-9_-][A-Za-z0-9._-]*"
+_PATH = re.compile(rf"{_NAME}(/{_NAME}){{0,3}}")
 
 _SILENCE_S = 60.0
 """Seconds after which a connection on which nothing comes is closed; ours."""
@@ -100,12 +101,12 @@ def asked(file: Path) -> tuple[dict[str, Path], str]:
         )
     if plan.form != "toml":
         raise SpecError(f"{file}: is no TOML; accepted: an experiment file in TOML")
-    files = {"experiment/experiment.toml": file}
+    files = {f"experiment/{file.name if _PATH.fullmatch(file.name) else 'experiment.toml'}": file}
     for name in plan.inputs:
-        if not _PATH.fullmatch(name) or name.startswith("/") or ".." in name.split("/"):
+        if not _PATH.fullmatch(name):
             raise SpecError(
                 f"{file}: names {name!r}, which the page does not open; accepted: a file in the "
-                "folder of the experiment, whose path has letters, digits and . _ - / alone"
+                "folder of the experiment or below, by names of letters, digits and . _ - alone"
             )
         files[f"experiment/{name}"] = file.parent / name
     first, *others = files

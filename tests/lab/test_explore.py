@@ -94,7 +94,7 @@ def test_a_file_of_the_page_is_served_as_what_it_is(
 
 def test_the_experiment_and_its_trace_are_beside_the_page(server: exploring.Server) -> None:
     fragment = urlsplit(server.address).fragment
-    assert fragment == "file=experiment/experiment.toml&with=experiment/cellular.trace"
+    assert fragment == "file=experiment/cellular.toml&with=experiment/cellular.trace"
     for part, file in zip(fragment.split("&"), ("cellular.toml", "cellular.trace"), strict=True):
         status, _, body = answered(server, below(server) + part.partition("=")[2])
         assert (status, body) == (200, (SCENES / file).read_bytes())

@@ -43,8 +43,8 @@ def explore(
 
     from redtail import exploring
 
-    page = exploring.folder()
     more, fragment = ({}, "") if file is None else exploring.asked(file)
+    page = exploring.folder()
     with exploring.Server(page, port=port, more=more, fragment=fragment) as server:
         # A browser in the terminal keeps the command until it ends, and asks for files meanwhile.
         serving = threading.Thread(target=server.serve_forever, daemon=True)
