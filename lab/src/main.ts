@@ -31,7 +31,6 @@ class Page extends View {
   private distribution!: Chart;
   private table!: Table;
   private inbox!: Inbox;
-  private own: string | null = null;
   private settle = 0;
   private rows: Row[] = [];
 
@@ -126,15 +125,13 @@ class Page extends View {
 
   private async writeAddress(): Promise<void> {
     const isHome = "knobs" in this.state && JSON.stringify(this.state.knobs) === JSON.stringify(DEFAULT);
-    const fragment = isHome ? "" : await fragmentOf(this.state);
-    if (fragment === null) return;
-    this.own = fragment;
-    if (location.hash.slice(1) !== fragment)
-      history.replaceState(null, "", `${location.pathname}${location.search}${fragment ? `#${fragment}` : ""}`);
-  }
-
-  protected override ownFragment(): string | null {
-    return this.own;
+    // What is too large for a link leaves none: another one would be wrong.
+    const fragment = isHome ? "" : ((await fragmentOf(this.state)) ?? "");
+    // Somebody has gone to another address, which is opened soon.
+    if (location.hash.slice(1) !== this.address) return;
+    this.address = fragment;
+    const { pathname, search } = location;
+    history.replaceState(null, "", `${pathname}${search}${fragment ? `#${fragment}` : ""}`);
   }
 
   protected override clicks(): { chosen: (time_s: number) => void } {

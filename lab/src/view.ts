@@ -38,6 +38,8 @@ export abstract class View {
   over: Over = "goodput";
   of: Of = "delay";
   link: string | null = null;
+  /** The fragment that was last opened, or written by the page itself. */
+  protected address: string | null = null;
   /** Faults of a link, in place of which the home line is shown. */
   private told: Fault[] = [];
   /** How often results have been drawn. */
@@ -78,7 +80,8 @@ export abstract class View {
   /** What the fragment of the address asks for; what is wrong with it is told. */
   async openAddress(): Promise<void> {
     const fragment = location.hash.slice(1);
-    if (fragment === this.ownFragment()) return;
+    if (fragment === this.address) return;
+    this.address = fragment;
     try {
       const asked = await readFragment(fragment);
       if (asked.kind === "state") this.open(asked.state, null);
@@ -265,10 +268,6 @@ export abstract class View {
     if (this.shown) this.draw(this.shown);
   }
 
-  /** The fragment that the page itself wrote. */
-  protected ownFragment(): string | null {
-    return null;
-  }
   protected clicks(): { chosen?: (time_s: number) => void } {
     return {};
   }
