@@ -17,7 +17,8 @@ RUN apt-get update -q \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
 COPY . .
-RUN make build-wheel MANYLINUX=
+# Nobody can open the laboratory's page in it: `redtail explore` listens on 127.0.0.1 alone.
+RUN make build-wheel MANYLINUX= LAB=
 
 FROM python:3.13-slim-${DEBIAN}
 COPY requirements.lock pyproject.toml /tmp/

@@ -61,7 +61,8 @@ demo: setup ## compare tail drop, RED and gentle RED: a table, figures, and a pa
 test: dev ## everything that CI runs
 	$(MAKE) check-rust
 	$(MAKE) test-rust
-	$(MAKE) -j2 check-types check-python check-fresh check-instructions docs target/debug-python/.built
+	$(MAKE) lab
+	$(MAKE) -j2 check-types check-python check-fresh check-instructions check-lab docs target/debug-python/.built
 	$(MAKE) test-python
 	$(MAKE) test-live
 	$(MAKE) test-linux
@@ -118,5 +119,5 @@ docs: $(VENV)/.native $(VENV)/.docs ## the documentation site, in target/site; b
 	@echo "to read it: $(PY) -m http.server --bind 127.0.0.1 --directory target/site"
 
 clean: ## remove everything that was built; results in runs/ stay
-	rm -rf $(VENV) target dist
+	rm -rf $(VENV) target dist python/redtail/lab
 	find python -name '_native*.so' -delete

@@ -105,6 +105,8 @@ def commands(files: list[str]) -> list[list[str]]:
         found.append(["make", "check-types"])
     if any(file.endswith(".py") for file in files):
         found.append(["make", "check-python"])
+    if any(file.startswith("lab/") for file in files):
+        found.append(["make", "--silent", "check-lab"])
     tests = python_tests(files)
     if _NATIVE in crates and "tests/engine/test_engine.py" not in tests:
         tests.append("tests/engine/test_engine.py")

@@ -93,6 +93,8 @@ def check_files(wheel: Path) -> None:
         raise Failed(f"{wheel.name}: has what the package does not: {', '.join(sorted(more))}")
     if "-abi3-" not in wheel.name:
         raise Failed(f"{wheel.name}: is for one version of Python; it should be for all, abi3")
+    if "redtail/lab/index.html" not in names:
+        print(f"{wheel.name}: is without the laboratory's page (LAB=)")
     print(f"{wheel.name}: {len(names)} files, {wheel.stat().st_size / 1e6:.1f} MB")
 
 

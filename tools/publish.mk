@@ -22,8 +22,16 @@ wheel: build-wheel ## a wheel of the build for users in dist, and runs with it i
 ifneq ($(ZIG),)
 build-wheel: export PATH := $(abspath $(BIN)):$(PATH)
 endif
+# The laboratory's page, for `redtail explore`. LAB= (nothing) builds a wheel without it, which needs neither Node.js nor
+# a compiler for WebAssembly.
+LAB ?= yes
+.PHONY: packed-lab
+packed-lab: $(if $(LAB),lab)
+	@rm -rf python/redtail/lab
+	$(if $(LAB),@cp -R target/lab python/redtail/lab)
+
 # Numbers of lines, three quarters of a native module, stay out of what users install.
-build-wheel: $(VENV)/.runtime $(if $(ZIG),$(VENV)/.wheel) ## the wheel alone
+build-wheel: $(VENV)/.runtime $(if $(ZIG),$(VENV)/.wheel) packed-lab ## the wheel alone (LAB= without the laboratory's page)
 	@rm -f dist/redtail-*.whl
 	$(if $(PROFILE),$(call TRAIN,$(PROFILES)/wheel.profdata,$(if \
 		$(ZIG),--zig --compatibility linux) $(WHEEL_FLAGS),$(if $(ZIG),$(ZIG_LINKER)=cc)))

@@ -19,6 +19,7 @@ ROOT = Path(__file__).parent.parent.parent
 sys.path[:0] = [str(ROOT / "docs" / "_site"), str(ROOT / "python")]
 
 import commands  # noqa: E402 (this folder is not a package)
+import laboratory  # noqa: E402
 import links  # noqa: E402
 import moving_picture  # noqa: E402
 import navigation  # noqa: E402
@@ -65,10 +66,25 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         file = File.generated(config, name, content=text)
         if name == "README.md":
             file.dest_uri, file.url = "index.html", "./"
+        elif name == "lab/README.md":  # lab/index.html is the laboratory itself
+            file.dest_uri = file.url = "lab/readme.html"
         files.append(file)
+    _laboratory(files, config)
     for name in [*python_api.undocumented(redtail), *python_api.undocumented(model)]:
         LOG.warning("%s has no docstring", name)
     return files
+
+
+def _laboratory(files: Files, config: MkDocsConfig) -> None:
+    """Add the page of the laboratory, and experiments for it, if it is built."""
+    built = laboratory.files()
+    if not built:
+        LOG.info("the laboratory is not built, and left out; `make lab` builds it")
+        return
+    for name, path in built.items():
+        files.append(File.generated(config, name, abs_src_path=str(path)))
+    for name, text in laboratory.experiments().items():
+        files.append(File.generated(config, name, content=text))
 
 
 def _home(files: Files) -> None:
@@ -97,4 +113,18 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return target  # MkDocs reports it
         return posixpath.relpath(links.site_name(path), posixpath.dirname(name) or ".")
 
-    return links.rewritten(markdown, on_site)
+    return _shown(name, links.rewritten(markdown, on_site))
+
+
+def _shown(name: str, markdown: str) -> str:
+    """Put the laboratory on the first page and on the pages of queues, if it is built."""
+    if not laboratory.files():
+        return markdown
+    if name == "README.md":
+        return laboratory.with_button(markdown)
+    folder, _, page = name.rpartition("/")
+    return (
+        laboratory.with_scene(markdown, page.removesuffix(".md"))
+        if folder == "queues"
+        else markdown
+    )

@@ -10,6 +10,7 @@
     docs/reference/tc.md                 the tables in it, between markers (on Linux)
     docs/reference/router-commands.md    the tables in it, between markers (on Linux)
     docs/reference/study-file.md         every key of a study, from the classes that read it
+    crates/web/src/catalog.json          what the laboratory's page offers
 
 With `--check` it writes nothing and fails when one of them is not up to date.
 """
@@ -30,7 +31,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 from redtail import facts
-from redtail.catalog import Catalog, Parameter, Section, law_name, toml
+from redtail.catalog import Catalog, Parameter, Section, law_name, plain, toml
 from redtail.engine import kernel_queues
 from redtail.lines import routers
 from redtail.lines.routers import openwrt
@@ -66,6 +67,10 @@ def main() -> None:
         page: with_tables((options.root / page).read_text(encoding="utf-8"), definitions),
         "docs/reference/study-file.md": study_page(),
         "docs/reference/events.md": events_page(facts.event_kinds()),
+        "crates/web/src/catalog.json": json.dumps(
+            lab_catalog(schema, definitions), indent=1, ensure_ascii=False
+        )
+        + "\n",
     }
     options_of_tc = kernel_queues.tc_table()
     if options_of_tc is not None:  # the native module has it on Linux only
@@ -108,6 +113,67 @@ def events_page(kinds: list[dict[str, Any]]) -> str:
             lines += ["", "| reason | |", "|---|---|"]
             lines += [f"| `{found['name']}` | {found['meaning']} |" for found in each["reasons"]]
     return "\n".join(lines) + "\n"
+
+
+def lab_catalog(schema: dict[str, Any], definitions: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what the laboratory's page offers.
+
+    Args:
+        schema: the JSON schema of the file.
+        definitions: those of the metrics.
+    """
+    catalog = Catalog(schema)
+    examples = facts.queue_examples()
+    presets, _ = catalog.tcp
+    keys = ("form", "title", "short", "unit", "suffix", "scale", "shown_unit", "measure", "scope")
+    return {
+        "queues": [
+            {
+                "kind": section.kind,
+                "title": plain(section.description),
+                "example": examples[str(section.kind)],
+                "parameters": [_offered(catalog, each) for each in section.parameters],
+            }
+            for section in catalog.queues
+            if section.kind != "plugin"  # a page runs no code of users
+        ],
+        "presets": [
+            {"name": preset.value, "title": plain(preset.description)} for preset in presets
+        ],
+        "metrics": [
+            {key: each[key] for key in ("name", *keys)} | {"doc": plain(each["definition"])}
+            for each in definitions
+        ],
+    }
+
+
+def _offered(catalog: Catalog, parameter: Parameter) -> dict[str, Any]:
+    """Return a parameter as the laboratory's page reads it: `default` is as in a file."""
+    found = catalog.resolve(parameter.schema)
+    choices = [choice.value for choice in catalog.choices(found)]
+    if "x-unit" in found:
+        kind = found["x-unit"]  # "time", "rate", "bytes", "queue-size", ...
+    elif choices:
+        kind = "choice"
+    elif found.get("type") in ("boolean", "integer", "number"):
+        kind = found["type"]
+    else:
+        kind = "other"
+    offered = {
+        "name": parameter.key,
+        "type": kind,
+        "takes": parameter.type,
+        "required": parameter.required,
+        "default": found.get("default"),
+        "doc": plain(parameter.description),
+        "source": plain(parameter.source),
+    }
+    if choices:
+        offered["choices"] = choices
+    for key in ("minimum", "maximum"):
+        if key in found:
+            offered[key] = found[key]
+    return offered
 
 
 class _Classes:

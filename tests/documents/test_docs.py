@@ -5,8 +5,8 @@ A page marks what is to be held true with a comment above a fenced block:
     <!-- file: NAME -->   the block is that file; if the project has it, it must be the same
     <!-- run -->          each line that begins with "$ " is run, and what follows is what it prints
 
-A page's blocks run in order in a folder of their own, in which `examples` is the project's.
-After a change that moves numbers,
+A page's blocks run in order in a folder of their own, in which `examples` and `lab` are the
+project's. After a change that moves numbers,
 
     .venv/bin/python tests/documents/test_docs.py
 
@@ -61,7 +61,8 @@ MARKED = [page for page in pages() if _BLOCK.search(page.read_text())]
 
 def _scratch(folder: str | Path) -> Path:
     path = Path(folder)
-    (path / "examples").symlink_to(ROOT / "examples")
+    for name in ("examples", "lab"):
+        (path / name).symlink_to(ROOT / name)
     return path
 
 
@@ -105,6 +106,7 @@ LONG = {
     "docs/how-to/captures.md",
     "docs/how-to/choose-a-queue.md",
     "docs/how-to/evaluate.md",
+    "docs/how-to/exercises.md",
     "docs/how-to/figures.md",
     "docs/how-to/install.md",
     "docs/how-to/law-constants.md",

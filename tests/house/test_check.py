@@ -39,6 +39,7 @@ def test_the_own_tests_of_a_queue_come_first_and_need_no_native_module() -> None
     [
         ("crates/qdisc/src/fq.rs", ["cargo fmt", "cargo clippy", "cargo test", "make check-fresh"]),
         ("python/redtail/analysis/stats.py", ["make check-types", "make check-python"]),
+        ("lab/src/knobs.ts", ["make --silent check-lab"]),
         ("docs/index.md", []),
     ],
 )

@@ -128,6 +128,12 @@ impl Steps {
         Time::MAX
     }
 
+    /// The rate that applies at this time.
+    pub fn rate(&self, now: Time) -> Rate {
+        let later = self.rates.partition_point(|&(since, _)| since <= now);
+        self.rates[later - 1].1
+    }
+
     fn between(&self, from: Time, to: Time) -> u128 {
         let mut sum = 0;
         let mut now = from;

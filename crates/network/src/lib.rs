@@ -7,7 +7,8 @@
 //! follows real time.
 //!
 //! - `links`: all links at work, with their schedule; `link`: one of them; `transmitter` and `capacity`: its
-//!   rate, constant or not; `airtime`: frames, and a medium that both directions share
+//!   rate, constant or not; `airtime`: frames, and a medium that both directions share; `link_state`: what can be read
+//!   of a link between two events
 //! - `wire`: what happens to packets after a transmitter: losses, copies, reordering, delays that differ
 //! - `paths`: routes, delay lines and hosts' own links; `network`: these and the links, compiled from a scenario
 //! - `scheduler`: the schedule of events; `lookahead`: why most events are not in it
@@ -32,6 +33,7 @@ pub mod group_report;
 pub mod histogram;
 pub mod histograms;
 pub mod link;
+pub mod link_state;
 pub mod links;
 pub mod lookahead;
 pub mod metrics;
@@ -50,6 +52,7 @@ pub use answers::Answers;
 pub use events::{EventRecorder, EventRow, PacketEvent};
 pub use flow_numbers::FlowNumbers;
 pub use link::{End, Ends, Link, LinkPassed};
+pub use link_state::LinkState;
 pub use links::Links;
 pub use lookahead::{INSTANT, Lookahead};
 pub use network::{Network, compile};

@@ -12,6 +12,7 @@ use redtail_spec::EventKind;
 
 use crate::capacity::{Capacity, Deliveries};
 use crate::events::{PacketEvent, drop_reason};
+use crate::link_state::LinkState;
 use crate::lookahead::{INSTANT, MOST_LINES};
 use crate::packet::{ContentId, SimPacket};
 use crate::paths::{Paths, Route};
@@ -74,6 +75,8 @@ pub struct LinkPassed {
     /// The sum of the queueing delays of the packets whose transmission began, in picoseconds,
     /// modulo 2^64.
     pub waited: u64,
+    /// Bytes of the packets whose transmission began.
+    pub bytes: u64,
 }
 
 /// Which end of a link.
@@ -145,8 +148,8 @@ pub struct LinkCounters {
     pub waiting: Vec<u64>,
     /// `None` during the warm-up.
     pub statistics: Option<Measured>,
-    /// What had passed it at the latest sample, and how many transmissions had begun.
-    pub(crate) sampled: (LinkPassed, u64),
+    /// Its state at the latest sample.
+    pub(crate) sampled: LinkState,
     /// The number of the link.
     link: u32,
 }
@@ -579,6 +582,7 @@ impl Link {
         let size = packet.size;
         counters.waiting[group] -= 1;
         counters.passed.waited = counters.passed.waited.wrapping_add(waited.as_ps());
+        counters.passed.bytes += u64::from(size);
         if let Some(statistics) = &mut counters.statistics {
             statistics.on_departure(group, waited, packets, now);
         }

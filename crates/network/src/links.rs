@@ -86,30 +86,24 @@ impl Links {
     /// Adds a sample of every queue to `rows`.
     pub fn sample(&mut self, now: Time, rows: &mut QueueSeries) {
         for link in &mut self.network.links {
-            let (backlog, internals) = (link.queue.backlog(), link.queue.internals());
+            let state = link.state(now);
             rows.time_s.push(now.as_secs_f64());
             rows.link.push(link.number);
-            rows.packets.push(backlog.packets as f64);
-            rows.bytes.push(backlog.bytes as f64);
-            rows.average.push(internals.average.unwrap_or(f64::NAN));
+            rows.packets.push(state.backlog.packets as f64);
+            rows.bytes.push(state.backlog.bytes as f64);
+            rows.average
+                .push(state.internals.average.unwrap_or(f64::NAN));
             rows.probability
-                .push(internals.probability.unwrap_or(f64::NAN));
-            let passed = link.counters.passed;
-            let leaving = link.leaving().count() as u64;
+                .push(state.internals.probability.unwrap_or(f64::NAN));
             let before = &mut link.counters.sampled;
-            rows.arrivals.push(passed.arrived - before.0.arrived);
-            rows.drops.push(passed.dropped - before.0.dropped);
-            rows.marks.push(passed.marked - before.0.marked);
-            // The packets in transmission have not departed.
-            let begun = passed.departed + leaving;
-            let begun = begun - std::mem::replace(&mut before.1, begun);
-            let waited = Span::from_ps(passed.waited.wrapping_sub(before.0.waited));
-            rows.delay_s.push(if begun > 0 {
-                waited.as_secs_f64() / begun as f64
-            } else {
-                f64::NAN
-            });
-            before.0 = passed;
+            rows.arrivals
+                .push(state.passed.arrived - before.passed.arrived);
+            rows.drops
+                .push(state.passed.dropped - before.passed.dropped);
+            rows.marks.push(state.passed.marked - before.passed.marked);
+            rows.delay_s
+                .push(state.mean_wait_since(before).unwrap_or(f64::NAN));
+            *before = state;
         }
     }
 

@@ -38,7 +38,8 @@ use redtail_qdisc::advise::Situated;
 use redtail_sim::capture::{Capture, CaptureError, IpVersion, Point, PointsAndFile};
 use redtail_sim::{Plugins, RunError, RunOptions, Traces};
 use redtail_spec::{
-    CalibratedUsers, EventKind, Format, PlanOptions, Scenario, TraceSite, queue_from_json,
+    CalibratedUsers, EventKind, Format, PlanOptions, Scenario, TraceSite, no_endpoints,
+    queue_from_json,
 };
 use redtail_traffic::access::Group;
 use redtail_traffic::program::measure::reading::{self, Output};
@@ -428,16 +429,6 @@ fn resolve_plugin(
     }
     identity.source = Some(source);
     Ok(Ok(()))
-}
-
-/// Why this program cannot run a group whose endpoints another program has.
-fn no_endpoints() -> ParamError {
-    ParamError::new(
-        "kind",
-        "is for programs of your own, which bring the endpoints and run the experiment themselves \
-         (docs/how-to/own-endpoint.md)",
-        "another kind of traffic",
-    )
 }
 
 /// Has Python find the files that a group of programs takes along; it gives them or says what is wrong.

@@ -15,8 +15,10 @@ mod report;
 mod run;
 #[cfg(test)]
 mod short_paths;
+mod simulation;
 mod users;
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use redtail_core::{Time, prefetch};
@@ -37,6 +39,7 @@ use crate::plugins::Plugins;
 use crate::series::Sampler;
 
 pub use run::{RunError, RunOptions, run};
+pub use simulation::{FlowState, Samples, Simulation};
 
 /// Events between two checks of the cancel flag. The work of an event is bounded (by windows,
 /// backlogs and `MOST_UPDATES` of a law) and rarely takes a millisecond.
@@ -60,12 +63,23 @@ fn many_endpoints(flows: &Flows) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cancelled;
 
+/// The events of [`Class::Measure`]: a step of a [`Simulation`] ends, the measurement period begins; the phases follow.
+const STOP: u32 = 0;
+const BEGIN: u32 = 1;
+
+/// The loop stops at this time, before all other events of the time.
+fn stop(at: Time) -> Event {
+    Event::new(at, Class::Measure, STOP)
+}
+
 struct Engine<'a> {
-    scenario: &'a Scenario,
+    scenario: Cow<'a, Scenario>,
     now: Time,
     /// The present event.
     event: Event,
     end: Time,
+    /// Where the loop stops next: at the end, or before.
+    until: Time,
     links: Links,
     ends: EngineEnds<'a>,
     sampler: Option<Sampler>,
@@ -94,16 +108,16 @@ struct Engine<'a> {
 }
 
 impl<'a> Engine<'a> {
-    fn new(scenario: &'a Scenario, plugins: &Plugins, traces: &Traces) -> Self {
-        let (network, hosts) = compile(scenario, &plugins.queues);
+    fn new(scenario: Cow<'a, Scenario>, plugins: &Plugins, traces: &Traces) -> Self {
+        let (network, hosts) = compile(&scenario, &plugins.queues);
         let back_routes = network.paths.back_routes();
         let mut links = Links::new(network, Time::ZERO + scenario.duration);
         let scheduler = &mut links.scheduler;
-        let mut flows = Flows::new(scenario, &hosts, traces, plugins, scheduler);
+        let mut flows = Flows::new(&scenario, &hosts, traces, plugins, scheduler);
         flows.back_routes = back_routes;
         let measure_from = Time::ZERO + scenario.warmup;
-        scheduler.add(Event::new(measure_from, Class::Measure, 0));
-        for (phase, &at) in (1..).zip(&scenario.phases) {
+        scheduler.add(Event::new(measure_from, Class::Measure, BEGIN));
+        for (phase, &at) in (BEGIN + 1..).zip(&scenario.phases) {
             scheduler.add(Event::new(Time::ZERO + at, Class::Measure, phase));
         }
         if flows.senders.iter().any(|slot| slot.sender.is_paced()) {
@@ -113,11 +127,13 @@ impl<'a> Engine<'a> {
         if sampler.is_some() {
             scheduler.add(Event::new(Time::ZERO, Class::Sample, 0));
         }
+        let end = Time::ZERO + scenario.duration;
         Self {
             scenario,
             now: Time::ZERO,
-            event: Event::new(Time::ZERO, Class::Measure, 0),
-            end: Time::ZERO + scenario.duration,
+            event: stop(Time::ZERO),
+            end,
+            until: end,
             links,
             many_flows: many_endpoints(&flows),
             endpoints_lag: false,
@@ -146,9 +162,31 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn run(&mut self, cancel: &AtomicBool, progress: Option<&AtomicU64>) -> Result<(), Cancelled> {
+    /// Carries out all events before `until`, which is not after the end of the run, and advances what lags behind to it.
+    fn run(
+        &mut self,
+        until: Time,
+        cancel: &AtomicBool,
+        progress: Option<&AtomicU64>,
+    ) -> Result<(), Cancelled> {
+        self.until = until;
+        if until < self.end {
+            // It is the first event at its time, so that no other is taken and not carried out.
+            self.links.scheduler.add(stop(until));
+        }
+        self.run_events(cancel, progress)?;
+        self.now = until;
+        self.advance_to(stop(until));
+        Ok(())
+    }
+
+    fn run_events(
+        &mut self,
+        cancel: &AtomicBool,
+        progress: Option<&AtomicU64>,
+    ) -> Result<(), Cancelled> {
         while let Some(event) = self.links.scheduler.take_next() {
-            if event.at() >= self.end {
+            if event.at() >= self.until {
                 break;
             }
             debug_assert!(event.at() >= self.now, "time went back");
@@ -167,7 +205,6 @@ impl<'a> Engine<'a> {
                 _ => self.on_other(event),
             }
         }
-        self.now = self.end;
         Ok(())
     }
 
@@ -183,7 +220,7 @@ impl<'a> Engine<'a> {
             Class::Source => self.on_source(index),
             Class::QueueWakeup => self.links.on_queue_wakeup(index, self.now, &mut self.ends),
             Class::Sample => self.on_sample(),
-            Class::Measure if index == 0 => self.on_measure(),
+            Class::Measure if index == BEGIN => self.on_measure(),
             Class::Measure => self.on_phase(),
             Class::LinkFree | Class::Arrival => unreachable!("of a link or of a line"),
         }

@@ -685,6 +685,22 @@ impl Flows {
         reached
     }
 
+    /// The bytes that each group has got so far: of TCP those delivered in order, of UDP those of packets with headers.
+    pub fn heard_by_group(&self) -> Vec<u64> {
+        let reached = self.reached_by_group();
+        let mut heard: Vec<u64> = reached.iter().map(|group| group.delivered).collect();
+        for slot in &self.udp {
+            heard[slot.group as usize] += slot.heard_bytes;
+        }
+        for slot in &self.calls {
+            heard[slot.group as usize] += slot.heard_bytes;
+        }
+        for slot in &self.own {
+            heard[slot.group as usize] += slot.heard_bytes;
+        }
+        heard
+    }
+
     /// The endpoints of the flow of this number. The flows beyond [`count`](Self::count) are those that users open.
     #[inline]
     pub fn ends(&self, flow: u32) -> FlowEnds {

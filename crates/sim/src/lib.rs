@@ -5,9 +5,9 @@
 //! Links, delay lines, scheduler and statistics are in `crates/network`, which compiles topologies such as a
 //! dumbbell into links and routes, and which the engine in real time (`crates/live`) uses with other endpoints.
 //!
-//! - `engine`: the loop of events. Its parts: `run` (options and errors of a run), `ends` (the endpoints and
-//!   contents of packets, as links know them: the trait `Ends`), `endpoints` (TCP, UDP and calls), `users`,
-//!   `measurement`, `report` and `flow_rows`
+//! - `engine`: the loop of events. Its parts: `simulation` (a run that is advanced in steps), `run` (options and errors of
+//!   a run), `ends` (the endpoints and contents of packets, as links know them: the trait `Ends`), `endpoints` (TCP, UDP
+//!   and calls), `users`, `measurement`, `report` and `flow_rows`
 //! - `flows`: the endpoints of a run; `connections`: those that users open and close; `packet`: what packets
 //!   carry; `header`: the TCP header of a packet, for queues that read it
 //! - `plugins`: queues and controllers of users
@@ -28,11 +28,12 @@ mod plugins;
 mod series;
 
 pub use endpoint::{Datagram, Endpoint, EndpointContext, EndpointSide, Endpoints};
-pub use engine::{RunError, RunOptions, run};
+pub use engine::{FlowState, RunError, RunOptions, Samples, Simulation, run};
 pub use redtail_network::result::{FlowSeries, QueueSeries, ResponseTimes, RunResult, Transfers};
-pub use redtail_network::{SimPacket, metrics};
+pub use redtail_network::{LinkState, SimPacket, metrics};
 pub use redtail_qdisc::plugin;
 pub use redtail_traffic::Traces;
 pub use redtail_transport::plugin as controller;
+pub use redtail_transport::{SenderCounters, SenderSnapshot};
 
 pub use plugins::Plugins;

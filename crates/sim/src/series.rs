@@ -94,17 +94,7 @@ impl Sampler {
     }
 
     fn sample_groups(&mut self, flows: &Flows, now: Time) {
-        let reached = flows.reached_by_group();
-        let mut reached: Vec<u64> = reached.iter().map(|group| group.delivered).collect();
-        for slot in &flows.udp {
-            reached[slot.group as usize] += slot.heard_bytes;
-        }
-        for slot in &flows.calls {
-            reached[slot.group as usize] += slot.heard_bytes;
-        }
-        for slot in &flows.own {
-            reached[slot.group as usize] += slot.heard_bytes;
-        }
+        let reached = flows.heard_by_group();
         for (group, &bytes) in (0..).zip(&reached) {
             self.groups.time_s.push(now.as_secs_f64());
             self.groups.group.push(group);

@@ -106,7 +106,7 @@ pub use named::NamedTables;
 pub use named::Placed;
 pub use origin::Origin;
 pub use overhead::Overhead;
-pub use plan::{Case, Format, Plan, PlanOptions, line_of};
+pub use plan::{Case, Format, Plan, PlanOptions, line_of, no_endpoints};
 pub use queue::{queue_from_json, queue_from_text, unit_of_average};
 pub use rate_changes::{
     RateChangeParams, RateChanges, RateLawParams, RateSineParams, RateWalkParams,

@@ -258,6 +258,16 @@ impl Plan {
     }
 }
 
+/// Why this program cannot run a group whose endpoints another program has.
+pub fn no_endpoints() -> ParamError {
+    ParamError::new(
+        "kind",
+        "is for programs of your own, which bring the endpoints and run the experiment themselves \
+         (docs/how-to/own-endpoint.md)",
+        "another kind of traffic",
+    )
+}
+
 /// The line of an experiment in TOML that gives a key, or values of it as a factor; `None` without one.
 pub fn line_of(text: &str, key: &str) -> Option<u32> {
     let tree = Node::from_toml(text, None).ok()?;

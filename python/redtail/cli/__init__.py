@@ -62,6 +62,10 @@ _COMMANDS = {
         "qlog.qlog",
         "Write what connections of a run did as qlog, a file for each, which qvis draws.",
     ),
+    "explore": (
+        "explore.explore",
+        "Open the laboratory in a browser: knobs, and two queues side by side. Ctrl-C ends it.",
+    ),
     "replay": (
         "replay.replay",
         "Write a picture that moves, in one HTML file: the packets of a queue, and their fates.",

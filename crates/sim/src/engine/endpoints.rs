@@ -273,7 +273,7 @@ impl Engine<'_> {
     /// A TCP flow starts or stops, a UDP source sends, or a user acts.
     pub(super) fn on_source(&mut self, flow: u32) {
         let scheduler = &mut self.links.scheduler;
-        self.ends.flows.note_start(flow, self.scenario, scheduler);
+        self.ends.flows.note_start(flow, &self.scenario, scheduler);
         match self.ends.flows.source(flow) {
             Source::User(user) => self.on_user(user),
             Source::Call(call) => self.on_call_timer(call),

@@ -30,7 +30,7 @@ impl Engine<'_> {
     /// The measurement begins: takes note of what each flow has done until now, if a table of flows
     /// is kept.
     pub(super) fn begin_flow_rows(&mut self) {
-        let most = kept_flows(self.scenario);
+        let most = kept_flows(&self.scenario);
         if most == 0 || self.named_flows() > most {
             return;
         }
@@ -60,10 +60,10 @@ impl Engine<'_> {
     pub(super) fn flow_rows(&mut self) -> Option<FlowRows> {
         let before = self.flows_before.take()?;
         let connections = self.ends.flows.connections.records()?;
-        if self.named_flows() + connections.len() > kept_flows(self.scenario) {
+        if self.named_flows() + connections.len() > kept_flows(&self.scenario) {
             return None;
         }
-        let mut rows = FlowRowsMaker::new(self.scenario, self.end);
+        let mut rows = FlowRowsMaker::new(&self.scenario, self.end);
         for flow in 0..self.ends.flows.count() {
             if let Some(row) = self.named_row(flow, &before, &rows) {
                 rows.add(&row);
@@ -89,7 +89,7 @@ impl Engine<'_> {
             group: group as usize,
             flow: flow as u32,
             host: rows.host(group as usize, flow - first),
-            start: flows.start(flow as u32, self.scenario),
+            start: flows.start(flow as u32, &self.scenario),
             stop: flows.stop(flow as u32),
             sent: Some(self.data_sent(flow) - before.sent[flow]),
             marked: Some(self.ends.marked[flow]),

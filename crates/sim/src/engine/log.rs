@@ -382,7 +382,7 @@ impl Engine<'_> {
         let flows = &self.ends.flows;
         let network = &self.links.network;
         self.ends.log = Some(Box::new(Log {
-            recorder: EventRecorder::new(request, self.scenario),
+            recorder: EventRecorder::new(request, &self.scenario),
             senders: vec![Known::default(); flows.senders.len()],
             users: vec![Vec::new(); flows.users.len()],
             present: (Time::ZERO, Whose::Nobodys),

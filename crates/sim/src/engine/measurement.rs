@@ -93,9 +93,9 @@ impl Engine<'_> {
         done
     }
 
+    /// The result, once the loop has reached the end.
     pub(super) fn finish(mut self) -> RunResult {
         let event_log = self.finish_log();
-        self.advance_to(Event::new(self.now, Class::Measure, 0));
         if !self.scenario.phases.is_empty() {
             self.end_phase();
         }
@@ -115,7 +115,7 @@ impl Engine<'_> {
             event_log,
             ..RunResult::default()
         };
-        report::links(&mut self.links, self.scenario, self.now, &mut result);
+        report::links(&mut self.links, &self.scenario, self.now, &mut result);
         self.report_flows(&mut result);
         if let Some(packets) = self.ends.packets.take() {
             packets.finish(&mut result.metrics, &mut result.histograms);

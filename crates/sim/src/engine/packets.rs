@@ -47,7 +47,7 @@ impl EngineEnds<'_> {
 impl Engine<'_> {
     /// Begins to measure packets, if the scenario asks for it.
     pub(super) fn use_packets(&mut self) {
-        let Some(meter) = PacketMeter::new(self.scenario, &self.links.network) else {
+        let Some(meter) = PacketMeter::new(&self.scenario, &self.links.network) else {
             return;
         };
         self.ends.packets = Some(Box::new(meter));

@@ -46,7 +46,7 @@ impl Engine<'_> {
         let mut metrics = std::mem::take(&mut self.phases.metrics);
         report::phase_links(
             &mut self.links,
-            self.scenario,
+            &self.scenario,
             &phase,
             self.now,
             &mut metrics,
@@ -348,7 +348,7 @@ impl Engine<'_> {
         senders.iter().map(move |sender| {
             let moments = self.ends.flows.moments.of(sender.flow);
             Moments {
-                start: self.ends.flows.start(sender.flow, self.scenario),
+                start: self.ends.flows.start(sender.flow, &self.scenario),
                 established: moments.established,
                 first_byte: moments.first_byte,
                 completed: moments.completed,
@@ -370,7 +370,7 @@ impl Engine<'_> {
             let TrafficParams::Transfer(transfer) = &self.scenario.traffic[group as usize] else {
                 continue;
             };
-            let start = self.ends.flows.start(sender.flow, self.scenario);
+            let start = self.ends.flows.start(sender.flow, &self.scenario);
             let since = |end: Option<Time>| end.map_or(f64::NAN, |end| (end - start).as_secs_f64());
             let first = self.ends.flows.first_of(group);
             let i = (sender.flow - first) as usize;

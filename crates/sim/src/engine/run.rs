@@ -1,14 +1,15 @@
 //! Running a scenario.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use redtail_core::plugin::{PluginFailure, catching};
+use redtail_core::plugin::PluginFailure;
 use redtail_spec::Scenario;
 use redtail_traffic::Traces;
 
-use super::{Cancelled, Engine};
-use crate::capture::{Capture, CaptureError, Recorder};
+use super::{Cancelled, Simulation};
+use crate::capture::{Capture, CaptureError};
 use crate::plugins::Plugins;
 use redtail_network::result::RunResult;
 
@@ -85,30 +86,5 @@ impl From<CaptureError> for RunError {
 /// When packets are not conserved, or a queue of redtail breaks its contract: faults of redtail. And
 /// when `options` lacks a table of the scenario.
 pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<RunResult, RunError> {
-    catching(|| run_to_end(scenario, options)).map_err(RunError::Plugin)?
-}
-
-fn run_to_end(scenario: &Scenario, options: RunOptions<'_>) -> Result<RunResult, RunError> {
-    if let [(key, name), ..] = scenario.kernel_controls().as_slice() {
-        return Err(RunError::OfKernel(key.clone(), (*name).to_owned()));
-    }
-    let never = AtomicBool::new(false);
-    let mut engine = Engine::new(scenario, &options.plugins, &options.traces);
-    if let Some(capture) = options.capture {
-        let recorder = Recorder::new(capture, scenario, &engine.links.network, &engine.ends.flows)?;
-        engine.ends.recorder = Some(Box::new(recorder));
-        engine.watch();
-    } else if !options.without_lookahead && !scenario.watches() {
-        engine.use_lookahead();
-    }
-    engine.use_log();
-    engine.use_packets();
-    let ran = engine.run(options.cancel.unwrap_or(&never), options.progress);
-    // An error in writing a file ends the run too, and is then its cause.
-    if let Some(mut recorder) = engine.ends.recorder.take() {
-        recorder.note_laws(&engine.links.network);
-        recorder.finish()?;
-    }
-    ran?;
-    Ok(engine.finish())
+    Simulation::new(Cow::Borrowed(scenario), options)?.finish()
 }

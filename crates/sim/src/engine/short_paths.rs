@@ -1,5 +1,6 @@
 //! Whole scenarios with the short paths of TCP, and without.
 
+use std::borrow::Cow;
 use std::sync::atomic::AtomicBool;
 
 use redtail_network::result::RunResult;
@@ -15,12 +16,12 @@ use crate::Plugins;
 fn result(text: &str, short_paths: bool) -> String {
     let plan = Plan::from_text(text, PlanOptions::default()).expect("it is sound");
     let scenario = plan.scenario(0, 0).expect("there is one");
-    let mut engine = Engine::new(&scenario, &Plugins::new(), &Traces::new());
+    let mut engine = Engine::new(Cow::Borrowed(&scenario), &Plugins::new(), &Traces::new());
     engine.use_lookahead();
     if !short_paths {
         engine.ends.flows.forbid_short_paths();
     }
-    let ran = engine.run(&AtomicBool::new(false), None);
+    let ran = engine.run(engine.end, &AtomicBool::new(false), None);
     ran.expect("nobody cancels");
     let result = RunResult {
         events: 0,

@@ -407,6 +407,7 @@ impl Engine<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
     use std::sync::atomic::AtomicBool;
 
     use redtail_network::result::RunResult;
@@ -424,7 +425,7 @@ mod tests {
     }
 
     fn engine(scenario: &Scenario) -> Engine<'_> {
-        Engine::new(scenario, &Plugins::new(), &Traces::new())
+        Engine::new(Cow::Borrowed(scenario), &Plugins::new(), &Traces::new())
     }
 
     #[test]
@@ -442,7 +443,9 @@ kind = "bulk"
 "#;
         let scenario = scenario(text);
         let mut engine = engine(&scenario);
-        engine.run(&AtomicBool::new(true), None).unwrap_err();
+        engine
+            .run(engine.end, &AtomicBool::new(true), None)
+            .unwrap_err();
         assert!(engine.events <= 1024, "{} events", engine.events);
     }
 
@@ -467,9 +470,8 @@ tcp = { preset = "linux", initial_rto = "20 ms", min_rto = "20 ms" }
 "#;
         let scenario = scenario(text);
         let mut engine = engine(&scenario);
-        engine
-            .run(&AtomicBool::new(false), None)
-            .expect("nobody cancels");
+        let ran = engine.run(engine.end, &AtomicBool::new(false), None);
+        ran.expect("nobody cancels");
         let opened = engine
             .ends
             .flows
@@ -511,7 +513,7 @@ access_delay = ["2 ms", "10 ms"]
             if defer {
                 engine.ends.flows.connections.defer_all();
             }
-            let ran = engine.run(&AtomicBool::new(false), None);
+            let ran = engine.run(engine.end, &AtomicBool::new(false), None);
             ran.expect("nobody cancels");
             engine.finish()
         });
@@ -554,9 +556,8 @@ hosts = 3
 "#;
         let scenario = scenario(text);
         let mut engine = engine(&scenario);
-        engine
-            .run(&AtomicBool::new(false), None)
-            .expect("nobody cancels");
+        let ran = engine.run(engine.end, &AtomicBool::new(false), None);
+        ran.expect("nobody cancels");
         let open = engine.ends.flows.connections.iter().count();
         assert!((195..210).contains(&open), "{open} open");
         let most = engine.ends.flows.numbers.take();

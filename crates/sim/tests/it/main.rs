@@ -34,6 +34,7 @@ mod real_time;
 mod repeatability;
 mod shared_hosts;
 mod steady_state;
+mod steps;
 mod traces;
 mod traffic_kinds;
 mod users;
