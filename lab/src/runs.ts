@@ -210,10 +210,12 @@ export class Runs {
     });
   }
 
-  /** Packets of both sides between two times, for the slow motion. */
+  /** Packets of both sides between two times, for the slow motion. A newer state cancels this. */
   packets(shown: Shown, from_s: number, to_s: number, link: string, signal: AbortSignal): Promise<Result[]> {
     const options: Options = { packets: { link, from_s, to_s, most: 40_000 } };
-    return this.both(shown.sides, (place) => this.pool.run(shown.text, shown.files, place, 0, options, { signal }));
+    const either = AbortSignal.any([signal, ...(this.current ? [this.current.signal] : [])]);
+    const how = { signal: either };
+    return this.both(shown.sides, (place) => this.pool.run(shown.text, shown.files, place, 0, options, how));
   }
 }
 
