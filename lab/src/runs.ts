@@ -160,7 +160,7 @@ export class Runs {
   private async replicate(shown: Shown, signal: AbortSignal): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, QUIET));
     const { text, files, sides, metrics } = shown;
-    const how = { may_wait: true, signal };
+    const how = { lane: "rest" as const, signal };
     let asked = 0;
     let told = 0;
     const pair = async (replication: number): Promise<void> => {
@@ -199,7 +199,7 @@ export class Runs {
       const both = left!.map((value, i) => difference(value, right![i]!));
       return [left!, right!, both].map((values) => values.filter((value) => value !== null));
     });
-    const intervals = await this.pool.intervals(samples, { may_wait: true, signal });
+    const intervals = await this.pool.intervals(samples, { lane: "rest", soon: true, signal });
     return names.map((name, place) => {
       const three = intervals.slice(3 * place, 3 * place + 3).map((interval, of): Interval => {
         const values = samples[3 * place + of]!.length;
@@ -214,7 +214,7 @@ export class Runs {
   packets(shown: Shown, from_s: number, to_s: number, link: string, signal: AbortSignal): Promise<Result[]> {
     const options: Options = { packets: { link, from_s, to_s, most: 40_000 } };
     const either = AbortSignal.any([signal, ...(this.current ? [this.current.signal] : [])]);
-    const how = { signal: either };
+    const how = { lane: "rest" as const, soon: true, signal: either };
     return this.both(shown.sides, (place) => this.pool.run(shown.text, shown.files, place, 0, options, how));
   }
 }
