@@ -2,6 +2,7 @@
 
 import type { Case, Fault, Interval, Options, QueueKind, Result } from "./contract";
 import type { Pool } from "./engine";
+import { sharing, whyNoInterval } from "./rare";
 import type { State } from "./state";
 import { toToml } from "./toml";
 
@@ -191,7 +192,8 @@ export class Runs {
     return [one, one];
   }
 
-  private async measures({ metrics }: Shown, signal: AbortSignal): Promise<Measure[]> {
+  private async measures({ metrics, text, cases, sides }: Shown, signal: AbortSignal): Promise<Measure[]> {
+    const shared = sides.map((place) => sharing(text, cases[place]?.factors ?? {}, this.kinds));
     const runs = Math.min(metrics[0].length, metrics[1].length);
     const names = namesOf(metrics);
     const samples = names.flatMap((name) => {
@@ -201,10 +203,16 @@ export class Runs {
     });
     const intervals = await this.pool.intervals(samples, { lane: "rest", soon: true, signal });
     return names.map((name, place) => {
+      const whys = metrics.map((side, at) =>
+        whyNoInterval(name, shared[at]!, runs, (other) => side.slice(0, runs).map((each) => each[other] ?? null)),
+      );
+      const rare = [...whys, whys[0] ?? whys[1] ?? null];
       const three = intervals.slice(3 * place, 3 * place + 3).map((interval, of): Interval => {
         const values = samples[3 * place + of]!.length;
         if (values === 0) return { mean: null, why: "not measured" };
-        return values < runs ? { mean: null, why: `${values} of ${runs} runs have it` } : interval;
+        if (values < runs) return { mean: null, why: `${values} of ${runs} runs have it` };
+        const why = rare[of] ?? null;
+        return why === null ? interval : { mean: interval.mean, why };
       });
       return { name, sides: [three[0]!, three[1]!], difference: three[2]!, runs };
     });
