@@ -1,5 +1,4 @@
-// A pool of workers with the engine in each. What is asked first is done first, unless it may wait; what is cancelled
-// ends its worker, and another takes the place.
+// A pool of workers with the engine in each, in two lanes. What is cancelled ends its worker, and another takes the place.
 
 import type { Catalog, Checked, Interval, Options, Result } from "./contract";
 import type { Answer, Call, Calls } from "./worker";
@@ -10,21 +9,30 @@ export type Progress = (simulated_s: number, duration_s: number, series: Result[
 interface Job {
   name: keyof Calls;
   given: unknown[];
-  /** Jobs that may wait are done when nothing else is to be done. */
-  may_wait: boolean;
+  lane: Lane;
+  soon: boolean;
   progress: Progress | undefined;
   resolve: (value: unknown) => void;
   reject: (fault: unknown) => void;
 }
 
+/** Two workers are kept for the first run of each queue, so that a knob is answered at once; the others make the rest. */
+type Lane = "first" | "rest";
+
 interface Place {
-  worker: Worker;
-  job: Job | null;
+  lane: Lane;
+  /** Started when there is a job for it. */
+  worker: Worker | null;
   ready: boolean;
+  job: Job | null;
+  /** The number of the message that is to be answered. */
+  id: number;
 }
 
 export interface How {
-  may_wait?: boolean;
+  lane?: Lane;
+  /** Before others of the lane that wait. */
+  soon?: boolean;
   signal?: AbortSignal;
   progress?: Progress;
 }
@@ -36,14 +44,12 @@ export class Pool {
 
   constructor(
     private readonly module: WebAssembly.Module,
-    size: number,
+    rest: number,
     private readonly spawn: () => Worker,
   ) {
-    for (let place = 0; place < size; place++) this.places.push(this.start());
-  }
-
-  get size(): number {
-    return this.places.length;
+    const lanes: Lane[] = ["first", "first", ...Array.from({ length: rest }, (): Lane => "rest")];
+    for (const lane of lanes) this.places.push({ lane, worker: null, ready: false, job: null, id: 0 });
+    for (const place of this.places) if (place.lane === "first") this.start(place);
   }
 
   catalog(): Promise<Catalog> {
@@ -75,9 +81,12 @@ export class Pool {
         reject(how.signal.reason);
         return;
       }
-      const job: Job = { name, given, may_wait: how.may_wait ?? false, progress: how.progress, resolve, reject };
-      how.signal?.addEventListener("abort", () => this.cancel(job, how.signal!.reason), { once: true });
-      this.waiting.push(job);
+      const { lane = "first", soon = false, progress, signal } = how;
+      const job: Job = { name, given, lane, soon, progress, resolve, reject };
+      signal?.addEventListener("abort", () => this.cancel(job, signal.reason), { once: true });
+      const before = soon ? this.waiting.findIndex((other) => other.lane === lane && !other.soon) : -1;
+      if (before < 0) this.waiting.push(job);
+      else this.waiting.splice(before, 0, job);
       this.deal();
     });
   }
@@ -85,78 +94,88 @@ export class Pool {
   private cancel(job: Job, reason: unknown): void {
     this.waiting = this.waiting.filter((each) => each !== job);
     const place = this.places.find((each) => each.job === job);
-    if (place) {
-      place.worker.terminate();
-      Object.assign(place, this.start());
-      this.deal();
-    }
+    if (place) this.end(place);
     job.reject(reason);
   }
 
-  /** A worker that loads the engine; it takes jobs when it has it. */
-  private start(): Place {
-    const place: Place = { worker: this.spawn(), job: null, ready: false };
-    const { worker } = place;
-    const load = this.next++;
-    let id = 0;
+  /** End a worker. One of the first is started again at once, another one when there is a job for it. */
+  private end(place: Place): void {
+    place.worker?.terminate();
+    Object.assign(place, { worker: null, ready: false, job: null });
+    if (place.lane === "first") this.start(place);
+  }
+
+  /** A worker that loads the engine; it takes a job when it has it. */
+  private start(place: Place): void {
+    const worker = this.spawn();
+    Object.assign(place, { worker, ready: false });
+    place.id = this.next++;
     worker.onmessage = ({ data }: MessageEvent<Answer>) => {
-      const held = this.places.find((each) => each.worker === worker);
-      if (!held) return;
-      if (data.id === load) {
-        if ("error" in data) this.failAll(data.error);
-        held.ready = true;
-        this.deal();
-        return;
-      }
-      const { job } = held;
-      if (!job || data.id !== id) return;
-      if ("simulated_s" in data) {
-        job.progress?.(data.simulated_s, data.duration_s, data.series);
-        return;
-      }
-      held.job = null;
-      if ("error" in data) {
-        job.reject(new Error(data.error));
-        if (data.broken) {
-          worker.terminate();
-          Object.assign(held, this.start());
-        }
-      } else job.resolve(data.value);
-      this.deal();
+      if (place.worker === worker && data.id === place.id) this.answered(place, data);
     };
     worker.onerror = (event) => {
       event.preventDefault();
-      const held = this.places.find((each) => each.worker === worker);
+      if (place.worker !== worker) return;
       const fault = new Error(event.message || "the engine's worker could not be started");
-      if (held?.job) {
-        held.job.reject(fault);
-        held.job = null;
-      } else this.failAll(fault.message);
+      if (place.ready) this.fail(place, fault);
+      else this.failAll(fault.message);
     };
-    worker.postMessage({ id: load, name: "load", given: [this.module] } satisfies Call);
-    this.send.set(worker, (job) => {
-      id = this.next++;
-      worker.postMessage({ id, name: job.name, given: job.given } satisfies Call);
-    });
-    return place;
+    worker.postMessage({ id: place.id, name: "load", given: [this.module] } satisfies Call);
   }
 
-  private readonly send = new WeakMap<Worker, (job: Job) => void>();
+  private answered(place: Place, data: Answer): void {
+    const { job } = place;
+    if ("simulated_s" in data) {
+      job?.progress?.(data.simulated_s, data.duration_s, data.series);
+      return;
+    }
+    if (!place.ready) {
+      if ("error" in data) {
+        this.failAll(data.error);
+        return;
+      }
+      place.ready = true;
+      if (job) this.send(place, job);
+    } else if ("error" in data) {
+      place.job = null;
+      if (data.broken) this.end(place);
+      job?.reject(new Error(data.error));
+    } else {
+      place.job = null;
+      job?.resolve(data.value);
+    }
+    this.deal();
+  }
 
+  private fail(place: Place, fault: Error): void {
+    const { job } = place;
+    this.end(place);
+    job?.reject(fault);
+    this.deal();
+  }
+
+  private send(place: Place, job: Job): void {
+    place.id = this.next++;
+    place.worker?.postMessage({ id: place.id, name: job.name, given: job.given } satisfies Call);
+  }
+
+  /** The engine cannot be loaded: nothing that was asked has an answer. */
   private failAll(message: string): void {
-    const jobs = this.waiting;
+    const jobs = [...this.waiting, ...this.places.flatMap(({ job }) => job ?? [])];
     this.waiting = [];
+    for (const place of this.places) place.job = null;
     for (const job of jobs) job.reject(new Error(message));
   }
 
   private deal(): void {
     for (const place of this.places) {
-      if (place.job || !place.ready) continue;
-      const urgent = this.waiting.findIndex((job) => !job.may_wait);
-      const [job] = this.waiting.splice(Math.max(0, urgent), 1);
-      if (!job) return;
+      if (place.job) continue;
+      const at = this.waiting.findIndex(({ lane }) => lane === place.lane);
+      const [job] = at < 0 ? [] : this.waiting.splice(at, 1);
+      if (!job) continue;
       place.job = job;
-      this.send.get(place.worker)!(job);
+      if (!place.worker) this.start(place);
+      else if (place.ready) this.send(place, job);
     }
   }
 }
@@ -169,7 +188,6 @@ export async function openPool(base: string): Promise<Pool> {
     answer.headers.get("content-type") === "application/wasm"
       ? await WebAssembly.compileStreaming(answer)
       : await WebAssembly.compile(await answer.arrayBuffer());
-  // Two for the two queues; more fill the intervals sooner.
-  const size = Math.min(6, Math.max(2, navigator.hardwareConcurrency || 2));
-  return new Pool(module, size, () => new Worker(new URL("worker.js", base)));
+  const rest = Math.min(4, Math.max(1, navigator.hardwareConcurrency || 1));
+  return new Pool(module, rest, () => new Worker(new URL("worker.js", base)));
 }

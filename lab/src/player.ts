@@ -216,7 +216,9 @@ export class Player {
       this.seek(Math.min(to, Math.max(from, time_s)));
       then?.();
     } catch (fault) {
-      if (!control.signal.aborted) this.note.textContent = fault instanceof Error ? fault.message : String(fault);
+      // Another window, or a newer state.
+      if (fault instanceof DOMException && fault.name === "AbortError") return;
+      this.note.textContent = fault instanceof Error ? fault.message : String(fault);
     }
   }
 

@@ -2,6 +2,7 @@
 
 import type { Case, Fault, Interval, Options, QueueKind, Result } from "./contract";
 import type { Pool } from "./engine";
+import { sharing, whyNoInterval } from "./rare";
 import type { State } from "./state";
 import { toToml } from "./toml";
 
@@ -160,7 +161,7 @@ export class Runs {
   private async replicate(shown: Shown, signal: AbortSignal): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, QUIET));
     const { text, files, sides, metrics } = shown;
-    const how = { may_wait: true, signal };
+    const how = { lane: "rest" as const, signal };
     let asked = 0;
     let told = 0;
     const pair = async (replication: number): Promise<void> => {
@@ -191,7 +192,8 @@ export class Runs {
     return [one, one];
   }
 
-  private async measures({ metrics }: Shown, signal: AbortSignal): Promise<Measure[]> {
+  private async measures({ metrics, text, cases, sides }: Shown, signal: AbortSignal): Promise<Measure[]> {
+    const shared = sides.map((place) => sharing(text, cases[place]?.factors ?? {}, this.kinds));
     const runs = Math.min(metrics[0].length, metrics[1].length);
     const names = namesOf(metrics);
     const samples = names.flatMap((name) => {
@@ -199,21 +201,29 @@ export class Runs {
       const both = left!.map((value, i) => difference(value, right![i]!));
       return [left!, right!, both].map((values) => values.filter((value) => value !== null));
     });
-    const intervals = await this.pool.intervals(samples, { may_wait: true, signal });
+    const intervals = await this.pool.intervals(samples, { lane: "rest", soon: true, signal });
     return names.map((name, place) => {
+      const whys = metrics.map((side, at) =>
+        whyNoInterval(name, shared[at]!, runs, (other) => side.slice(0, runs).map((each) => each[other] ?? null)),
+      );
+      const rare = [...whys, whys[0] ?? whys[1] ?? null];
       const three = intervals.slice(3 * place, 3 * place + 3).map((interval, of): Interval => {
         const values = samples[3 * place + of]!.length;
         if (values === 0) return { mean: null, why: "not measured" };
-        return values < runs ? { mean: null, why: `${values} of ${runs} runs have it` } : interval;
+        if (values < runs) return { mean: null, why: `${values} of ${runs} runs have it` };
+        const why = rare[of] ?? null;
+        return why === null ? interval : { mean: interval.mean, why };
       });
       return { name, sides: [three[0]!, three[1]!], difference: three[2]!, runs };
     });
   }
 
-  /** Packets of both sides between two times, for the slow motion. */
+  /** Packets of both sides between two times, for the slow motion. A newer state cancels this. */
   packets(shown: Shown, from_s: number, to_s: number, link: string, signal: AbortSignal): Promise<Result[]> {
     const options: Options = { packets: { link, from_s, to_s, most: 40_000 } };
-    return this.both(shown.sides, (place) => this.pool.run(shown.text, shown.files, place, 0, options, { signal }));
+    const either = AbortSignal.any([signal, ...(this.current ? [this.current.signal] : [])]);
+    const how = { lane: "rest" as const, soon: true, signal: either };
+    return this.both(shown.sides, (place) => this.pool.run(shown.text, shown.files, place, 0, options, how));
   }
 }
 

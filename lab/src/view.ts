@@ -63,7 +63,11 @@ export abstract class View {
     }
     this.measures = new Measures(this.catalog.metrics);
     this.runs = new Runs(this.pool, this.catalog.queues, {
-      grown: (begun) => this.drawSides(begun),
+      grown: (begun) => {
+        // The numbers are still those of the run before.
+        document.body.classList.add("growing");
+        this.drawSides(begun);
+      },
       shown: (shown) => this.draw(shown),
       measured: (measures, runs, done) => this.drawMeasures(measures, runs, done),
       failed: (faults) => this.fail(faults),
@@ -252,6 +256,7 @@ export abstract class View {
     const place = part("faults");
     place.hidden = faults.length === 0;
     document.body.classList.toggle("faulty", faults.length > 0);
+    document.body.classList.remove("growing");
     // Menus of queues belong to what was shown before.
     for (const side of [0, 1]) part(`side-${side}`).inert = faults.length > 0 && !("knobs" in this.state);
     const where = ({ line, key, message }: Fault): string => {
