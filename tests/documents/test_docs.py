@@ -107,6 +107,7 @@ LONG = {
     "docs/how-to/choose-a-queue.md",
     "docs/how-to/evaluate.md",
     "docs/how-to/install.md",
+    "docs/how-to/machine-learning.md",
     "docs/how-to/many-groups.md",
     "docs/how-to/regression-tests.md",
     "docs/how-to/tune.md",
