@@ -27,7 +27,7 @@ use redtail_traffic::access::Direction;
 
 pub use told::{LARGEST_RATIO, Measure, Observed, Reward, Told};
 
-/// The name of the plug-in. No experiment can name it: names of classes in files have no spaces in front.
+/// The name of the plug-in in the scenario, which is no name of a class in an experiment file.
 const AGENT: &str = " agent";
 
 /// Where the agent is, and what it sets.
