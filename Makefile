@@ -107,7 +107,7 @@ format: dev ## format all code
 	$(BIN)/ruff check --fix python tests tools benches docs
 
 # The extras of users.
-EXTRAS := $(patsubst %,--extra %,cluster notebook objects pandas polars recordings tune)
+EXTRAS := $(patsubst %,--extra %,cluster gym notebook objects pandas polars recordings tune)
 
 lock: $(VENV)/.uv ## renew the lock; versions move only within pyproject.toml's bounds
 	echo uv | $(BIN)/uv pip compile - pyproject.toml $(EXTRAS) --extra build --extra dev --extra docs --extra wheel \

@@ -2,14 +2,14 @@
 
 Of runs it tells time, events and memory per packet, and how replications scale; of campaigns,
 what they cost outside the simulation, and how long their results take to open; of compiled
-plug-ins, what they cost beside built-in laws (`compiled.py`); of runs in real time, up to which
-rate they are punctual (`real_time.py`); how long redtail takes to start, beside Python alone; and
-what is installed without extras (`installed.py`). Run it as ``make bench``, or as
-``make bench-profile`` to measure the build that wheels have, with a profile; with ``--peers``
-(``make bench-peers``) the first two rows are also run in ns-2 and ns-3, the Web case in ns-2 and
-row h in htsim, where they are installed. Machines are noisy, so every row is measured several times
-in turn with the others and the least is quoted beside the median; compare ratios within one call,
-not absolute numbers between calls.
+plug-ins, what they cost beside built-in laws (`compiled.py`); of agents in Gymnasium, what a step
+costs (`agents.py`); of runs in real time, up to which rate they are punctual (`real_time.py`); how
+long redtail takes to start, beside Python alone; and what is installed without extras
+(`installed.py`). Run it as ``make bench``, or as ``make bench-profile`` to measure the build that
+wheels have, with a profile; with ``--peers`` (``make bench-peers``) the first two rows are also run
+in ns-2 and ns-3, the Web case in ns-2 and row h in htsim, where they are installed. Machines are
+noisy, so every row is measured several times in turn with the others and the least is quoted beside
+the median; compare ratios within one call, not absolute numbers between calls.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import installed
+from agents import measure_agents, show_agents
 from compiled import measure_compiled, show_compiled
 from real_time import measure_live, show_live
 
@@ -130,6 +131,9 @@ CAMPAIGNS = [(2000, "100 Mbit/s"), (10_000, "100 Mbit/s"), (10_000, "10 Mbit/s")
 
 #: Runs of the results that are opened.
 OPENED = 100_000
+
+#: Measurements of each vector of agents.
+AGENT_REPEATS = 3
 
 #: Runs in real time at a rate at most, until one is punctual.
 LIVE_TRIES = 5
@@ -560,6 +564,7 @@ PARTS = (
         "campaigns",
         "queues",
         "compiled",
+        "agents",
         "real-time",
     ),
     "peers",
@@ -640,6 +645,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tables["compiled"] = [vars(pair) | {"ratio": pair.ratio} for pair in pairs]
         if not options.json:
             show_compiled(pairs)
+    if "agents" in parts:
+        agents = measure_agents(AGENT_REPEATS)
+        tables["agents"] = [vars(each) | {"ratio": each.ratio} for each in agents]
+        if not options.json:
+            show_agents(agents)
     if "real-time" in parts:
         real_time = measure_live(LIVE_TRIES)
         tables["real_time"] = {name: _each(found) for name, found in real_time.items()}

@@ -57,6 +57,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "reference/commands.md": commands.page(_command()),
         "reference/python.md": python_api.functions_page(redtail),
         "reference/python-objects.md": python_api.objects_page(model),
+        "reference/python-gym.md": python_api.gym_page(),
         "how-to/replay-example.html": moving_picture.example(),
     }
     for path in sorted({*links.linked([*pages, "README.md"], ROOT), "README.md", "CHANGELOG.md"}):

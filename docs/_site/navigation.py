@@ -27,6 +27,7 @@ MADE: dict[str, Nav] = {
         {"Commands": "reference/commands.md"},
         {"Python": "reference/python.md"},
         {"Typed objects": "reference/python-objects.md"},
+        {"Environments of Gymnasium": "reference/python-gym.md"},
     ]
 }
 

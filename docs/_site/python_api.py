@@ -19,6 +19,14 @@ _OBJECTS = """# Typed objects
 The objects of an experiment, as classes of `redtail`: each is a table of the
 [experiment file](experiment-file.md) and each attribute a key of it.
 """
+_GYM = """# Environments of Gymnasium
+
+What `redtail.gym` has, with the extra `gym` ([how to](../how-to/machine-learning.md)).
+
+"""
+GYM = ("ControllerEnv", "ControllerVectorEnv", "QueueEnv", "QueueVectorEnv")
+"""The names of `redtail.gym`, which cannot be asked where Gymnasium is not installed."""
+_INHERITED = "    options:\n      inherited_members: [reset, step, close, measures]\n\n"
 
 
 def functions_page(module: ModuleType) -> str:
@@ -45,6 +53,11 @@ def objects_page(module: ModuleType) -> str:
         "Traffic": [n for n in types if n in traffic],
     }
     return _OBJECTS + "".join(_section(head, module, found) for head, found in kinds.items())
+
+
+def gym_page() -> str:
+    """Return the page of `redtail.gym`."""
+    return _GYM + "".join(f"::: redtail.gym.{name}\n{_INHERITED}" for name in GYM)
 
 
 def _members(union: Any) -> set[str]:

@@ -28,6 +28,7 @@ has the packages in a line each. Beside them are these modules:
                 `repetition` compares them with what their experiment gives again
     progress    how far the runs of an experiment are
     cluster     an executor for dask
+    gym         environments of Gymnasium, which the package itself does not load
     extras      the error that names the extra whose library is missing; `errors`: all other errors
     files       reads files by the paths that users write; `escape` makes names safe to show
 """

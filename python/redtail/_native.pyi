@@ -9,6 +9,7 @@ __all__ = [
     "Compiled",
     "CongestionEvent",
     "ControllerContext",
+    "Episodes",
     "LostSegment",
     "Packet",
     "PacketCapture",
@@ -267,6 +268,37 @@ class Plan:
     def packets(self, case_index: int) -> float | None: ...
     def loads(self, case_index: int) -> str: ...
     def unconstrained(self, case_index: int, replication: int, group: str, users: int) -> str: ...
+
+@final
+class Episodes:
+    def __new__(
+        cls,
+        count: int,
+        key: str,
+        knob: str,
+        interval: str,
+        target_s: float,
+        delay_weight: float,
+        loss_weight: float,
+    ) -> Episodes: ...
+    @property
+    def measures(self) -> list[tuple[str, str]]: ...
+    @property
+    def observed(self) -> list[tuple[str, float, float]]: ...
+    @property
+    def bounds(self) -> tuple[float, float]: ...
+    def begin(
+        self,
+        index: int,
+        scenario: str,
+        seed: int | None = None,
+        traces: Sequence[Trace] | None = None,
+    ) -> tuple[list[float], list[float]]: ...
+    def step(
+        self, actions: Any, measures: Any, observations: Any, rewards: Any
+    ) -> list[int]: ...
+    def finish(self, index: int) -> RunResult: ...
+    def clear(self) -> None: ...
 
 @final
 class ProgramReport:

@@ -110,6 +110,7 @@ LONG = {
     "docs/how-to/figures.md",
     "docs/how-to/install.md",
     "docs/how-to/law-constants.md",
+    "docs/how-to/machine-learning.md",
     "docs/how-to/many-groups.md",
     "docs/how-to/my-line.md",
     "docs/how-to/offered-load.md",

@@ -15,7 +15,7 @@ import links
 import navigation
 import python_api
 import redtail
-from redtail import model
+from redtail import gym, model
 from redtail.cli import app
 
 import release
@@ -119,6 +119,8 @@ def test_every_public_name_is_documented_and_in_the_reference() -> None:
     page = python_api.functions_page(redtail) + python_api.objects_page(model)
     for name in redtail.__all__:
         assert f"::: redtail.{name}\n" in page
+    assert tuple(gym.__all__) == python_api.GYM
+    assert python_api.undocumented(gym) == []
     assert "::: redtail.model.Red\n" in page[page.index("## Queues") : page.index("## Traffic")]
 
 

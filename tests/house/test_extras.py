@@ -122,6 +122,12 @@ def test_a_function_names_the_extra_that_it_lacks(function: str, extra: str, fol
     assert f"{says} pip install 'redtail[{extra}]'" in done.stderr.splitlines()[-1]
 
 
+def test_a_module_names_the_extra_that_it_lacks(folder: Path) -> None:
+    done = without("import redtail.gym", folder)
+    says = "RedtailError: redtail.gym needs gymnasium, which is not installed; install it with:"
+    assert f"{says} pip install 'redtail[gym]'" in done.stderr.splitlines()[-1]
+
+
 def test_every_library_is_one_of_the_base_or_of_an_extra() -> None:
     known = BASE | set(OF_EXTRAS)
     for path in Path(redtail.__file__).parent.rglob("*.py"):

@@ -2,6 +2,7 @@
 //!
 //! - this file: checking, running and describing experiments; `batch`: many runs in one call that holds no GIL
 //! - `live`: the backend in real time, for the process that it runs in
+//! - `gym`: runs that an agent steers
 //! - `queue`: queues that are classes in Python; `trace`: tables of connections; `recordings`: captures
 //!
 //! `build.rs` makes the hash of the Rust sources that is part of the key of a stored run.
@@ -10,6 +11,7 @@ mod batch;
 #[cfg(feature = "compiled-plug-ins")]
 mod compiled;
 mod controller;
+mod gym;
 #[cfg(target_os = "linux")]
 mod live;
 mod queue;
@@ -1122,6 +1124,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<RunResult>()?;
     module.add_class::<batch::Batch>()?;
     module.add_class::<recordings::PacketCapture>()?;
+    module.add_class::<gym::Episodes>()?;
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(batch::run_many, module)?)?;
     module.add_function(wrap_pyfunction!(run_captured, module)?)?;
