@@ -50,7 +50,7 @@ def test_the_default_tells_a_story(lab: Lab) -> None:
     assert "±" in lab.part("side-0").locator("dl").inner_text()
     table = {row[0]: row[1:] for row in lab.table()}
     assert table["Queueing delay, 95 %"][2].startswith("lower by ")
-    # Ten runs see none in which the call shares a bucket with a download: redtail gives no interval.
+    # Ten runs see none in which the call shares a bucket with a download: there is no interval.
     call = table["Call quality (1 to 5), calls"]
     assert "±" in call[0]
     assert call[2].startswith("undecided")
