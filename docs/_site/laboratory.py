@@ -52,10 +52,9 @@ def experiments() -> dict[str, str]:
 
 
 def with_button(markdown: str) -> str:
-    """Put a button after the picture of the laboratory."""
-    before, picture, after = markdown.partition(PICTURE)
-    rest, _, more = after.partition("\n\n")
-    return f"{before}{picture}{rest}\n\n{BUTTON.format(to='lab/index.html')}\n\n{more}"
+    """Put a button before the picture of the laboratory."""
+    at = markdown.rindex("\n![", 0, markdown.index(PICTURE)) + 1
+    return f"{markdown[:at]}{BUTTON.format(to='lab/index.html')}\n\n{markdown[at:]}"
 
 
 def with_scene(markdown: str, kind: str) -> str:

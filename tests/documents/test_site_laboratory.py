@@ -28,11 +28,11 @@ def test_each_file_of_the_page_is_on_the_site(tmp_path: Path) -> None:
     }
 
 
-def test_the_button_is_behind_the_picture_of_the_first_page() -> None:
+def test_the_button_is_above_the_picture_of_the_first_page() -> None:
     text = (ROOT / "README.md").read_text()
     shown = laboratory.with_button(text)
-    picture, button = (shown.index(each) for each in (laboratory.PICTURE, "lab/index.html"))
-    assert picture < button < shown.index("\n## Install")
+    button, picture = (shown.index(each) for each in ("lab/index.html", laboratory.PICTURE))
+    assert button < picture < shown.index("\n## Install")
     assert shown.replace(f"{laboratory.BUTTON.format(to='lab/index.html')}\n\n", "") == text
 
 
