@@ -14,6 +14,8 @@ import { upTo } from "./reel";
 const POINTS = 80;
 /** Share of the axis of delay that is below 0. */
 const RUG = 0.14;
+/** Characters of a reason under a number. */
+const LONGEST_NOTE = 32;
 /** The most lines of flows. */
 const MOST_LINES = 60;
 
@@ -156,7 +158,9 @@ export class Side {
       ...rows.map(({ title, unit, measure }) => {
         const { value, half, unit: of, note, sure } = told(measure.sides[side], unitFor(unit, ...meansOf(measure)));
         const shown = make("dd", sure ? {} : { class: "unsure" }, of ? `${value} ${of}` : value);
-        if (half || note) shown.append(make("span", { class: "why" }, ` ${half || note}`));
+        // The table says the whole reason.
+        const why = note.length > LONGEST_NOTE ? "no interval" : note;
+        if (half || note) shown.append(make("span", { class: "why", title: note || null }, ` ${half || why}`));
         return make("div", {}, make("dt", {}, title), shown);
       }),
     );

@@ -14,6 +14,7 @@ from lab_site import ROOT, served
 FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 
 
+@pytest.mark.weekly
 def test_a_knob_changes_what_is_drawn_in_firefox(tmp_path: Path) -> None:
     if FIREFOX is None:
         pytest.skip("there is no Firefox; Debian's package `firefox-esr` has it")
