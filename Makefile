@@ -61,12 +61,10 @@ demo: setup ## compare tail drop, RED and gentle RED: a table, figures, and a pa
 test: dev ## everything that CI runs
 	$(MAKE) check-rust
 	$(MAKE) test-rust
-	$(MAKE) lab
-	$(MAKE) -j2 check-types check-python check-fresh check-instructions check-lab docs target/debug-python/.built
+	$(MAKE) -j2 check-types check-python check-fresh check-lab docs
 	$(MAKE) test-python
 	$(MAKE) test-live
 	$(MAKE) test-linux
-	$(MAKE) test-determinism
 	@echo "all tests passed"
 
 check: $(VENV)/.dev ## only what a change is likely to break (BASE=COMMIT compares with that commit)
@@ -77,7 +75,7 @@ check: $(VENV)/.dev ## only what a change is likely to break (BASE=COMMIT compar
 # that the native module has.
 test-rust: $(VENV)/.created ## Rust tests
 	cargo test --locked --workspace --exclude redtail-wasm --no-default-features --quiet
-	cargo test --locked --profile quick --package redtail-wasm --package redtail-py --quiet
+	$(if $(FEATURES),,cargo test --locked --profile quick --package redtail-wasm --package redtail-py --quiet)
 
 # Tests whose names have the queue's kind in them, and what every queue keeps to, for this one alone. Only the crate
 # of the queues and its test program are built.

@@ -106,8 +106,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Units(config, log)
 
 
+def long_tests() -> set[str]:
+    """Return the node ids of long tests, which are left to `make test-weekly`."""
+    lines = (ROOT / "tests" / "long.txt").read_text(encoding="utf-8").splitlines()
+    return {line for line in lines if not line.startswith("#")}
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest tests first, so that no worker waits at the end for one that began late."""
+    """Leave long tests to `make test-weekly`, and put the longest of the others first.
+
+    So no worker waits at the end for one that began late.
+    """
+    long = long_tests()
+    for item in items:
+        if item.nodeid in long:
+            item.add_marker(pytest.mark.weekly)
     items.sort(key=_rank)
 
 

@@ -35,8 +35,10 @@ $(VENV)/.docs: requirements.lock pyproject.toml | $(VENV)/.runtime
 
 # Two stamps: .native says that the module is built from the present sources, .release besides
 # that it is the build for users, which benchmarks and figures of speed need.
+# FEATURES=--no-default-features leaves out the compiler of plug-ins, which takes as long to build as all the rest.
+FEATURES ?=
 define BUILD_NATIVE
-	@PIP_QUIET=1 $(BIN)/maturin develop --uv --profile $(1) --locked --quiet > $(VENV)/build.log 2>&1 || \
+	@PIP_QUIET=1 $(BIN)/maturin develop --uv --profile $(1) --locked --quiet $(FEATURES) > $(VENV)/build.log 2>&1 || \
 		{ cat $(VENV)/build.log; exit 1; }
 	$(if $(filter Linux-x86_64,$(HOST)),$(call BUILD_GUEST,build,$(1),$(1)))
 endef
@@ -45,7 +47,7 @@ endef
 # redtail-py named as well, dependencies have the same features as in the native module, and what was
 # compiled for it is used. The second argument is a profile, the third the folder of what it builds.
 define BUILD_GUEST
-	@cargo $(1) --quiet --locked --profile $(2) -p redtail-py -p redtail-live --bin redtail-guest
+	@cargo $(1) --quiet --locked --profile $(2) $(FEATURES) -p redtail-py -p redtail-live --bin redtail-guest
 	@cargo $(1) --quiet --locked --profile $(2) -p redtail-turns
 	@strip -o $(VIRTUAL)/agent $(TARGET)/$(3)/redtail-guest
 	@strip -o $(VIRTUAL)/turns.so $(TARGET)/$(3)/libredtail_turns.so

@@ -2,9 +2,11 @@
 
 # The compiler of plug-ins takes longer than all the rest: what uses it has the target below. The second clippy is for
 # the crates of other projects without any feature.
-check-rust: $(VENV)/.created ## formatting, lints and documentation of the Rust code
+check-rust: $(VENV)/.created ## formatting and lints of the Rust code
 	cargo fmt --all -- --check
 	cargo clippy --locked --workspace --exclude redtail-wasm --no-default-features --all-targets --quiet -- -D warnings
+
+check-rust-docs: $(VENV)/.created ## lints of the crates for others with their own features, and documentation of the Rust code
 	cargo clippy --locked --package redtail-core --package redtail-qdisc --package redtail-transport --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --exclude redtail-wasm --no-default-features --no-deps \
 		--document-private-items --quiet

@@ -63,8 +63,11 @@ target/aioquic/.made: requirements.lock | $(VENV)/.uv
 	$(BIN)/uv pip install --quiet --system-certs --python target/aioquic/$(SCRIPTS)/python -c requirements.lock aioquic
 	@touch $@
 
-test-weekly: check-minimum check-rust-plug-ins dev test-quinn quinn-pair aioquic ## what the weekly workflow runs besides: the oldest Rust version, quinn, long tests
+test-weekly: check-minimum check-rust-plug-ins check-rust-docs dev check-instructions test-determinism test-quinn quinn-pair aioquic lab ## what the weekly workflow runs besides: the oldest Rust version, instructions, determinism, quinn, the laboratory, long tests
 	cargo test --locked --quiet -p redtail-qdisc --bench queue_cost
+	cargo test --locked --profile quick --package redtail-wasm --package redtail-py --quiet
+	$(TEST_PYTHON) tests/inputs/test_compiled_plugins.py
+	$(TEST_PYTHON) tests/lab
 	MUTANTS=2000 $(TEST_PYTHON) tests/store/test_mutants.py
 	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "weekly and not live and not linux"
 	$(TEST_PYTHON) -m "weekly and live" tests

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from redtail import facts
+from redtail.inputs.compiled import can_compile
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,6 +46,8 @@ def queue_keys(kind: str) -> str:
 def files() -> dict[str, str]:
     """All files to start from, by name."""
     found = {path.stem: path.read_text() for path in sorted((ROOT / "examples").glob("*.toml"))}
+    if not can_compile():
+        del found["compiled-queue"]
     always = ("always", "bulk", "flows = 2")
     for kind in QUEUES:
         step = ("step", "cbr", TRAFFIC["cbr"])

@@ -19,9 +19,15 @@ import pytest
 import redtail
 from redtail.errors import SpecError
 from redtail.experiment import prepare
+from redtail.inputs.compiled import can_compile
 from redtail.templates import plugins
 
-pytestmark = pytest.mark.filterwarnings("ignore::redtail.RedtailWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::redtail.RedtailWarning"),
+    pytest.mark.skipif(
+        not can_compile(), reason="the native module is built without the compiler of plug-ins"
+    ),
+]
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "compiled-queue"

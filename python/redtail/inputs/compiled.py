@@ -97,9 +97,19 @@ def load(name: str, folder: Path, role: str) -> tuple[Compiled, str]:
     return _compiled(code, role, parts[1]), source_of(code)
 
 
+def can_compile() -> bool:
+    """Return whether the native module has the compiler of modules, a feature of its build."""
+    return hasattr(native.module(), "Compiled")
+
+
 @functools.lru_cache(maxsize=32)
 def _compiled(code: bytes, role: str, inside: str | None) -> Compiled:
     """Compile a module, once in this process."""
+    if not can_compile():
+        raise Refused(
+            "this build of redtail has no compiler of WebAssembly modules",
+            "a build with the feature compiled-plug-ins, which `make setup` makes",
+        )
     try:
         made: Compiled = native.module().Compiled(code, role, inside)
     except ValueError as error:
