@@ -73,7 +73,8 @@ check: $(VENV)/.dev ## only what a change is likely to break (BASE=COMMIT compar
 # crates/py has none, but named with the others it gives dependencies the features that they have in the
 # native module, so that test-determinism does not compile them again. Compiled plug-ins are tested with the engine
 # that the native module has.
-test-rust: $(VENV)/.created ## Rust tests
+test-rust: export PROPTEST_CASES ?= 100
+test-rust: $(VENV)/.created ## Rust tests (PROPTEST_CASES=1000: as many random cases of each as test-weekly draws)
 	cargo test --locked --workspace --exclude redtail-wasm --no-default-features --quiet
 	$(if $(FEATURES),,cargo test --locked --profile quick --package redtail-wasm --package redtail-py --quiet)
 

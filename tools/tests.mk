@@ -65,6 +65,7 @@ target/aioquic/.made: requirements.lock | $(VENV)/.uv
 
 test-weekly: check-minimum check-rust-plug-ins check-rust-docs dev check-instructions test-determinism test-quinn quinn-pair aioquic lab ## what the weekly workflow runs besides: the oldest Rust version, instructions, determinism, quinn, the laboratory, long tests
 	cargo test --locked --quiet -p redtail-qdisc --bench queue_cost
+	PROPTEST_CASES=1000 cargo test --locked --no-default-features --quiet -p redtail-qdisc -p redtail-transport -p redtail-sim --test it
 	cargo test --locked --profile quick --package redtail-wasm --package redtail-py --quiet
 	$(TEST_PYTHON) tests/inputs/test_compiled_plugins.py
 	$(TEST_PYTHON) tests/lab

@@ -197,7 +197,6 @@ fn assert_possible(result: &RunResult) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 1000,
         rng_seed: RngSeed::Fixed(1),
         failure_persistence: None,
         max_shrink_iters: 200,

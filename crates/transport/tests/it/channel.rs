@@ -578,7 +578,6 @@ impl Pair {
 
 fn config() -> ProptestConfig {
     ProptestConfig {
-        cases: 800,
         rng_seed: RngSeed::Fixed(1),
         failure_persistence: None,
         ..ProptestConfig::default()
