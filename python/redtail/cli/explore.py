@@ -45,15 +45,17 @@ def explore(
 
     more, fragment = ({}, "") if file is None else exploring.asked(file)
     page = exploring.folder()
-    with exploring.Server(page, port=port, more=more, fragment=fragment) as server:
+    with (
+        exploring.Server(page, port=port, more=more, fragment=fragment) as server,
+        contextlib.suppress(KeyboardInterrupt),
+    ):
         # A browser in the terminal keeps the command until it ends, and asks for files meanwhile.
         serving = threading.Thread(target=server.serve_forever, daemon=True)
         serving.start()
+        complain("Ctrl-C ends it", "note")
         say(f"explore: {server.address}")
         sys.stdout.flush()
-        complain("Ctrl-C ends it", "note")
-        with contextlib.suppress(KeyboardInterrupt):
-            if browser and not webbrowser.open(server.address):
-                complain("no browser was found; open the address in one", "note")
-            while serving.is_alive():
-                serving.join(1)  # Windows interrupts no wait without an end
+        if browser and not webbrowser.open(server.address):
+            complain("no browser was found; open the address in one", "note")
+        while serving.is_alive():
+            serving.join(1)  # Windows interrupts no wait without an end
