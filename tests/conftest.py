@@ -41,7 +41,7 @@ SLOW = (
     "tests/lines/test_captures.py",
     "tests/lines/test_measure.py",
     "tests/store/test_kills.py",
-    "tests/lab/test_page.py",
+    "tests/lab/test_lab_page.py",
     "tests/reference/test_delivery_times.py",
     "tests/running/test_offered_load.py",
     "tests/store/test_runs.py",
