@@ -61,7 +61,7 @@ demo: setup ## compare tail drop, RED and gentle RED: a table, figures, and a pa
 test: dev ## everything that CI runs
 	$(MAKE) check-rust
 	$(MAKE) test-rust
-	$(MAKE) -j2 check-types check-python check-fresh check-lab docs
+	$(MAKE) -j2 check-types check-python check-fresh check-instructions check-lab docs
 	$(MAKE) test-python
 	$(MAKE) test-live
 	$(MAKE) test-linux

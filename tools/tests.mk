@@ -63,7 +63,7 @@ target/aioquic/.made: requirements.lock | $(VENV)/.uv
 	$(BIN)/uv pip install --quiet --system-certs --python target/aioquic/$(SCRIPTS)/python -c requirements.lock aioquic
 	@touch $@
 
-test-weekly: check-minimum check-rust-plug-ins check-rust-docs dev check-instructions test-determinism test-quinn quinn-pair aioquic lab ## what the weekly workflow runs besides: the oldest Rust version, instructions, determinism, quinn, the laboratory, long tests
+test-weekly: check-minimum check-rust-plug-ins check-rust-docs dev test-determinism test-quinn quinn-pair aioquic lab ## what the weekly workflow runs besides: the oldest Rust version, determinism, quinn, the laboratory, long tests
 	cargo test --locked --quiet -p redtail-qdisc --bench queue_cost
 	PROPTEST_CASES=1000 cargo test --locked --no-default-features --quiet -p redtail-qdisc -p redtail-transport -p redtail-sim --test it
 	cargo test --locked --profile quick --package redtail-wasm --package redtail-py --quiet
