@@ -67,8 +67,7 @@ test-weekly: check-minimum check-rust-plug-ins check-rust-docs dev test-determin
 	cargo test --locked --quiet -p redtail-qdisc --bench queue_cost
 	PROPTEST_CASES=1000 cargo test --locked --no-default-features --quiet -p redtail-qdisc -p redtail-transport -p redtail-sim --test it
 	cargo test --locked --profile quick --package redtail-wasm --package redtail-py --quiet
-	$(TEST_PYTHON) tests/inputs/test_compiled_plugins.py
-	$(TEST_PYTHON) tests/lab
+	$(TEST_PYTHON) -m "not weekly" tests/inputs/test_compiled_plugins.py tests/lab
 	MUTANTS=2000 $(TEST_PYTHON) tests/store/test_mutants.py
 	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "weekly and not live and not linux"
 	$(TEST_PYTHON) -m "weekly and live" tests

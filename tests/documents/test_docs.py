@@ -99,58 +99,8 @@ def _commands(page: str, folder: Path) -> Iterator[tuple[re.Match[str], int]]:
             yield command, block.start("body")
 
 
-# Pages whose commands simulate for long: `make test-weekly` repeats them.
-LONG = {
-    "docs/how-to/advise-from-a-recording.md",
-    "docs/how-to/campaigns.md",
-    "docs/how-to/captures.md",
-    "docs/how-to/chains.md",
-    "docs/how-to/choose-a-queue.md",
-    "docs/how-to/compiled-plug-ins.md",
-    "docs/how-to/evaluate.md",
-    "docs/how-to/events.md",
-    "docs/how-to/exercises.md",
-    "docs/how-to/figures.md",
-    "docs/how-to/flows-and-distributions.md",
-    "docs/how-to/install.md",
-    "docs/how-to/law-constants.md",
-    "docs/how-to/machine-learning.md",
-    "docs/how-to/many-groups.md",
-    "docs/how-to/measure.md",
-    "docs/how-to/my-line.md",
-    "docs/how-to/offered-load.md",
-    "docs/how-to/own-controller.md",
-    "docs/how-to/provider.md",
-    "docs/how-to/qlog.md",
-    "docs/how-to/read-results.md",
-    "docs/how-to/regression-tests.md",
-    "docs/how-to/repeat-a-result.md",
-    "docs/how-to/replay-a-trace.md",
-    "docs/how-to/replay.md",
-    "docs/how-to/reproduce-a-paper.md",
-    "docs/how-to/start.md",
-    "docs/how-to/study.md",
-    "docs/how-to/time-series.md",
-    "docs/how-to/tune.md",
-    "docs/how-to/verify.md",
-    "docs/how-to/why.md",
-    "docs/how-to/wire.md",
-    "docs/how-to/wireless.md",
-    "docs/queues/red.md",
-    "docs/reference/units.md",
-    "docs/traffic/call.md",
-    "docs/tutorial.md",
-}
-
-
-# This file is a script too, which cannot import `some_weekly` of tests/conftest.py.
-PAGES = [
-    pytest.param(page, marks=[pytest.mark.weekly] if _name(page) in LONG else []) for page in MARKED
-]
-
-
 @pytest.mark.locked
-@pytest.mark.parametrize("page", PAGES, ids=_name)
+@pytest.mark.parametrize("page", MARKED, ids=_name)
 def test_the_commands_of_a_page_print_what_it_shows(page: Path, tmp_path: Path) -> None:
     folder = _scratch(tmp_path)
     for command, _ in _commands(page.read_text(), folder):
