@@ -2,17 +2,16 @@
 //! one with a capture, has every event at its own time. The results must be equal to the byte.
 
 use std::io;
-use std::sync::Arc;
 
 use crate::common::endpoints::{Diary, endpoints};
-use crate::common::{find_scenario, scenario, scenario_with};
+use crate::common::{find_scenario, scenario, scenario_with, table};
 use redtail_core::{Span, Stream, Time};
 use redtail_qdisc::QueueParams;
 use redtail_sim::capture::{Capture, IpVersion, Point};
 use redtail_sim::plugin::{Actions, PacketId, PacketView, PluginError, PluginQueue};
 use redtail_sim::{Plugins, RunOptions, RunResult, Traces};
 use redtail_spec::Scenario;
-use redtail_traffic::{Direction, TraceTable, TracedConnection, TracedExchange};
+use redtail_traffic::Direction;
 
 /// Checks that a run of `text` has the same result with lookahead, without it, and with a capture, except for the number
 /// of events. Returns how many fewer events there are with lookahead, as a share.
@@ -482,28 +481,6 @@ fn a_trace_of_the_rate_may_be_beside_a_link_with_lookahead() {
         let text = dumbbell(queue, trace, "").replace("rate = \"3 Mbit/s\"\n", "");
         same_results(&text);
     }
-}
-
-/// Connections of three paths, some towards the other side, whose responses overlap.
-fn table() -> Arc<TraceTable> {
-    let connection = |number: u32| TracedConnection {
-        start: Time::ZERO + Span::from_ms(u64::from(number) * 37),
-        rtt: Some(Span::from_ms(60 + 20 * u64::from(number % 3))),
-        reverse: number.is_multiple_of(5),
-        first: number,
-    };
-    let exchange = |number: u32| TracedExchange {
-        request: 200,
-        response: u64::from(number * 977 % 40_000),
-        service: Span::from_ms(u64::from(number % 7)),
-        think: Span::ZERO,
-    };
-    let connections = (0..120).map(connection).collect();
-    Arc::new(TraceTable::new(
-        "t",
-        connections,
-        (0..120).map(exchange).collect(),
-    ))
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! A run that is advanced in steps, and observed between them, has the result of a run in one go.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use crate::common::endpoints::{Diary, endpoints};
-use crate::common::{metric, scenario, scenario_with};
+use crate::common::{metric, scenario, scenario_with, table};
 use redtail_core::{Span, Stream, Time};
 use redtail_network::result::{FlowSeries, QueueSeries};
 use redtail_qdisc::{DropReason, QueueParams};
@@ -12,7 +11,7 @@ use redtail_sim::capture::Capture;
 use redtail_sim::plugin::{Actions, PacketId, PacketView, PluginError, PluginQueue};
 use redtail_sim::{Plugins, RunError, RunOptions, RunResult, Simulation, Traces};
 use redtail_spec::Scenario;
-use redtail_traffic::{TraceTable, TracedConnection, TracedExchange, TrafficParams};
+use redtail_traffic::TrafficParams;
 
 fn options(traces: &Traces, without_lookahead: bool) -> RunOptions<'static> {
     RunOptions {
@@ -195,21 +194,7 @@ fn steps_change_nothing_that_is_recorded() {
 
 #[test]
 fn steps_change_no_run_of_a_table_of_connections() {
-    let connection = |number: u32| TracedConnection {
-        start: Time::ZERO + Span::from_ms(u64::from(number) * 37),
-        rtt: Some(Span::from_ms(60 + 20 * u64::from(number % 3))),
-        reverse: false,
-        first: number,
-    };
-    let exchange = |number: u32| TracedExchange {
-        request: 200,
-        response: u64::from(number * 977 % 40_000),
-        service: Span::from_ms(u64::from(number % 7)),
-        think: Span::ZERO,
-    };
-    let connections = (0..60).map(connection).collect();
-    let exchanges = (0..60).map(exchange).collect();
-    let table = Arc::new(TraceTable::new("t", connections, exchanges));
+    let table = table();
     let text = mixed(TAIL_DROP, "", "")
         + "[[traffic]]\nname = \"all\"\nkind = \"trace\"\nfile = \"t.csv\"\n";
     let scenario = scenario_with(&text, &table, |_, _| {});

@@ -4,9 +4,10 @@ pub mod endpoints;
 
 use std::sync::Arc;
 
+use redtail_core::{Span, Time};
 use redtail_sim::{RunOptions, RunResult, Traces};
 use redtail_spec::{Plan, PlanOptions, Scenario, SpecError, TraceSite};
-use redtail_traffic::{TraceParams, TraceTable};
+use redtail_traffic::{TraceParams, TraceTable, TracedConnection, TracedExchange};
 
 /// `text` as a whole file. Tests pin the engine to exact times, so what the text leaves out is what
 /// brings no chance into a run: hosts send at once, and bulk flows start with the run.
@@ -120,4 +121,26 @@ pub fn assert_mean_wait(text: &str, expected: f64, share: f64) {
         (mean - expected).abs() < 7.1 * error,
         "{mean}, not {expected}"
     );
+}
+
+/// Connections of three paths, some towards the other side, whose responses overlap.
+pub fn table() -> Arc<TraceTable> {
+    let connection = |number: u32| TracedConnection {
+        start: Time::ZERO + Span::from_ms(u64::from(number) * 37),
+        rtt: Some(Span::from_ms(60 + 20 * u64::from(number % 3))),
+        reverse: number.is_multiple_of(5),
+        first: number,
+    };
+    let exchange = |number: u32| TracedExchange {
+        request: 200,
+        response: u64::from(number * 977 % 40_000),
+        service: Span::from_ms(u64::from(number % 7)),
+        think: Span::ZERO,
+    };
+    let connections = (0..120).map(connection).collect();
+    Arc::new(TraceTable::new(
+        "t",
+        connections,
+        (0..120).map(exchange).collect(),
+    ))
 }
